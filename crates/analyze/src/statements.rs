@@ -11,6 +11,8 @@ use schedlab_run::{Direction, LEAST_UNITS, Plan, counted};
 use schedlab_stats::{Interval, dispersion_ratio, t_estimate, undecided_from_best};
 use std::collections::BTreeMap;
 
+mod trend;
+
 /// A ratio of spreads that is of interest, the logarithm of 1.25.
 const SPREAD_OF_INTEREST: f64 = 0.223;
 
@@ -22,20 +24,24 @@ struct Logs {
 }
 
 impl Logs {
-    /// `None` where the metric is not positive, or an arm has no value.
-    fn new(part: &Workload<'_>, key: &MetricKey, arms: &[u32]) -> Option<Self> {
+    /// What it lacks where the metric is not positive, or an arm has no value.
+    fn new(part: &Workload<'_>, key: &MetricKey, arms: &[u32]) -> Result<Self, String> {
         let mut of = vec![BTreeMap::new(); part.manifest.arms.len()];
         for &arm in arms {
-            let values = values_by_unit(&part.selection, key, arm).ok()?;
-            if values.is_empty() || values.values().flatten().any(|value| *value <= 0.0) {
-                return None;
+            let values = values_by_unit(&part.selection, key, arm).unwrap_or_default();
+            let name = &part.manifest.arms[arm as usize].name;
+            if values.is_empty() {
+                return Err(format!("arm `{name}` has no value"));
+            }
+            if values.values().flatten().any(|value| *value <= 0.0) {
+                return Err(format!("a trial of arm `{name}` did nothing: it has no ratio to another"));
             }
             of[arm as usize] = values.into_iter().map(|(unit, v)| (unit, v.iter().map(|x| x.ln()).collect())).collect();
         }
-        let first = &of[*arms.first()? as usize];
+        let first = &of[*arms.first().ok_or("no arm was measured")? as usize];
         let in_all = |unit: &&u32| arms.iter().all(|&arm| of[arm as usize].contains_key(unit));
         let units = first.keys().filter(in_all).copied().collect();
-        Some(Self { of, units })
+        Ok(Self { of, units })
     }
 
     fn mean(&self, arm: u32, unit: u32) -> f64 {
@@ -117,10 +123,8 @@ fn judged(part: &Workload<'_>, statement: &Statement, level: f64) -> StatementFi
         None => part.manifest.arms.first().map(|arm| arm.name.clone()),
         named => named.clone(),
     };
-    let (answer, effect, reason) = match answered(part, statement, level) {
-        Ok((answer, effect, reason)) => (answer, effect, reason),
-        Err(why) => (Standing::NotDecided, None, why),
-    };
+    let (answer, effect, reason) =
+        answered(part, statement, level).unwrap_or_else(|why| (Standing::NotDecided, None, why));
     let claim = statement.claim.name().to_owned();
     StatementFindings {
         says: statement.says.clone(),
@@ -145,7 +149,7 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
         return best_lies_in(part, key, &sets, level);
     }
     let arms: Vec<u32> = sets.iter().flat_map(|set| set.arms.iter().chain(&set.than)).map(|point| point.arm).collect();
-    let logs = Logs::new(part, key, &arms).ok_or("an arm has no value, or one that is not positive")?;
+    let logs = Logs::new(part, key, &arms)?;
     let sesoi = part.manifest.sesoi.ln_1p();
     let (value, interval, of_interest) = match statement.claim {
         Claim::Steadier | Claim::LessSteady => {
@@ -171,7 +175,17 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
         let have = counted(logs.units.len(), contrasts::unit_kind(&part.selection).name());
         return Ok((Standing::NotDecided, shown, format!("only {have}, a verdict needs {LEAST_UNITS}")));
     }
-    Ok((decided(statement.claim, key.direction, interval, of_interest)?, shown, String::new()))
+    let answer = decided(statement.claim, key.direction, interval, of_interest)?;
+    let name = |arm: u32| part.manifest.arms[arm as usize].name.as_str();
+    let inside = trend::against(statement.claim, &logs, &trend::pieces(statement.claim, &sets, name), level, sesoi);
+    Ok(match inside {
+        Some((against, piece, at))
+            if answer == Standing::Holds || (answer, against) == (Standing::NotDecided, Standing::DoesNotHold) =>
+        {
+            (against, effect(Scale::Ratio, piece.mean, piece.interval), at)
+        }
+        _ => (answer, shown, String::new()),
+    })
 }
 
 /// What an interval says of a claim. What is smaller than the least effect of interest is no effect.
@@ -238,7 +252,7 @@ fn best_of(part: &Workload<'_>, key: &MetricKey, level: f64) -> Option<BestArm> 
     };
     let measured = |arm: &u32| part.selection.used(Some(*arm)).next().is_some();
     let arms: Vec<u32> = (0..part.manifest.arms.len() as u32).filter(measured).collect();
-    let logs = Logs::new(part, key, &arms).filter(|logs| logs.units.len() >= LEAST_UNITS)?;
+    let logs = Logs::new(part, key, &arms).ok().filter(|logs| logs.units.len() >= LEAST_UNITS)?;
     let values: Vec<Vec<f64>> =
         arms.iter().map(|&arm| logs.units.iter().map(|&unit| sign * logs.mean(arm, unit)).collect()).collect();
     let found = undecided_from_best(&values, level)?;

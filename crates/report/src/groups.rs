@@ -1,7 +1,7 @@
 //! A profile, or the difference between two, by part of the kernel.
 
 use crate::document::{Block, Document};
-use crate::number::percent;
+use crate::number::{percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::profile::{GroupFindings, GroupShare};
 
@@ -21,7 +21,12 @@ pub(crate) fn sentence(found: &GroupFindings) -> Option<String> {
     let against = found.against?;
     let GroupFindings { unit, this, .. } = found;
     let per = if found.operation.is_empty() { "operation" } else { &found.operation };
-    let all = format!("Per {per} it takes {this:.1} {unit} instead of {against:.1} ({:+.1})", this - against);
+    let amount = |x: f64| if unit == "ns" { quantity(x, unit) } else { format!("{x:.1}") };
+    let more = *this - against;
+    let sign = if more < 0.0 { '-' } else { '+' };
+    let of_unit = if unit == "ns" { String::new() } else { format!(" {unit}") };
+    let (this, against, more) = (amount(*this), amount(against), amount(more.abs()));
+    let all = format!("Per {per} it takes {this}{of_unit} instead of {against} ({sign}{more})");
     let shares: Option<Vec<(&str, f64)>> = found.groups.iter().map(|g| Some((g.group.as_str(), g.share?))).collect();
     let Some(shares) = shares else {
         return Some(format!("{all}; what groups of functions gain and lose cancels, so no share is given."));
@@ -84,6 +89,9 @@ mod tests {
             of(&[(Some("schedule"), 50.0), (Some("vfs_read"), 100.0), (Some("drm_ioctl"), 10.0), (None, 5.0)]);
         let seen = sentence(&swapped.against(&before)).unwrap();
         assert!(seen.ends_with("gain and lose cancels, so no share is given."), "{seen}");
+        let times = |ns: f64| GroupFindings::of("ns", "run", [(Some("schedule"), ns)]);
+        let seen = sentence(&times(4.25e6).against(&times(5e6))).unwrap();
+        assert!(seen.starts_with("Per run it takes 4.250 ms instead of 5.000 ms (-750.0 µs)"), "{seen}");
         assert_eq!((sentence(&before), table(&before).rows.len()), (None, 4));
     }
 }

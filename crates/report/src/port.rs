@@ -3,6 +3,7 @@
 mod builds;
 mod hunks;
 mod json;
+mod lines;
 mod patches;
 mod prerequisites;
 mod related;

@@ -7,8 +7,9 @@ use crate::document::Tone;
 use crate::interval_text::Axis;
 use crate::number::{effect, maybe_quantity};
 use crate::page::Page;
-use crate::sections::headline;
+use crate::sections::{ANSWERS, headline};
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
+use crate::words::capital;
 use crate::{Input, remarks, words};
 use rows::{Group, Row, groups, is_open};
 use schedlab_analyze::{Contrast, Findings, Scale, Verdict};
@@ -19,6 +20,9 @@ use std::io::{self, Write};
 const LINES: usize = 25;
 const CLAIM: usize = 4;
 const WARNING: std::ops::RangeInclusive<usize> = 2..=3;
+
+/// Statements of one answer.
+const STATEMENTS: usize = 2;
 
 /// So many warnings are shown.
 const WARNINGS: usize = 3;
@@ -52,8 +56,10 @@ pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: 
     // Warnings are cut before questions are left out.
     let each = WARNING.rev().find(|each| all + WARNINGS * each < left).unwrap_or(*WARNING.start());
     let warnings = lines(&|page| warnings(page, findings, each))?;
-    let questions = lines(&|page| questions(page, findings, left.saturating_sub(warnings.len())))?;
-    for part in [head, questions, warnings, foot].iter().filter(|part| !part.is_empty()).enumerate() {
+    let said = lines(&|page| statements(page, findings))?;
+    let room = left.saturating_sub(warnings.len() + said.len() + usize::from(!said.is_empty()));
+    let questions = lines(&|page| questions(page, findings, room))?;
+    for part in [head, questions, said, warnings, foot].iter().filter(|part| !part.is_empty()).enumerate() {
         if part.0 > 0 {
             writeln!(out)?;
         }
@@ -115,6 +121,23 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
         0 => Ok(()),
         more => page.item("  ", &format!("{more} more: --full"), Some("2")),
     }
+}
+
+/// What the run says to the plan's statements, by answer.
+fn statements(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
+    let several = findings.workloads.len() > 1;
+    for (answer, word) in ANSWERS {
+        let said = findings.workloads.iter().flat_map(|workload| {
+            let on = if several { format!(" on {}", words::workload_label(findings, workload)) } else { String::new() };
+            let of_answer = workload.statements.iter().filter(move |said| said.answer == answer);
+            of_answer.map(move |said| format!("{}{on}", said.says.trim_end_matches('.')))
+        });
+        let said: Vec<String> = said.collect();
+        if !said.is_empty() {
+            clipped(page, "  ", &format!("{} ({}): {}", capital(word), said.len(), said.join("; ")), STATEMENTS, None)?;
+        }
+    }
+    Ok(())
 }
 
 /// The table within `limit` lines: questions that are decided, the others in a line.

@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::setting::Arm;
 use crate::units::parse_number;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer values along a setting have no trend.
 const LEAST_VALUES: usize = 3;
@@ -76,7 +76,7 @@ impl Claim {
     }
 }
 
-/// An arm, by index, and where it lies along the setting that the statement names; `None` where it names none or several.
+/// An arm, by index, and where it lies along the setting that varies in what the statement names; `None` where none does, or several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Index of the arm.
@@ -141,24 +141,36 @@ impl Statement {
         if let Some((arm, _)) = indexed().find(|(_, arm)| arm.name == text) {
             return Ok(vec![(None, Point { arm, at: None })]);
         }
-        let spans: Option<Vec<(&str, Span)>> = text.split_whitespace().map(span).collect();
+        let spans: Option<Vec<Span>> = text.split_whitespace().map(Span::read).collect();
         let Some(spans) = spans.filter(|spans| !spans.is_empty()) else {
             let hint = hint(text, arms.iter().map(|arm| arm.name.as_str()));
             return Err(format!("{self}: `{text}` is neither an arm{hint} nor spans such as `w=4ms..17ms`"));
         };
-        let point = |(arm, info): (u32, &Arm)| {
-            let words = || info.name.split_whitespace().map(|word| (word, word.split_once('=')));
-            let mut at = None;
-            for (axis, span) in &spans {
-                let value = words().find_map(|(_, pair)| pair.filter(|(name, _)| name == axis))?.1;
-                at = Some(parse_number(value).filter(|value| span.holds(*value))?);
-            }
-            let named =
-                |pair: Option<(&str, &str)>| pair.is_some_and(|(name, _)| spans.iter().any(|(axis, _)| *axis == name));
-            let others: Vec<&str> = words().filter(|(_, pair)| !named(*pair)).map(|(word, _)| word).collect();
-            Some((Some(others.join(" ")), Point { arm, at: at.filter(|_| spans.len() == 1) }))
+        for (at, span) in spans.iter().enumerate() {
+            let twice = spans[..at].iter().any(|before| before.axis == span.axis);
+            let fits = if twice { Err(format!("`{text}` names `{}` twice", span.axis)) } else { span.fits(arms) };
+            fits.map_err(|why| format!("{self}: {why}"))?;
+        }
+        let inside = |arm: &&Arm| spans.iter().all(|span| span.value(arm).is_some_and(|value| span.holds(value)));
+        let varies = |span: &&Span| {
+            let mut values = arms.iter().filter(inside).filter_map(|arm| span.value(arm));
+            values.next().is_some_and(|first| values.any(|value| value != first))
         };
-        let found: Vec<_> = indexed().filter_map(point).collect();
+        let along: Vec<&Span> = spans.iter().filter(varies).collect();
+        if along.len() > 1 && self.claim.is_trend() {
+            let (axes, is) = (Vec::from_iter(along.iter().map(|span| span.axis)).join(" and "), self.claim.name());
+            return Err(format!(
+                "{self}: `{is}` is along one setting, and `{text}` spans {axes}; one that is not named is at each of its values"
+            ));
+        }
+        let point = |(arm, info): (u32, &Arm)| {
+            let named =
+                |word: &&str| word.split_once('=').is_some_and(|(axis, _)| spans.iter().any(|s| s.axis == axis));
+            let others: Vec<&str> = info.name.split_whitespace().filter(|word| !named(word)).collect();
+            let at = if let [one] = along[..] { one.value(info).and_then(parse_number) } else { None };
+            (Some(others.join(" ")), Point { arm, at })
+        };
+        let found: Vec<_> = indexed().filter(|(_, arm)| inside(arm)).map(point).collect();
         if found.is_empty() { Err(format!("{self}: no arm lies in `{text}`")) } else { Ok(found) }
     }
 
@@ -176,25 +188,66 @@ impl std::fmt::Display for Statement {
     }
 }
 
-/// Both ends belong to it.
-struct Span {
+/// Values of a setting, `w=4ms..17ms`, `w=17ms..`, `w=4ms`; both ends belong to it.
+struct Span<'t> {
+    text: &'t str,
+    axis: &'t str,
+    ends: [&'t str; 2],
     lo: f64,
     hi: f64,
 }
 
-impl Span {
-    /// The text of a value is not always the number's own: 0.1 ms and 100 us are one.
-    fn holds(&self, value: f64) -> bool {
-        (self.lo..=self.hi).contains(&value)
+impl<'t> Span<'t> {
+    fn read(text: &'t str) -> Option<Self> {
+        let (axis, span) = text.split_once('=').filter(|(_, span)| !span.is_empty())?;
+        let (lo, hi) = span.split_once("..").unwrap_or((span, span));
+        let end = |text: &str, open: f64| if text.is_empty() { Some(open) } else { parse_number(text) };
+        Some(Self { text, axis, ends: [lo, hi], lo: end(lo, f64::NEG_INFINITY)?, hi: end(hi, f64::INFINITY)? })
     }
-}
 
-/// `w=4ms..17ms`, `w=17ms..`, `w=4ms`.
-fn span(word: &str) -> Option<(&str, Span)> {
-    let (axis, span) = word.split_once('=')?;
-    let (lo, hi) = span.split_once("..").unwrap_or((span, span));
-    let end = |text: &str, open: f64| if text.is_empty() { Some(open) } else { parse_number(text) };
-    Some((axis, Span { lo: end(lo, f64::NEG_INFINITY)?, hi: end(hi, f64::INFINITY)? }))
+    /// The setting's value in the name of an arm.
+    fn value<'a>(&self, arm: &'a Arm) -> Option<&'a str> {
+        let mut pairs = arm.name.split_whitespace().filter_map(|word| word.split_once('='));
+        pairs.find(|(axis, _)| *axis == self.axis).map(|(_, value)| value)
+    }
+
+    /// The text of a value is not always the number's own: 0.1 ms and 100 us are one.
+    fn holds(&self, value: &str) -> bool {
+        parse_number(value).is_some_and(|value| (self.lo..=self.hi).contains(&value))
+    }
+
+    /// Whether it can mean some arms; if not, why not.
+    fn fits(&self, arms: &[Arm]) -> Result<(), String> {
+        let Self { text, axis, ends: [lo, hi], .. } = self;
+        let mut values: Vec<&str> = Vec::new();
+        for value in arms.iter().filter_map(|arm| self.value(arm)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        // A time or a bare number; 0 is either.
+        let is_time = |text: &&str| match text.parse::<f64>() {
+            Ok(number) => (number != 0.0).then_some(false),
+            Err(_) => parse_number(text).map(|_| true),
+        };
+        if values.is_empty() {
+            let words = arms.iter().flat_map(|arm| arm.name.split_whitespace());
+            let axes: BTreeSet<&str> = words.filter_map(|word| Some(word.split_once('=')?.0)).collect();
+            return Err(format!("`{text}`: no arm has a setting `{axis}`{}", hint(axis, axes)));
+        }
+        if self.lo > self.hi {
+            return Err(format!("`{text}` runs backwards; write `{axis}={hi}..{lo}`"));
+        }
+        let all = values.join(", ");
+        let kinds: Vec<bool> = values.iter().filter_map(is_time).collect();
+        if [lo, hi].into_iter().filter_map(is_time).any(|end| kinds.iter().any(|value| *value != end)) {
+            return Err(format!("`{text}` is in another unit than the values of `{axis}`, {all}"));
+        }
+        match values.iter().any(|value| self.holds(value)) {
+            true => Ok(()),
+            false => Err(format!("no arm lies in `{text}`; the values of `{axis}` are {all}")),
+        }
+    }
 }
 
 /// The table as written.
@@ -260,12 +313,19 @@ mod tests {
 
     #[test]
     fn a_statement_reads_back_from_the_canonical_plan() {
-        let read = plan("arms = \"m=1ms..10ms w=1ms\"\nis = \"best\"").unwrap();
+        let read = plan("arms = \"m=1ms..10ms w=1ms..2ms\"\nis = \"best\"").unwrap();
         assert_eq!(Plan::parse(&read.to_toml()).unwrap(), read);
         let points = read.statements[0].matched(&read.arms).unwrap();
-        assert!(points.iter().flat_map(|m| &m.arms).all(|point| point.at.is_none()), "two settings are named");
+        assert!(points.iter().flat_map(|m| &m.arms).all(|point| point.at.is_none()), "two settings vary");
         let trend = plan("arms = \"w=1ms..4ms\"\nis = \"rising\"").unwrap();
         let points = trend.statements[0].matched(&trend.arms).unwrap();
+        assert_eq!(points[0].arms.iter().map(|p| p.at.unwrap()).collect::<Vec<_>>(), [1e6, 2e6, 4e6]);
+    }
+
+    #[test]
+    fn a_trend_is_along_the_one_setting_that_varies() {
+        let read = plan("arms = \"m=1ms w=1ms..4ms\"\nis = \"level\"").unwrap();
+        let points = read.statements[0].matched(&read.arms).unwrap();
         assert_eq!(points[0].arms.iter().map(|p| p.at.unwrap()).collect::<Vec<_>>(), [1e6, 2e6, 4e6]);
     }
 
@@ -274,7 +334,16 @@ mod tests {
         for (table, expected) in [
             ("arms = \"w=4ms\"\nis = \"beter\"", "did you mean `better`"),
             ("arms = \"defaultt\"\nis = \"worse\"", "did you mean `default`"),
-            ("arms = \"w=5ms..7ms\"\nis = \"worse\"", "no arm lies in"),
+            (
+                "arms = \"w=5ms..7ms\"\nis = \"worse\"",
+                "no arm lies in `w=5ms..7ms`; the values of `w` are 1ms, 2ms, 4ms, 8ms",
+            ),
+            ("arms = \"w=8ms..1ms\"\nis = \"worse\"", "runs backwards; write `w=1ms..8ms`"),
+            ("arms = \"w=4..\"\nis = \"worse\"", "in another unit"),
+            ("arms = \"w=\"\nis = \"worse\"", "neither an arm"),
+            ("arms = \"v=4ms\"\nis = \"worse\"", "no arm has a setting `v` (did you mean"),
+            ("arms = \"w=1ms w=4ms\"\nis = \"worse\"", "names `w` twice"),
+            ("arms = \"m=.. w=..\"\nis = \"level\"", "spans m and w"),
             ("arms = \"w=1ms..2ms\"\nis = \"level\"", "no curve has 3 values"),
             ("arms = \"w=1ms..4ms\"\nthan = \"w=4ms..\"\nis = \"same\"", "on both sides"),
             ("arms = \"w=1ms..4ms\"\nthan = \"w=8ms\"\nis = \"rising\"", "leave out `than`"),

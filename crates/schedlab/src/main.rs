@@ -68,24 +68,26 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
         Err(error) if error.is::<clap::Error>() => ExitCode::from(exit::of_the_command_line(&error)),
         Err(error) => {
-            output::say(format_args!("schedlab: {error:#}{}", knob_of_that_name(&error)));
+            let text = format!("{error:#}");
+            // What is no setting, as a knob, has one fix; it stands in place of the general one.
+            let knob = knob_of_that_name(&error);
+            let told = knob.and_then(|knob| Some(format!("{}{knob}", text.split_once("unknown setting")?.0)));
+            output::say(format_args!("schedlab: {}", told.unwrap_or(text)));
             ExitCode::from(told_to_end.unwrap_or_else(|| exit::of_error(&error)))
         }
     }
 }
 
 /// What is not a setting may be a knob of the catalogue, which knows its place.
-fn knob_of_that_name(error: &anyhow::Error) -> String {
+fn knob_of_that_name(error: &anyhow::Error) -> Option<String> {
     let key = |cause: &(dyn std::error::Error + 'static)| match (cause.downcast_ref(), cause.downcast_ref()) {
         (Some(SettingError::Unknown { key, .. }), _)
         | (_, Some(PlanError::Setting { cause: SettingError::Unknown { key, .. }, .. })) => Some(key.clone()),
         _ => None,
     };
-    let knob = error.chain().find_map(key).and_then(|key| {
-        let place = schedlab_tune::in_a_spec(&schedlab_tune::Roots::default(), &key)?;
-        Some(format!("; the knob {key} is `{place}=…` in a SPEC"))
-    });
-    knob.unwrap_or_default()
+    let key = error.chain().find_map(key)?;
+    let place = schedlab_tune::in_a_spec(&schedlab_tune::Roots::default(), &key)?;
+    Some(format!("the knob {key} is `{place}=…` in a SPEC, with the same values as in `tune set {key}=…`"))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

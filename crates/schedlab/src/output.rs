@@ -57,9 +57,13 @@ pub(crate) fn say(line: impl Display) {
 }
 
 /// Each line that is too long in several; a line that fits stays as it is laid out.
-fn fitted(text: &str, columns: usize) -> String {
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
     let of_line = |line: &str| match line.chars().count() > columns {
-        true => schedlab_report::wrap(line, columns).join("\n"),
+        true => {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let lines = schedlab_report::wrap(line, columns.saturating_sub(indent.len()));
+            lines.iter().map(|part| format!("{indent}{part}")).collect::<Vec<_>>().join("\n")
+        }
         false => line.to_owned(),
     };
     text.lines().map(of_line).collect::<Vec<_>>().join("\n")
@@ -94,6 +98,7 @@ mod tests {
         assert_eq!(shown.lines().count(), 3);
         assert!(shown.ends_with("\n  a   b") && shown.replace('\n', " ").starts_with(line), "{shown}");
         assert_eq!(fitted(line, usize::MAX), line, "in a file");
+        assert_eq!(fitted("  one two", 6), "  one\n  two", "what goes on is as far in");
     }
 
     #[test]

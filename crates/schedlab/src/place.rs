@@ -67,7 +67,7 @@ impl Place for ThisHost {
         let now = environment(false);
         if now.boot_id != begun.environment.boot_id {
             bail!(
-                "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
+                "{} was started in another boot, or on another machine: a boot is a unit of its own, so start a new run (--out) \
                  and set the two side by side with `schedlab compare`",
                 dir.display()
             );

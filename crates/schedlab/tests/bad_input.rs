@@ -26,8 +26,10 @@ fn names_that_do_not_exist_are_answered_with_the_nearest() {
     let place = "sched_rr_timeslice_ms=…` in a SPEC";
     refused(
         &["ab", "-w", "pipe", "--b", "rr_timeslice=3", "--dry-run"],
-        &["knob rr_timeslice is `sysctl:kernel.", place],
+        &["arm `B`: the knob rr_timeslice is `sysctl:kernel.", place],
     );
+    let ran = schedlab(&["ab", "-w", "pipe", "--b", "base_slice=3ms", "--dry-run"]).failure();
+    assert!(!ran.stderr.contains("list knobs") && !ran.stderr.contains("option:"), "{}", ran.stderr);
     refused(&["bench", "pipe", "--set", "sched_rr_timeslice_ms=3"], &[place]);
     refused(&["bench", "pipe", "--set", "sysctl:kernel.sched_rt_runtme_us=1"], &["sched_rt_runtime_us"]);
 }

@@ -30,6 +30,7 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
     let [a, b] = &lines[..] else { panic!("{printed}") };
     assert!(a.starts_with("# `a`: ") && !a.contains("preempt=full"), "{a}");
     assert!(b.starts_with("# `b`: ") && b.contains("preempt=full"), "{b}");
+    assert!(printed.contains("#   block 0: ") && printed.contains(" s or more"), "{printed}");
     for (guest, b, needle) in [
         ("cpus = 1", "kernel:debian:1.0", "`b`: debian:1.0 is not in the cache"),
         ("cpus = 200", "policy=batch", "--lane virtual"),

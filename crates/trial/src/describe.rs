@@ -3,7 +3,7 @@
 
 use crate::workloads::OVERHEAD_NS;
 use schedlab_run::manifest::{Design, Factor};
-use schedlab_run::plan::Plan;
+use schedlab_run::plan::{GuestPer, GuestPlan, Plan, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, Manifest, Setting, WorkloadSpec, counted};
 use schedlab_tune::Roots;
@@ -13,7 +13,14 @@ use std::fmt::Write;
 pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
     let mut text = format!("{}\n", plan.to_toml());
     for line in needs(manifest, plan, roots).iter().chain(&arms_of_factors(manifest)) {
-        let _ = writeln!(text, "# {line}");
+        comment(&mut text, "", line);
+    }
+    if plan.seed.is_none() {
+        comment(
+            &mut text,
+            "",
+            &format!("orders are of seed {}; without a `seed` the run draws its own", manifest.seed),
+        );
     }
     for index in 0..manifest.workloads.len() {
         forecast(&mut text, manifest, index);
@@ -79,9 +86,8 @@ fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
 
 fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let workload = &manifest.workloads[index];
-    let arms: Vec<u32> = (0..manifest.arms.len() as u32).collect();
     let block_ns = block_ns(manifest, workload);
-    let _ = writeln!(text, "# {workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000));
+    comment(text, "", &format!("{workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)));
     let length = match manifest.design {
         Design::Fixed { blocks } => {
             let seconds = all_blocks_ns(blocks, block_ns) / 1_000_000_000;
@@ -93,12 +99,103 @@ fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
         }
         Design::OpenEnded { max_blocks } => format!("until decided, at most {}", counted(max_blocks, "blocks")),
     };
-    let _ = writeln!(text, "#   {length}");
+    comment(text, "  ", &length);
     if manifest.switchback_window_ns.is_none() {
-        for block in 0..2 {
-            let order = crate::schedule::block_order(manifest.seed, index as u32, block, &arms);
-            let names: Vec<&str> = order.iter().map(|&a| manifest.arms[a as usize].name.as_str()).collect();
-            let _ = writeln!(text, "#   block {block}: {}", names.join(" · "));
-        }
+        orders(text, manifest.seed, index as u32, &manifest.arms);
     }
+}
+
+/// The first blocks of a workload.
+fn orders(text: &mut String, seed: u64, workload: u32, arms: &[Arm]) {
+    let all: Vec<u32> = (0..arms.len() as u32).collect();
+    for block in 0..2 {
+        let order = crate::schedule::block_order(seed, workload, block, &all);
+        let names: Vec<&str> = order.iter().map(|&arm| arms[arm as usize].name.as_str()).collect();
+        comment(text, "  ", &format!("block {block}: {}", names.join(" · ")));
+    }
+}
+
+/// From here to there a boot of a guest takes, s: small kernels under KVM, distributions' ones translated.
+const BOOT_S: [u64; 2] = [3, 30];
+/// The least that a restored guest and its trial take, ns.
+const SAMPLE_NS: u64 = 500_000_000;
+
+/// Order and time of a plan whose trials run in guests of so many kinds, as comments. What only a guest can tell is not there:
+/// how long a trial takes that has a number of loops, which is why there is no most.
+pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
+    let mut text = String::new();
+    let seed = plan.seed.unwrap_or_else(crate::prepare::fresh_seed);
+    let of_block = 2 * plan.arms.len() as u64;
+    let blocks = match plan.stopping {
+        Stopping::Trials { blocks } => Some(blocks),
+        _ => None,
+    };
+    if plan.seed.is_none() && !plan.arms.is_empty() {
+        comment(&mut text, "", &format!("orders are of seed {seed}; without a `seed` the run draws its own"));
+    }
+    let mut least_s = 0;
+    let mut index = 0;
+    for planned in &plan.workloads {
+        let swept = planned.sweep.as_ref().map_or(1, |(_, values)| values.len() as u32);
+        let rounds = u64::from(blocks.unwrap_or(schedlab_run::LEAST_UNITS as u32)) + 1;
+        let (kinds, samples) = (kinds as u64, rounds.saturating_mul(of_block).saturating_mul(swept.into()));
+        let boots = match (guest.boots, guest.per) {
+            // Those of the first workload serve the others.
+            (Some(boots), _) if index == 0 => u64::from(boots).saturating_mul(kinds),
+            (Some(_), _) => 0,
+            (None, GuestPer::Block) => rounds.saturating_mul(kinds).saturating_mul(swept.into()),
+            (None, GuestPer::Trial) => samples,
+        };
+        let length_ns = plan.trial_ns.unwrap_or_else(|| crate::experiment::trial_duration_ns(&planned.run));
+        let of_samples = samples.saturating_mul(length_ns.max(SAMPLE_NS)) / 1_000_000_000;
+        let seconds = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));
+        least_s = u64::saturating_add(least_s, seconds[0]);
+        let (of, at_least) = (counted(of_block, "trials"), if blocks.is_some() { "" } else { "at least " });
+        let line = format!(
+            "{}: {}a warm-up and {at_least}{} of {of}, {}: {} s or more, {} s if each boot takes {} s",
+            planned.run,
+            if swept > 1 { format!("{swept} times ") } else { String::new() },
+            counted(rounds - 1, "blocks"),
+            counted(boots, "boots"),
+            seconds[0],
+            seconds[1],
+            BOOT_S[1]
+        );
+        comment(&mut text, "", &line);
+        if plan.switchback_window_ns.is_none() && !plan.arms.is_empty() {
+            orders(&mut text, seed, index, &plan.arms);
+        }
+        index += swept;
+    }
+    if plan.workloads.len() > 1 {
+        comment(&mut text, "", &format!("in all {least_s} s or more"));
+    }
+    comment(
+        &mut text,
+        "",
+        "how long a trial takes only its guest can tell: after each block the run prints what is left",
+    );
+    text
+}
+
+/// A line of the plan's TOML that says something, within 80 columns where it has a space or a comma to break at.
+fn comment(text: &mut String, indent: &str, line: &str) {
+    const COLUMNS: usize = 80;
+    let mut at = format!("# {indent}");
+    let mut is_new = true;
+    // A list of names breaks between them.
+    let words: Vec<&str> = if line.contains(" · ") {
+        line.split_inclusive("· ").collect()
+    } else {
+        line.split_inclusive([' ', ',']).collect()
+    };
+    for word in words {
+        if !is_new && at.chars().count() + word.trim_end().chars().count() > COLUMNS {
+            let _ = writeln!(text, "{}", at.trim_end());
+            at = format!("# {indent}  ");
+        }
+        at.push_str(word);
+        is_new = false;
+    }
+    let _ = writeln!(text, "{}", at.trim_end());
 }

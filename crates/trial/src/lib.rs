@@ -23,7 +23,7 @@ pub mod why_kernels;
 mod workloads;
 
 pub use contamination::Watch;
-pub use describe::describe;
+pub use describe::{describe, describe_guests};
 pub use experiment::kept::keep_what_stopping_needs;
 pub use experiment::{Event, Experiment, Known, Store, trace_file};
 pub use host::{HostRunner, TRIAL_ARGUMENT};

@@ -78,9 +78,11 @@ impl Why {
             if !known.contains(&name.as_str()) {
                 let near = schedlab_run::nearest::nearest(name, known.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                return refused(format!(
-                    "`{name}` is not a toggle of this plan's kernels{near} (--dry-run lists them)"
-                ));
+                let mut why = format!("`{name}` is not a toggle of this plan's kernels{near} (--dry-run lists them)");
+                if near.is_empty() && !left_out.is_empty() {
+                    why += &format!("; not to be switched: {}", left_out.join("; "));
+                }
+                return refused(why);
             }
         }
         let wanted = |name: &String| (only.is_empty() || only.contains(name)) && !without.contains(name);

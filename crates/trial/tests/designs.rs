@@ -123,6 +123,26 @@ fn factors_are_tried_on_the_host_and_taken_back_before_the_run() {
 }
 
 #[test]
+fn a_dry_run_of_a_plan_with_guests_says_order_and_least_time_within_80_columns() {
+    let told = |guest: &str, kinds: usize| {
+        let text = format!(
+            "trials = 6\nseed = 1\n[guest]\nkernel = \"debian:6.1\"\n{guest}\n[[workload]]\nrun = \"pipe:loops=9\"\n[[arm]]\nname = \"a\"\n\
+             [[grid]]\nname = \"nice\"\nset = \"nice\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
+        );
+        let plan = Plan::parse(&text).unwrap();
+        let text = schedlab_trial::describe_guests(&plan, plan.guest.as_ref().unwrap(), kinds);
+        assert!(text.lines().all(|line| line.starts_with("# ") && line.chars().count() <= 80), "{text}");
+        text.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // A warm-up and six blocks of ten arms, each twice: 140 trials of a second.
+    let each = told("", 1);
+    assert!(each.contains("6 blocks of 20 trials, 140 boots: 560 s or more, 4340 s if each boot takes 30 s"), "{each}");
+    assert!(each.contains("block 0: ") && each.contains("block 1: ") && each.matches(" · ").count() == 38, "{each}");
+    let kept = told("lane = \"virtual\"\nboots = 6", 2);
+    assert!(kept.contains("12 boots: 176 s or more"), "{kept}");
+}
+
+#[test]
 fn a_dry_run_of_a_factorial_says_what_its_factors_need_and_which_arms_they_make() {
     let plan = Plan::parse(FACTORS.split("[[factor]]\nname = \"nice\"").next().unwrap()).unwrap();
     let plan = Plan { sesoi: 0.05, ..plan };
@@ -140,7 +160,9 @@ fn a_dry_run_of_a_factorial_says_what_its_factors_need_and_which_arms_they_make(
         "# arm `all low`: option:bytes=8",
         "# arm `group + bytes`: autogroup=off;nice=1;option:bytes=64",
     ] {
-        assert!(text.lines().any(|l| l.starts_with(line)), "`{line}` is not in:\n{text}");
+        // Lines of 80 columns go on indented.
+        let whole = text.replace("\n#   ", " ");
+        assert!(whole.lines().any(|l| l.starts_with(line)), "`{line}` is not in:\n{text}");
     }
     assert_eq!(Plan::parse(&text).unwrap(), plan, "what is printed is a plan that can be run");
 }

@@ -191,7 +191,7 @@ fn of_every_cpu(roots: &Roots, root: &Path, (head, tail): (&str, &str)) -> Resul
     Ok(Knob::Files { paths: found.into_iter().map(|(_, path)| path).collect() })
 }
 
-fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> {
+pub(crate) fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> {
     let full = root.join(path);
     match full.symlink_metadata() {
         Ok(_) => Ok(full),

@@ -2,6 +2,7 @@
 //! catalogue knows a neutral value of.
 
 use crate::catalogue::{Knob, catalogue};
+use crate::resolve::{Missing, debugfs_path};
 use crate::roots::Roots;
 use schedlab_run::Arm;
 use schedlab_run::factorial::{PlannedFactor, Toggles};
@@ -30,9 +31,14 @@ pub fn toggles(roots: &Roots) -> Toggles {
         }
     }
     if !knobs.iter().any(is_feature) {
-        let file = roots.debugfs.join("sched/features");
-        let why = std::fs::read_to_string(&file).err().map_or_else(|| "it is empty".to_owned(), |e| e.to_string());
-        toggles.left_out.insert(0, format!("feature bits: {}: {why}", file.display()));
+        let why = match debugfs_path(&roots.debugfs, "sched/features") {
+            Err(Missing::Absent(why) | Missing::Refused(why)) => why,
+            Ok(file) => {
+                let why = std::fs::read_to_string(&file).err().map_or("it is empty".to_owned(), |e| e.to_string());
+                format!("{}: {why}", file.display())
+            }
+        };
+        toggles.left_out.insert(0, format!("feature bits: {why}"));
     }
     toggles
 }

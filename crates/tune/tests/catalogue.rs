@@ -227,7 +227,11 @@ fn a_kernel_without_feature_bits_says_so_first() {
     fs::remove_file(tree.root.path().join(tree.files.iter().find(|file| file.ends_with("sched/features")).unwrap()))
         .unwrap();
     tree.files.clear();
-    let toggles = toggles(&tree.roots);
-    assert!(toggles.left_out[0].starts_with("feature bits: ") && toggles.left_out[0].contains("No such file"));
+    let toggles = schedlab_tune::toggles(&tree.roots);
+    let lacking = &toggles.left_out[0];
+    assert!(lacking.starts_with("feature bits: ") && lacking.contains("sched/features does not exist"), "{lacking}");
     assert!(toggles.factors.iter().any(|factor| factor.name == "migration_cost=0"));
+    fs::remove_dir_all(&tree.roots.debugfs).unwrap();
+    let unmounted = schedlab_tune::toggles(&tree.roots);
+    assert!(unmounted.left_out[0].contains("debugfs is not mounted: `mount -t debugfs"), "{:?}", unmounted.left_out);
 }

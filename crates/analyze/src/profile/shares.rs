@@ -9,6 +9,9 @@ use schedlab_run::profile::Profile;
 use serde::Serialize;
 use std::collections::HashMap;
 
+/// With fewer, half the interval of a share is beyond 7 %.
+const LEAST_SAMPLES: u64 = 200;
+
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/profile/1";
 
@@ -249,6 +252,19 @@ fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortB
         by_share.then_with(|| (&a.name, &a.image).cmp(&(&b.name, &b.image)))
     });
     (rows, back_on)
+}
+
+impl ProfileFindings {
+    /// Its parts, to be held against those of another profile; few samples have none that would be found again.
+    pub fn comparable_groups(&self) -> Result<&GroupFindings, String> {
+        match self.samples {
+            few if few < LEAST_SAMPLES => {
+                let few = schedlab_run::counted(few as usize, "samples");
+                Err(format!("only {few} in a trial, and shares take {LEAST_SAMPLES}: give longer trials"))
+            }
+            _ => Ok(&self.groups),
+        }
+    }
 }
 
 /// The rows of all functions by part of the kernel.

@@ -122,6 +122,13 @@ fn operations_take_the_samples_of_their_time() {
 }
 
 #[test]
+fn parts_of_few_samples_are_not_held_against_others() {
+    let of = |samples: u32| profile(&drawn(&format!("ping: main k:schedule × {samples}")), &ProfileOptions::default());
+    assert!(of(5).comparable_groups().unwrap_err().starts_with("only 5 samples in a trial"));
+    assert_eq!(of(400).comparable_groups().unwrap().groups[0].group, "scheduler");
+}
+
+#[test]
 fn tables_are_cut_and_say_so() {
     let options = ProfileOptions { top: Some(2), top_chains: Some(1), sort: SortBy::Total, operations: None };
     let found = profile(&drawn(PING), &options);

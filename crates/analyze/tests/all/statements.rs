@@ -65,6 +65,21 @@ fn a_step_is_better_rises_and_is_level_where_it_should_be() {
 }
 
 #[test]
+fn a_hump_is_not_level_and_a_dip_is_no_rise_though_a_line_along_them_says_so() {
+    let all = [said("w=1ms..8ms", "", "level"), said("w=1ms..8ms", "", "rising"), said("w=1ms..8ms", "", "falling")];
+    let hump = judged(&all.concat(), 6, |_, w| (if w == 2.0 || w == 4.0 { 1.5 } else { 1.0 }, 0.005));
+    assert_eq!(answers(&hump), [DoesNotHold; 3], "{:?}", hump.statements);
+    assert!(hump.statements[0].reason.contains("against the mean of all"), "{:?}", hump.statements);
+    let falls_once = |_, w: f64| ([1.0, 2.0, 1.7, 2.5][(w.log2() as usize).min(3)], 0.005);
+    let dip = judged(&said("w=1ms..8ms", "", "rising"), 6, falls_once);
+    assert_eq!(answers(&dip), [DoesNotHold], "{:?}", dip.statements);
+    assert_eq!(dip.statements[0].reason, "w=4ms against w=2ms");
+    // A value whose own interval is wide leaves a level open.
+    let noisy = judged(&said("w=1ms..8ms", "", "level"), 6, |_, w| (1.0, if w == 4.0 { 0.2 } else { 0.002 }));
+    assert_eq!(answers(&noisy), [NotDecided], "{:?}", noisy.statements);
+}
+
+#[test]
 fn an_unsettled_span_is_one_whose_trials_vary_more_whatever_its_level_or_slope() {
     let all = [said("w=4ms..8ms", "w=16ms..", "less-steady"), said("w=4ms..8ms", "w=..2ms", "steadier")];
     let truth = |m: f64, w: f64| (m * (0.1 * w).exp(), if (3.0..9.0).contains(&w) { 0.1 } else { 0.02 });

@@ -28,7 +28,7 @@ pub enum Status {
 pub struct FunctionChange {
     /// Its name, in the second tree if it is there.
     pub name: String,
-    /// What became of it.
+    /// What became of it: `new`, `removed`, `changed`, or an object whose `renamed_from` is the old name.
     pub status: Status,
     /// Where its name stands in each tree.
     pub before: Option<Place>,

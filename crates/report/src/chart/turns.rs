@@ -31,7 +31,8 @@ pub(crate) struct Turn {
 /// The chart: the turns of each CPU, with the CPU's name.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
-    /// How long it is, in words.
+    /// When it begins and how long it is, in words.
+    pub(crate) from: String,
     pub(crate) length: String,
     pub(crate) cpus: Vec<(String, Vec<Turn>)>,
 }
@@ -48,10 +49,14 @@ const ENDS: [(TurnEnd, Mark, &str); 2] = [
     (TurnEnd::Woken, Mark::Solid, "preempted by a task just woken"),
     (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
 ];
+/// What is drawn between the turns, and in which colours.
+const PLAIN: &str = "The two colours tell neighbours apart. White: idle, not among what was asked for, or not known.";
 /// Neighbours are told apart by two colours; a third one draws the signs.
 const TONES: [u32; 2] = [1, 2];
 const SIGNS: u32 = 3;
 const BAR: f64 = 16.0;
+/// Wider turns have a rim.
+const RIM: f64 = 2.0;
 const LANE: f64 = 46.0;
 
 impl Draw for Turns {
@@ -69,16 +74,19 @@ impl Draw for Turns {
             svg.text("small", (at + 10.0, 10.0), Anchor::Start, &words);
             at += text_width(&words, 11.0) + 36.0;
         }
-        let mut y = 22.0;
+        svg.text("small", (0.0, 27.0), Anchor::Start, PLAIN);
+        let mut y = 38.0;
         for (name, turns) in &self.cpus {
             svg.text("", (0.0, y + 26.0), Anchor::Start, name);
             for (parity, tone) in TONES.into_iter().enumerate() {
-                let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity);
+                let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity).map(|(_, turn)| turn);
+                let (narrow, wide): (Vec<&Turn>, Vec<&Turn>) = own.partition(|turn| x(turn.to) - x(turn.from) < RIM);
                 svg.open(&arm_class(tone), None);
-                svg.rects(
-                    "f",
-                    own.map(|(_, turn)| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.6), BAR))),
-                );
+                // A rim would cover what is narrow.
+                for (class, turns) in [("f", wide), ("bar", narrow)] {
+                    let rect = |turn: &Turn| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.3), BAR));
+                    svg.rects(class, turns.into_iter().map(rect));
+                }
                 svg.close();
             }
             let fits = |turn: &&Turn| text_width(&turn.task, 11.0) < x(turn.to) - x(turn.from);
@@ -92,7 +100,7 @@ impl Draw for Turns {
             svg.close();
             y += LANE;
         }
-        svg.text("tick", (left, y + 12.0), Anchor::Start, "0");
+        svg.text("tick", (left, y + 12.0), Anchor::Start, &self.from);
         svg.text("tick", (right, y + 12.0), Anchor::End, &self.length);
         svg.height = y + 18.0;
         svg

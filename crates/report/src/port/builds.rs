@@ -3,9 +3,9 @@
 use super::Rehearsal;
 use super::hunks::lacks;
 use super::json::lacking;
+use super::lines::{PortBuilt, PortError, PortRan};
 use schedlab_kernel::needs::{self, Mistake, Need};
 use schedlab_run::counted;
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// An adapted series that was compiled patch after patch, up to the first that failed.
@@ -152,40 +152,39 @@ fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<
 }
 
 /// A line for each patch that was come to.
-pub(super) fn json(rehearsal: &Rehearsal, build: &Build) -> Vec<Value> {
+pub(super) fn lines(rehearsal: &Rehearsal, build: &Build) -> Vec<PortBuilt> {
     let line = |(number, step): (usize, &Step)| {
         let (state, unused, mistakes, said) = match step {
             Step::Unchanged => ("unchanged", &[][..], &[][..], None),
             Step::Compiled { unused } => ("compiled", &unused[..], &[][..], None),
             Step::Failed { mistakes, said } => ("failed", &[][..], &mistakes[..], Some(said)),
         };
-        let errors = mistakes.iter().map(|mistake| {
-            json!({
-                "file": mistake.file,
-                "line": mistake.line,
-                "function": mistake.function,
-                "message": mistake.message,
-                "need": mistake.need.as_ref().map(lacking),
-            })
+        let errors = mistakes.iter().map(|mistake| PortError {
+            file: mistake.file.clone(),
+            line: mistake.line,
+            function: mistake.function.clone(),
+            message: mistake.message.clone(),
+            need: mistake.need.as_ref().map(lacking),
         });
         let lacks = step.needs();
         let commits = rehearsal.prerequisites.iter().flat_map(|found| found.of_needs(&lacks));
-        let needs: Vec<Value> = lacks.iter().map(lacking).chain(commits).collect();
         let counts = build.proof.iter().flat_map(|proof| &proof.counts).filter(|counted| counted.patch == number);
-        let counts = counts.map(|counted| {
-            json!({"name": counted.name, "count": counted.count.as_ref().ok(), "unknown": counted.count.as_ref().err()})
+        let counts = counts.map(|counted| PortRan {
+            name: counted.name.clone(),
+            count: counted.count.as_ref().ok().copied(),
+            unknown: counted.count.as_ref().err().cloned(),
         });
-        json!({
-            "patch": rehearsal.patches[number].subject,
-            "from": rehearsal.from[number].display().to_string(),
-            "build": state,
-            "kernel": build.kernel,
-            "not_compiled": unused,
-            "errors": errors.collect::<Vec<_>>(),
-            "needs": needs,
-            "said": said,
-            "ran": counts.collect::<Vec<_>>(),
-        })
+        PortBuilt {
+            patch: rehearsal.patches[number].subject.clone(),
+            from: rehearsal.from[number].display().to_string(),
+            build: state,
+            kernel: build.kernel.clone(),
+            not_compiled: unused.to_vec(),
+            errors: errors.collect(),
+            needs: lacks.iter().map(lacking).chain(commits).collect(),
+            said: said.cloned(),
+            ran: counts.collect(),
+        }
     };
     build.steps.iter().enumerate().map(line).collect()
 }

@@ -1,10 +1,10 @@
 //! The commits that a series leans on.
 
+use super::lines::PortNeed;
 use super::words::{outcome, sign};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Outcome, Prerequisite, Present, abbreviated};
 use schedlab_run::counted;
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// What was found of them.
@@ -50,18 +50,19 @@ impl Wanted {
         }
     }
 
-    fn json(&self) -> Value {
-        json!({
-            "kind": "commit",
-            "name": self.commit,
-            "subject": self.subject,
-            "brought": self.why.names,
-            "lines": self.why.lines,
-            "there": self.is_there(),
-            "by": self.there.as_ref().map(|there| sign(there.by)),
-            "reverted_by": self.there.as_ref().and_then(|there| there.reverted_by.clone()),
-            "alone": self.alone.map(outcome),
-        })
+    fn line(&self) -> PortNeed {
+        PortNeed {
+            kind: "commit",
+            name: self.commit.clone(),
+            subject: Some(self.subject.clone()),
+            brought: Some(self.why.names.clone()),
+            lines: Some(self.why.lines),
+            there: Some(self.is_there()),
+            by: self.there.as_ref().map(|there| sign(there.by)),
+            reverted_by: self.there.as_ref().and_then(|there| there.reverted_by.clone()),
+            alone: self.alone.map(outcome),
+            ..PortNeed::default()
+        }
     }
 }
 
@@ -103,14 +104,14 @@ impl Prerequisites {
     }
 
     /// Those that a hunk leans on.
-    pub(super) fn of_hunk(&self, hunk: usize) -> impl Iterator<Item = Value> {
+    pub(super) fn of_hunk(&self, hunk: usize) -> impl Iterator<Item = PortNeed> {
         let of_hunk = self.wanted.iter().filter(move |wanted| wanted.why.hunks.contains(&hunk));
-        of_hunk.map(Wanted::json)
+        of_hunk.map(Wanted::line)
     }
 
     /// Those that brought something of this.
-    pub(super) fn of_needs<'a>(&'a self, needs: &'a [Need]) -> impl Iterator<Item = Value> + 'a {
+    pub(super) fn of_needs<'a>(&'a self, needs: &'a [Need]) -> impl Iterator<Item = PortNeed> + 'a {
         let brought = |wanted: &&Wanted| needs.iter().any(|need| wanted.why.names.contains(&need.name));
-        self.wanted.iter().filter(brought).map(Wanted::json)
+        self.wanted.iter().filter(brought).map(Wanted::line)
     }
 }

@@ -17,6 +17,7 @@ mod tradeoff;
 mod workload;
 
 pub(crate) use claims::headline;
+pub(crate) use statements::ANSWERS;
 
 use crate::Input;
 use crate::document::Section;

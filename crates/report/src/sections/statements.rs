@@ -8,6 +8,9 @@ use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
 
 const KEY: &str = "Holds: the interval lies on the side that is claimed. Does not hold: an effect of interest on that side is \
                    excluded (for spreads 25 %). All intervals of the statements together are at the run's level.";
+/// What a run says to a statement, in words.
+pub(crate) const ANSWERS: [(Standing, &str); 3] =
+    [(Standing::Holds, "holds"), (Standing::DoesNotHold, "does not hold"), (Standing::NotDecided, "not decided")];
 /// More arms that cannot be distinguished from the best are counted and not named.
 const NAMED: usize = 8;
 
@@ -38,13 +41,10 @@ fn sentence(of: Of<'_>, best: &BestArm) -> String {
 
 /// The answer, and behind it the figure, the statement and what it says of which arms.
 fn answered(said: &StatementFindings) -> (String, String) {
-    let answer = match said.answer {
-        Standing::Holds => "holds",
-        Standing::DoesNotHold => "does not hold",
-        Standing::NotDecided => "not decided",
-    };
+    let answer = ANSWERS.iter().find(|(answer, _)| *answer == said.answer).map_or("", |(_, word)| word);
     let figure = said.effect.map(|e| format!("{}: ", effect_text(&e, ""))).unwrap_or_default();
-    let than = said.than.as_ref().map(|than| format!(" than {than}")).unwrap_or_default();
+    let word = if said.claim == "same" { "as" } else { "than" };
+    let than = said.than.as_ref().map(|than| format!(" {word} {than}")).unwrap_or_default();
     let reason = if said.reason.is_empty() { String::new() } else { format!("; {}", said.reason) };
     (answer.into(), format!("{figure}{} ({}: {}{than}{reason})", said.says, said.arms, said.claim))
 }

@@ -152,7 +152,8 @@ fn item(row: &FunctionRow) -> Option<Block<'static>> {
 
 fn pools(found: &Kworkers) -> Table {
     let mut header = vec![("pool", Align::Left)];
-    header.extend(["workers", "wakeups", "mean", "p99", "max", "preempted", "max"].map(|name| (name, Align::Right)));
+    header
+        .extend(["workers", "wakeups", "mean", "p99", "max", "preempted", "longest"].map(|name| (name, Align::Right)));
     let mut table = Table::new(&header);
     for row in &found.pools {
         let [mean, _, p99, max] = figures(&row.wakeup);

@@ -3,35 +3,49 @@
 use crate::chart::{Draw, Turn, TurnEnd, Turns};
 use crate::escape::terminal;
 use crate::number::quantity;
+use crate::table::middle_cut;
 use schedlab_analyze::trace::{Seconds, TimehistRow};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The names of the columns.
-pub fn timehist_header(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{:>18}  {:>4}  {:<24}  {:>10}  {:>10}  {:>10}  {:>10}  left",
-        "at s", "CPU", "task", "slept ms", "woken ms", "preempt ms", "ran ms"
-    )
+/// Columns of a terminal at which times have their nanoseconds.
+const WIDE: usize = 104;
+
+/// The names of the columns, on a terminal of so many.
+pub fn timehist_header(columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    if columns < WIDE {
+        return writeln!(
+            out,
+            "{:>13}  CPU  {:<14}{}  left",
+            "at s",
+            "task",
+            NAMES.map(|name| format!("  {name:>8}")).concat()
+        );
+    }
+    let names = NAMES.map(|name| format!("  {:>10}", format!("{name} ms"))).concat();
+    writeln!(out, "{:>18}   CPU  {:<24}{names}  left", "at s", "task")
 }
 
-/// A row; a time that is not known is a dash. Where system calls were recorded, the one in which the task slept stands last.
-pub fn timehist_line(row: &TimehistRow, out: &mut dyn Write) -> io::Result<()> {
-    let ms = |ns: Option<u64>| ns.map_or(crate::number::NONE.to_owned(), |ns| format!("{:.6}", ns as f64 / 1e6));
+const NAMES: [&str; 4] = ["slept", "woken", "preempt", "ran"];
+
+/// A row; a time that is not known is a dash. Where system calls were recorded, the one in which the task slept stands last. A
+/// narrow terminal has times in whole microseconds, as perf has them, and the system call on a line of its own.
+pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let is_wide = columns >= WIDE;
+    let digits = if is_wide { 6 } else { 3 };
+    let ms = |ns: Option<u64>| ns.map_or(crate::number::NONE.to_owned(), |ns| format!("{:.digits$}", ns as f64 / 1e6));
+    let times = [row.slept_ns, row.wakeup_wait_ns, row.preempt_wait_ns, Some(row.run_ns)].map(ms);
     let task = format!("{}:{}", terminal(&row.comm), row.tid);
-    writeln!(
-        out,
-        "{:>18.9}  {:>4}  {task:<24}  {:>10}  {:>10}  {:>10}  {:>10}  {}{}",
-        Seconds(row.at_ns),
-        row.cpu,
-        ms(row.slept_ns),
-        ms(row.wakeup_wait_ns),
-        ms(row.preempt_wait_ns),
-        ms(Some(row.run_ns)),
-        row.left.as_deref().map_or(crate::number::NONE.to_owned(), terminal),
-        row.slept_in.as_deref().map_or(String::new(), |call| format!("    slept in {}", terminal(call))),
-    )
+    let left = row.left.as_deref().map_or(crate::number::NONE.to_owned(), terminal);
+    let (at, cpu, call) = (Seconds(row.at_ns), row.cpu, row.slept_in.as_deref().map(terminal));
+    if is_wide {
+        let times = times.map(|time| format!("  {time:>10}")).concat();
+        let call = call.map_or(String::new(), |call| format!("    slept in {call}"));
+        return writeln!(out, "{at:>18.9}  {cpu:>4}  {task:<24}{times}  {left}{call}");
+    }
+    let (times, task) = (times.map(|time| format!("  {time:>8}")).concat(), middle_cut(&task, 14));
+    writeln!(out, "{at:>13.6}  {cpu:>3}  {task:<14}{times}  {left}")?;
+    call.map_or(Ok(()), |call| writeln!(out, "{:>20}slept in {call}", ""))
 }
 
 /// Turns that a picture can show.
@@ -41,7 +55,6 @@ const SOON_NS: u64 = 100_000;
 
 /// Who had each CPU, and how each turn ended, as a file. `place`: of which trace, on which machine, when.
 pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
-    let begin = |row: &TimehistRow| row.at_ns.saturating_sub(row.run_ns);
     let from = rows.iter().map(begin).min().unwrap_or(0);
     let to = rows.iter().map(|row| row.at_ns).max().unwrap_or(0);
     let length = to.saturating_sub(from).max(1);
@@ -58,7 +71,7 @@ pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
         rows.iter().enumerate().map(turn).collect()
     };
     let cpus = of_cpu.iter().map(|(cpu, rows)| (format!("CPU {cpu}"), turns(rows))).collect();
-    let chart = Turns { length: quantity(length as f64, "ns"), cpus };
+    let chart = Turns { from: format!("from {:.6} s", Seconds(from)), length: quantity(length as f64, "ns"), cpus };
     let description = format!(
         "{} turns: {} ended by a task just woken, {} by one that had waited, {} by waiting.",
         rows.len(),
@@ -69,6 +82,10 @@ pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
     chart.draw(super::WIDTH).standalone("Who had each CPU, and who took it", place, &description)
 }
 
+fn begin(row: &TimehistRow) -> u64 {
+    row.at_ns.saturating_sub(row.run_ns)
+}
+
 /// How a turn ended, by the state in which the task left and by what the next one on the CPU had waited for.
 fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
     let left = row.left.as_deref();
@@ -77,6 +94,8 @@ fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
         Some(false) => TurnEnd::Waits,
         Some(true) => match next {
             None => TurnEnd::Open,
+            // Idle, or a turn that was not asked for or is not known, lies between.
+            Some(next) if begin(next) != row.at_ns => TurnEnd::Open,
             Some(next) if next.wakeup_wait_ns.is_some_and(|ns| ns <= SOON_NS) => TurnEnd::Woken,
             Some(next) if next.wakeup_wait_ns.or(next.preempt_wait_ns).is_some() => TurnEnd::Waited,
             Some(_) => TurnEnd::Open,
@@ -87,6 +106,7 @@ fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::width;
 
     fn row(cpu: u16, tid: u32, (at_ns, run_ns): (u64, u64), left: &str, wakeup_wait_ns: Option<u64>) -> TimehistRow {
         let (slept_ns, preempt_wait_ns) = (None, None);
@@ -106,16 +126,39 @@ mod tests {
     }
 
     #[test]
+    fn a_line_keeps_within_80_columns_and_wider_ones_have_the_nanoseconds() {
+        let mut long = row(7, 1_234_567, (99_999_123_456_789, 1_234_567_891), "R+", Some(12_345_678));
+        long.comm = "a thread's name".into();
+        (long.preempt_wait_ns, long.slept_ns) = (Some(9_999_999_999), Some(9_999_999_999));
+        let line = |columns| {
+            let mut text = Vec::new();
+            timehist_header(columns, &mut text).unwrap();
+            timehist_line(&long, columns, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        assert!(line(80).lines().all(|line| width(line) <= 80), "{}", line(80));
+        assert!(line(80).contains(" 1234.568  R+") && line(104).contains("1234.567891  R+"), "{}", line(80));
+        long.slept_in = Some("a_long_name_of_a_system_call".into());
+        let mut text = Vec::new();
+        timehist_line(&long, 80, &mut text).unwrap();
+        assert!(String::from_utf8(text).unwrap().lines().all(|line| width(line) <= 80));
+    }
+
+    #[test]
     fn a_turn_ends_by_waiting_or_by_one_that_was_just_woken_or_had_waited() {
         let rows = [
             row(0, 1, (1_000_000, 900_000), "R+", None),
-            row(0, 2, (2_000_000, 900_000), "R", Some(20_000)),
-            row(0, 3, (3_000_000, 900_000), "S", Some(1_500_000)),
+            row(0, 2, (2_000_000, 1_000_000), "R", Some(20_000)),
+            row(0, 3, (3_000_000, 1_000_000), "R", Some(1_500_000)),
+            row(0, 5, (4_000_000, 900_000), "S", Some(1_000)),
             row(1, 4, (3_000_000, 100_000), "", None),
         ];
         let svg = timehist_svg(&rows, "here");
-        let said = "4 turns: 1 ended by a task just woken, 1 by one that had waited, 1 by waiting.";
-        assert!(svg.contains(said) && svg.contains("CPU 1") && svg.contains("A:2"), "{svg}");
+        let said = "5 turns: 1 ended by a task just woken, 1 by one that had waited, 1 by waiting.";
+        assert!(
+            svg.contains(said) && svg.contains("CPU 1") && svg.contains("from 0.000100 s") && svg.contains("A:2"),
+            "{svg}"
+        );
         assert!(timehist_svg(&[], "here").contains("0 turns"));
     }
 }

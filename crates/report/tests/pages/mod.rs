@@ -48,8 +48,8 @@ fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 
 fn times(name: &str) -> String {
     written(|out| {
-        timehist_header(out)?;
-        let mut each = |row: &_| timehist_line(row, out).is_ok();
+        timehist_header(120, out)?;
+        let mut each = |row: &_| timehist_line(row, 120, out).is_ok();
         timehist(&mut open(name, timehist::wanted()), &Scope::default(), &mut each).expect("readable");
         Ok(())
     })

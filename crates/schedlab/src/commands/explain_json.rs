@@ -1,7 +1,7 @@
 //! `schedlab explain-json SCHEMA`: what the members of an answer are, from the page that is made of the types that are printed.
 
 use crate::exit::{self, usage};
-use crate::output::to_stdout;
+use crate::output::{fitted, to_stdout};
 use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
 use std::collections::BTreeSet;
@@ -35,7 +35,8 @@ pub(super) fn run(schema: Option<&str>) -> Result<u8> {
         usage!("no answer of schedlab has the schema `{wanted}`{near} (`schedlab explain-json` lists all)");
     };
     let all = with_those_in_it(shape, &shapes);
-    to_stdout(|out| all.iter().try_for_each(|shape| write_shape(shape, out)))?;
+    let columns = super::report::terminal_width();
+    to_stdout(|out| all.iter().try_for_each(|shape| write_shape(shape, columns, out)))?;
     Ok(exit::DONE)
 }
 
@@ -74,13 +75,17 @@ fn with_those_in_it<'a>(shape: &'a Shape<'a>, shapes: &'a [Shape<'a>]) -> Vec<&'
     all
 }
 
-fn write_shape(shape: &Shape<'_>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+fn write_shape(shape: &Shape<'_>, columns: usize, out: &mut dyn std::io::Write) -> std::io::Result<()> {
     writeln!(out, "{}", shape.title.replace('`', ""))?;
     for line in shape.lines.iter().filter(|line| !line.starts_with("|---") && !line.starts_with("| field")) {
         let cells: Vec<String> = line.split(" | ").map(unlinked).collect();
         match &cells[..] {
-            [name, of, means] => writeln!(out, "  {name}  ({of})\n      {means}")?,
-            _ => writeln!(out, "  {}", unlinked(line))?,
+            [name, of, means] => {
+                writeln!(out, "{}", fitted(&format!("  {name}  ({of})"), columns))?;
+                let means = schedlab_report::wrap(means, columns.saturating_sub(6));
+                means.iter().try_for_each(|line| writeln!(out, "      {line}"))?;
+            }
+            _ => writeln!(out, "{}", fitted(&format!("  {}", unlinked(line)), columns))?,
         }
     }
     writeln!(out)

@@ -74,7 +74,8 @@ pub(super) fn groups(words: &[String]) -> Result<analysis::GroupFindings> {
     let subject = workload(words)?;
     let order = ProfileOrder { whose: Whose::Children, frequency_hz: DEFAULT_HZ, roots: Roots::default() };
     let (profile, operations, _) = sample(&subject, order)?;
-    Ok(analysis::profile(&profile, &ProfileOptions { operations, ..ProfileOptions::default() }).groups)
+    let found = analysis::profile(&profile, &ProfileOptions { operations, ..ProfileOptions::default() });
+    found.comparable_groups().cloned().map_err(anyhow::Error::msg)
 }
 
 fn subject(args: &Profile) -> Result<Subject> {

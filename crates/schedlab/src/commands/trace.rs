@@ -222,9 +222,10 @@ fn run_timehist(args: &Timehist) -> Result<()> {
         let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
         return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
     }
-    source.print_lines(*top, None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
-        timehist(&mut reader, &scope, each)
-    })
+    let (columns, _) = terminal();
+    let header = |out: &mut dyn Write| schedlab_report::timehist_header(columns, out);
+    let line = |row: &_, out: &mut dyn Write| schedlab_report::timehist_line(row, columns, out);
+    source.print_lines(*top, None, header, line, |each| timehist(&mut reader, &scope, each))
 }
 
 /// Most bytes of a map's lines: each holds every CPU, and a trace of 2 MB can name 8,192 of them in each of its 20,000 lines.
@@ -330,7 +331,7 @@ impl Source {
         &self,
         top: Option<usize>,
         most: Option<u64>,
-        header: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+        header: impl Fn(&mut dyn Write) -> std::io::Result<()>,
         line: impl Fn(&T, &mut dyn Write) -> std::io::Result<()>,
         read: impl FnOnce(&mut dyn FnMut(&T) -> bool) -> Result<TraceFacts, TraceError>,
     ) -> Result<()> {
@@ -339,12 +340,13 @@ impl Source {
         // `None`: the reader of our output has seen enough.
         let (mut facts, mut bytes, mut is_cut) = (None, 0, false);
         to_stdout(|out| {
-            if !self.json {
-                header(out)?;
-            }
             let (mut failed, mut text) = (None, Vec::new());
             let read = read(&mut |row| {
                 text.clear();
+                // Not above an error, nor above nothing.
+                if bytes == 0 && !self.json {
+                    failed = header(out).err();
+                }
                 let written = if self.json {
                     schedlab_run::json::small(row)
                         .map_err(std::io::Error::from)
@@ -355,7 +357,8 @@ impl Source {
                 bytes += text.len() as u64;
                 is_cut = room.or(most).is_some_and(|most| bytes > most);
                 left -= 1;
-                failed = written.and_then(|()| if is_cut { Ok(()) } else { out.write_all(&text) }).err();
+                let written = written.and_then(|()| if is_cut { Ok(()) } else { out.write_all(&text) });
+                failed = failed.take().or(written.err());
                 failed.is_none() && !is_cut && left > 0
             });
             if let Some(error) = failed {
@@ -365,6 +368,9 @@ impl Source {
             Ok(())
         })?;
         let Some(facts) = facts.transpose()? else { return Ok(()) };
+        if bytes == 0 && facts.unmatched.is_empty() {
+            say(format_args!("{}: nothing on a CPU lies in what was asked for", self.file.display()));
+        }
         for problem in facts.unmatched.iter().chain(&facts.problems) {
             say(format_args!("{}: {problem}", self.file.display()));
         }

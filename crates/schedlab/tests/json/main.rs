@@ -46,6 +46,7 @@ fn a_schema_is_explained_and_another_one_is_told_what_is_near() {
         let line = all.lines().find(|line| line.split_whitespace().next() == Some(answer.schema));
         assert!(line.is_some_and(|line| line.ends_with(answer.command)), "{}: {line:?}", answer.schema);
         let told = schedlab(&["explain-json", answer.schema]).success().stdout;
+        assert!(told.lines().all(|line| line.chars().count() <= 80), "{}: {told}", answer.schema);
         let (of, name) = answer.of;
         for (_, field) in shapes().members(of, name) {
             let line = format!("  {}  (", field.name);
@@ -264,6 +265,33 @@ fn history(lab: &Lab) {
         if text.contains("first") {
             git(lab, "history", &["tag", "v1"]);
         }
+    }
+}
+
+/// A back-port with a hunk, a renamed file and a part that is skipped; and what the two trees differ in.
+#[test]
+fn the_lines_of_a_back_port_and_a_dossier_are_what_is_listed() {
+    let (lab, shapes, mut met) = (Lab::new("json-kernel"), shapes(), Met::default());
+    let old = "int f(int a)\n{\n\tint b = a;\n\n\treturn b;\n}\n";
+    for (tree, text) in [("old", old), ("new", &*old.replace("return b", "return g(b)"))] {
+        source(&lab, &format!("{tree}/kernel/x.c"), text.as_bytes());
+        source(&lab, &format!("{tree}/kernel/y.c"), b"int y;\n");
+    }
+    let patch = "Subject: [PATCH] one\n\n---\ndiff --git a/kernel/x.c b/kernel/x.c\n--- a/kernel/x.c\n+++ b/kernel/x.c\n\
+        @@ -2,5 +2,5 @@ int f(int a)\n {\n \tint b = a;\n \n-\treturn b;\n+\treturn g(b);\n }\n\
+        diff --git a/kernel/y.c b/kernel/z.c\nsimilarity index 100%\nrename from kernel/y.c\nrename to kernel/z.c\n\
+        diff --git a/logo.bin b/logo.bin\nBinary files a/logo.bin and b/logo.bin differ\n";
+    std::fs::write(lab.path("one.patch"), patch).unwrap();
+    let lines = from(&lab, &["kernel", "port", "one.patch", "--onto", "old", "--json"]).success().stdout;
+    for line in lines.lines() {
+        let kind = ["hunk", "change", "skipped"].into_iter().find(|member| !json(line)[member].is_null());
+        let kind = kind.map(|member| if member == "change" { "file" } else { member }).unwrap();
+        met.check_line(&shapes, &format!("schedlab/kernel-port-{kind}-line/1"), line);
+    }
+    from(&lab, &["kernel", "dossier", "old", "new", "-o", "page"]).success();
+    met.check(&shapes, &std::fs::read_to_string(lab.path("page/dossier.json")).unwrap());
+    for kind in ["kernel-port-hunk-line", "kernel-port-file-line", "kernel-port-skipped-line", "dossier"] {
+        assert!(met.schemas.contains(&format!("schedlab/{kind}/1")), "{kind}: {lines}");
     }
 }
 

@@ -17,7 +17,7 @@ const fn answer(schema: &'static str, command: &'static str, of: &'static str, n
 }
 
 /// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
-pub(crate) const ANSWERS: [Answer; 38] = [
+pub(crate) const ANSWERS: [Answer; 43] = [
     answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
     answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
     answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "run", "TrialOutcome"),
@@ -55,6 +55,11 @@ pub(crate) const ANSWERS: [Answer; 38] = [
     answer("schedlab/trace-check/1", "trace check", "analyze", "Check"),
     answer("schedlab/trace-explain/1", "trace explain", "analyze", "Explained"),
     answer("schedlab/kernel-related/1", "kernel related", "report", "RelatedAnswer"),
+    answer("schedlab/kernel-port-hunk-line/1", "kernel port (of a hunk)", "report", "PortHunk"),
+    answer("schedlab/kernel-port-file-line/1", "kernel port (of a whole file)", "report", "PortFile"),
+    answer("schedlab/kernel-port-skipped-line/1", "kernel port (of what was skipped)", "report", "PortSkipped"),
+    answer("schedlab/kernel-port-build-line/1", "kernel port --build (of a patch)", "report", "PortBuilt"),
+    answer("schedlab/dossier/1", "kernel dossier (dossier.json)", "schedlab", "DossierAnswer"),
     answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
 ];
 
@@ -62,9 +67,10 @@ const HEAD: &str = "# The JSON of all commands
 
 `--json` prints one object; its first member, `schema`, names its type. `trace timehist` and `trace
 map --switches` instead print one object per line, without `schema`, and as many lines as fit in 20
-kB (`--top N` sets the number, `--top 0` prints all). `schedlab explain-json SCHEMA` prints the
-tables of one schema from this page. A schema's number changes when a member is removed or changes
-its meaning; members may be added.
+kB (`--top N` sets the number, `--top 0` prints all). `kernel port` prints one object per line as
+well, all of them, and a line's members name its type: `hunk`, `change`, `skipped` or `build`.
+`schedlab explain-json SCHEMA` prints the tables of one schema from this page. A schema's number
+changes when a member is removed or changes its meaning; members may be added.
 
 The output stays below 20 kB. If it would be larger, lists are shortened: lists of numbers are
 dropped whole, because half of a distribution misleads; lists of rows are cut at the end; objects
@@ -80,8 +86,7 @@ of a histogram are those of [FORMAT.md](../FORMAT.md) (histogram_cells), so dist
 traces can be added cell by cell.
 
 This page is generated from the comments of the printed types (`crates/schedlab/tests/json`) and
-checked against real output. It does not cover the lines of `kernel port --json`
-([kernel.md](kernel.md)) and `dossier.json`.
+checked against real output.
 ";
 
 /// The page.

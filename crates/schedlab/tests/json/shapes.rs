@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Types that print themselves, and as what.
-const PRINTED_AS: [(&str, &str); 5] = [
+const PRINTED_AS: [(&str, &str); 6] = [
+    // A word, or an object of the old name.
+    ("Status", "Value"),
     ("Problem", "String"),
     ("Setting", "String"),
     ("WorkloadSpec", "String"),
@@ -144,7 +146,7 @@ pub(crate) fn of_rust(rust: &str) -> Rust<'_> {
     if let Some(inner) = inside("Box<", ">") {
         return of_rust(inner);
     }
-    if let Some(inner) = inside("Vec<", ">") {
+    if let Some(inner) = inside("Vec<", ">").or(inside("BTreeSet<", ">")) {
         return Rust::List(inner);
     }
     if let Some(inner) = inside("BTreeMap<", ">").and_then(|inner| inner.split_once(", ")) {

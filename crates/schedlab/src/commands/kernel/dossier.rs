@@ -26,24 +26,39 @@ use std::thread;
 
 /// `dossier.json`.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct DossierAnswer<'a> {
+    /// Which answer this is.
+    schema: &'static str,
+    /// The two trees.
     sides: &'a [String; 2],
+    /// Folders and files that were compared.
     paths: &'a [String],
+    /// Commits between the two.
     events: &'a [Event],
     /// What was left out of the input, a sentence each.
     problems: &'a [String],
+    /// Files that differ.
     files: &'a [FileChange],
+    /// Tunables, features, tracepoints and the like that differ.
     interfaces: &'a [InterfaceChange],
+    /// Functions that differ.
     functions: &'a [FunctionChange],
+    /// Those of them that matter most, the first first.
     key_functions: &'a [KeyFunction],
+    /// Places that could not be read as C.
     skipped: &'a [SkippedPlace],
+    /// How many files of each tree were read.
     files_read: [usize; 2],
+    /// The change by section of MAINTAINERS.
     subsystems: &'a [SubsystemChange],
+    /// Interfaces that documents of the tree name.
     mentions: &'a [Mention],
+    /// Functions elsewhere that use what the changed ones use.
     similar: &'a [Similar],
-    /// Of the template for a term.
+    /// Structures that differ; of the template for a term.
     #[serde(skip_serializing_if = "Option::is_none")]
     structures: Option<&'a [Structure]>,
+    /// Key functions line by line; of the same template.
     #[serde(skip_serializing_if = "Option::is_none")]
     bodies: Option<&'a [Body]>,
     /// What somebody wrote into the page, by slot.
@@ -198,7 +213,8 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
     let (mut md, mut html) = (Vec::new(), Vec::new());
     dossier_markdown(subject, dossier, &mut md)?;
     dossier_html(subject, dossier, &mut html)?;
-    let answer = Answer {
+    let answer = DossierAnswer {
+        schema: "schedlab/dossier/1",
         sides: &subject.sides,
         paths: &subject.paths,
         events: &subject.events,

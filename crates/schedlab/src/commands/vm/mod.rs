@@ -8,6 +8,7 @@ pub(super) mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;
 
+use super::report::terminal_width;
 use crate::cli::vm::{Boot, Build, Fetch, VmAction, VmRun};
 use crate::exit::{self, usage};
 use crate::input;
@@ -107,7 +108,11 @@ fn list() -> Result<u8> {
     let (entries, states) = (cache.entries()?, States::of(&cache));
     to_stdout(|out| {
         for (entry, path) in &entries {
-            writeln!(out, "{}  {}  {}  {}", entry.name, entry.version(), entry.architecture, path.display())?;
+            let (what, path) = (format!("{}  {}  {}", entry.name, entry.version(), entry.architecture), path.display());
+            // For other programs a kernel is a line.
+            let fits =
+                !std::io::stdout().is_terminal() || format!("{what}  {path}").chars().count() <= terminal_width();
+            writeln!(out, "{what}{}{path}", if fits { "  " } else { "\n    " })?;
         }
         let Some((path, count, bytes)) = states.summary() else { return Ok(()) };
         writeln!(out, "{} of guests  {} MiB  {}", counted(count, "states"), bytes >> 20, path.display())

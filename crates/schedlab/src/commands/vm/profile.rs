@@ -10,7 +10,7 @@ use crate::cli::vm::VmProfile;
 use crate::commands::report::{terminal_width, write_file};
 use crate::commands::{destination, read_words};
 use crate::exit::{self, usage};
-use crate::output::{print_answer, print_line, say, to_stdout};
+use crate::output::{fitted, print_answer, print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::GroupFindings;
 use schedlab_record::profile::KernelSymbols;
@@ -64,13 +64,15 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     }
     let page = schedlab_report::groups(&groups(&found));
     let top = Some(args.top.unwrap_or(ROWS)).filter(|top| *top > 0).unwrap_or(usize::MAX);
+    let columns = terminal_width();
     let shown = to_stdout(|out| {
+        let mut functions = Vec::new();
         match found.as_slice() {
-            [against, this] => profile::compared(against, this, top, out)?,
-            _ => found.iter().try_for_each(|one| profile::alone(one, top, out))?,
+            [against, this] => profile::compared(against, this, top, &mut functions)?,
+            _ => found.iter().try_for_each(|one| profile::alone(one, top, &mut functions))?,
         }
-        writeln!(out)?;
-        page.text(terminal_width(), false, out)
+        writeln!(out, "{}\n", fitted(&String::from_utf8_lossy(&functions), columns))?;
+        page.text(columns, false, out)
     });
     // The guests have worked for both: neither is lost for the other's sake.
     if let Some(file) = file {

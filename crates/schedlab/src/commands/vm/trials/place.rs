@@ -20,7 +20,9 @@ impl Place for Guests {
             let manifest = manifest.get_or_insert_with(|| prepared.clone());
             let guest = &prepared.environment;
             if manifest.workloads != prepared.workloads {
-                bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
+                bail!(
+                    "{arms}: that guest has another number of CPUs, and a workload of the plan uses ncpu: write the number"
+                );
             }
             if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, guest)) {
                 bail!("{arms}: {why}");
@@ -78,14 +80,14 @@ impl Place for Guests {
             let boot = self.guest(trial, Vec::new()).with_context(|| arms.clone())?;
             text += &format!("# {arms}: {}\n", schedlab_vm::host::boot::dry_run(&boot)?);
         }
-        Ok(text)
+        Ok(text + &schedlab_trial::describe_guests(plan, &self.plan, kinds.len()))
     }
 
     fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment> {
         let now = self.prepare(plan)?;
         if let Some(other) = now.warnings.iter().find(|sentence| !begun.warnings.contains(sentence)) {
             bail!(
-                "{} was begun with other guests; now {other}; put back the kernel of then, or begin a new run (--out)",
+                "{} was started with other guests; now {other}; restore that kernel, or start a new run (--out)",
                 dir.display()
             );
         }
