@@ -215,7 +215,7 @@ fn a_trace_is_not_converted_onto_itself() {
     }
     let onto = ["trace", "convert", "-", "-o", &file, "--to", "perfetto"];
     let refused = from_file(&onto, &file);
-    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("would be lost"));
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("would be overwritten"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), TRACE);
 }
 
@@ -269,7 +269,7 @@ fn the_directory_of_a_recording_is_its_trace() {
     schedlab(&["trace", "convert", &dir, "-o", &lab.path("out.txt")]).success();
     let refused =
         schedlab(&["trace", "convert", &dir, "-o", &lab.path("recorded/trace.slt"), "--to", "text"]).failure();
-    assert!(refused.stderr.contains("would be lost"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("would be overwritten"), "{}", refused.stderr);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn a_picture_of_turns_is_neither_its_own_trace_nor_empty() {
     let draw = |more: &[&str], svg: &str| schedlab(&[&["trace", "timehist", &file, "--svg", svg], more].concat());
     assert!(draw(&[], &file).failure().stderr.contains("name another file"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), TRACE);
-    assert!(draw(&["--time", "7,8"], &svg).failure().stderr.contains("no picture is made"));
+    assert!(draw(&["--time", "7,8"], &svg).failure().stderr.contains("no picture is written"));
     assert!(!std::path::Path::new(&svg).exists());
     draw(&[], &svg).success();
     let drawn = std::fs::read_to_string(&svg).unwrap();

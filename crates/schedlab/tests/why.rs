@@ -88,7 +88,7 @@ fn what_cannot_be_asked_is_told_in_a_sentence() {
     );
     refused(&["why", &lab.path("nosuch")], 1, "nosuch");
     if toggles("what_cannot_be_asked", &file).is_some() {
-        refused(&["why", &file, "--without", "nosuch=1", "--dry-run"], 2, "no toggle of this plan's kernels");
+        refused(&["why", &file, "--without", "nosuch=1", "--dry-run"], 2, "not a toggle of this plan's kernels");
     }
     // The run of a plan whose arms are alike has nothing to explain, and that is what its forecast says.
     let alike = plan(&lab, "plant=spin:0ns");

@@ -369,7 +369,7 @@ impl Source {
         })?;
         let Some(facts) = facts.transpose()? else { return Ok(()) };
         if bytes == 0 && facts.unmatched.is_empty() {
-            say(format_args!("{}: nothing on a CPU lies in what was asked for", self.file.display()));
+            say(format_args!("{}: no time on a CPU matches the filters", self.file.display()));
         }
         for problem in facts.unmatched.iter().chain(&facts.problems) {
             say(format_args!("{}: {problem}", self.file.display()));
