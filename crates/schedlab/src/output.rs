@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(shown.lines().count(), 3);
         assert!(shown.ends_with("\n  a   b") && shown.replace('\n', " ").starts_with(line), "{shown}");
         assert_eq!(fitted(line, usize::MAX), line, "in a file");
-        assert_eq!(fitted("  one two", 6), "  one\n  two", "what goes on is as far in");
+        assert_eq!(fitted("  one two three", 12), "  one two\n  three", "the next line is as far in");
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
     let blob = git(&lab, "tree", &["rev-parse", "HEAD:kernel/x.c"]);
     std::fs::remove_file(lab.path(&format!("tree/.git/objects/{}/{}", &blob[..2], blob[2..].trim()))).unwrap();
     let gone = schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]);
-    assert!(gone.code == 1 && gone.stderr.contains("nothing is fetched"), "{}", gone.stderr);
+    assert!(gone.code == 1 && gone.stderr.contains("fetches nothing"), "{}", gone.stderr);
     let said = std::fs::read_to_string(&ran).unwrap_or_default();
     assert!(said.is_empty(), "git ran: {said}");
 }

@@ -418,14 +418,14 @@ fn nothing_is_written_into_a_tree_or_over_a_patch() {
     std::fs::hard_link(&series, lab.path("same.patch")).unwrap();
     let (tree, from) = (lab.path("tree"), lab.path("from"));
     for (words, why) in [
-        (["--write", "tree/ported"], "lies in --onto"),
-        (["--write", "link/deep/ported"], "lies in --onto"),
-        (["--write", "from/ported"], "lies in --from"),
-        (["--json", "tree/kernel/x.c"], "lies in --onto"),
+        (["--write", "tree/ported"], "is inside --onto"),
+        (["--write", "link/deep/ported"], "is inside --onto"),
+        (["--write", "from/ported"], "is inside --from"),
+        (["--json", "tree/kernel/x.c"], "is inside --onto"),
         (["--json", "s.patch"], "it is read ("),
         (["--json", "same.patch"], "it is read ("),
         (["--json", "none/f"], "there is no directory"),
-        (["--json", "from"], "lies in --from"),
+        (["--json", "from"], "is inside --from"),
     ] {
         let place = lab.path(words[1]);
         let port = ["kernel", "port", &series, "--onto", &tree, "--from", &from, words[0], &place];

@@ -95,7 +95,7 @@ fn a_trial_whose_program_is_gone_does_not_begin() {
     let orphan = trial_of("1");
     let said = String::from_utf8_lossy(&orphan.stderr).into_owned();
     assert!(orphan.status.code() == Some(1) && orphan.stdout.is_empty(), "{said}");
-    assert!(said.contains("cannot be tied to the process that ordered it") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("cannot be tied to its parent process") && said.lines().count() == 1, "{said}");
 }
 
 /// Why trials of a run directory failed, whether it is sealed or not.

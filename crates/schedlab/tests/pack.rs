@@ -125,7 +125,7 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         ("tampered", "its content is not what `schedlab pack` wrote"),
         ("newer", "use a newer schedlab"),
         ("cut", "it is not a pack written by `schedlab pack`"),
-        ("long", "more than 1024 kB"),
+        ("long", "larger than 1024 kB"),
         ("plan.toml", "it is not a pack written by `schedlab pack`"),
         ("up", "`build:../../x`"),
         ("huge", "it is not a pack written by `schedlab pack`"),

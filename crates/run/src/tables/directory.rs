@@ -168,7 +168,7 @@ mod tests {
         fs::create_dir(lab.path().join("two.part")).unwrap();
         fs::write(lab.path().join("two.part/letter"), "mine").unwrap();
         let refused = TableDir::create(&lab.path().join("two"), Vec::new()).unwrap_err().to_string();
-        assert!(refused.contains("two.part is there already"), "{refused}");
+        assert!(refused.contains("two.part already exists"), "{refused}");
         // Somebody's link, planted where tables would be removed and written.
         let theirs = lab.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
@@ -177,7 +177,7 @@ mod tests {
             let planted = lab.path().join("three.part");
             std::os::unix::fs::symlink(leads_to, &planted).unwrap();
             let refused = TableDir::create(&lab.path().join("three"), Vec::new()).unwrap_err().to_string();
-            assert!(refused.contains("three.part is there already"), "{refused}");
+            assert!(refused.contains("three.part already exists"), "{refused}");
             fs::remove_file(&planted).unwrap();
         }
         assert_eq!(fs::read(theirs.join("old.parquet")).unwrap(), b"mine");

@@ -71,6 +71,6 @@ mod tests {
         assert_eq!(profile(counted).unwrap(), ("instructions", BTreeMap::from([("tcp_push".to_owned(), 7)])));
         let sampled = r#"{"functions": [{"name": "f", "image": "[kernel]", "samples": 3}, {"name": "main", "image": "/bin/x", "samples": 9}]}"#;
         assert_eq!(profile(sampled).unwrap(), ("samples", BTreeMap::from([("f".to_owned(), 3)])));
-        assert!(profile("{}").unwrap_err().to_string().contains("no profile"));
+        assert!(profile("{}").unwrap_err().to_string().contains("not a profile"));
     }
 }

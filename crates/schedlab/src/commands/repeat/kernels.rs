@@ -193,7 +193,7 @@ fn step<'a>(kernel: &'a BootedKernel, tree: Option<&'a Path>, of: Architecture) 
                 Some((tree, own)) => Step::Missing(format!(
                     "it is built from the source of Linux {version}, and {} is {}",
                     tree.display(),
-                    own.map_or_else(|| "no kernel source tree".to_owned(), |own| format!("Linux {own}"))
+                    own.map_or_else(|| "not a kernel source tree".to_owned(), |own| format!("Linux {own}"))
                 )),
             }
         }
