@@ -217,3 +217,6 @@ fn describe_failure(status: ExitStatus, complaint: &str) -> String {
         (true, None) => format!("the trial process died: {status}"),
     }
 }
+
+#[cfg(test)]
+mod tests;
