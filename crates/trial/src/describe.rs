@@ -16,11 +16,7 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
         comment(&mut text, "", line);
     }
     if plan.seed.is_none() {
-        comment(
-            &mut text,
-            "",
-            &format!("orders are of seed {}; without a `seed` the run draws its own", manifest.seed),
-        );
+        comment(&mut text, "", &drawn_seed(manifest.seed));
     }
     for index in 0..manifest.workloads.len() {
         forecast(&mut text, manifest, index);
@@ -125,44 +121,17 @@ const SAMPLE_NS: u64 = 500_000_000;
 pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     let mut text = String::new();
     let seed = plan.seed.unwrap_or_else(crate::prepare::fresh_seed);
-    let of_block = 2 * plan.arms.len() as u64;
-    let blocks = match plan.stopping {
-        Stopping::Trials { blocks } => Some(blocks),
-        _ => None,
-    };
-    if plan.seed.is_none() && !plan.arms.is_empty() {
-        comment(&mut text, "", &format!("orders are of seed {seed}; without a `seed` the run draws its own"));
+    let is_ordered = plan.switchback_window_ns.is_none() && !plan.arms.is_empty();
+    if plan.seed.is_none() && is_ordered {
+        comment(&mut text, "", &drawn_seed(seed));
     }
-    let mut least_s = 0;
-    let mut index = 0;
+    let (mut least_s, mut index) = (0u64, 0);
     for planned in &plan.workloads {
         let swept = planned.sweep.as_ref().map_or(1, |(_, values)| values.len() as u32);
-        let rounds = u64::from(blocks.unwrap_or(schedlab_run::LEAST_UNITS as u32)) + 1;
-        let (kinds, samples) = (kinds as u64, rounds.saturating_mul(of_block).saturating_mul(swept.into()));
-        let boots = match (guest.boots, guest.per) {
-            // Those of the first workload serve the others.
-            (Some(boots), _) if index == 0 => u64::from(boots).saturating_mul(kinds),
-            (Some(_), _) => 0,
-            (None, GuestPer::Block) => rounds.saturating_mul(kinds).saturating_mul(swept.into()),
-            (None, GuestPer::Trial) => samples,
-        };
-        let length_ns = plan.trial_ns.unwrap_or_else(|| crate::experiment::trial_duration_ns(&planned.run));
-        let of_samples = samples.saturating_mul(length_ns.max(SAMPLE_NS)) / 1_000_000_000;
-        let seconds = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));
-        least_s = u64::saturating_add(least_s, seconds[0]);
-        let (of, at_least) = (counted(of_block, "trials"), if blocks.is_some() { "" } else { "at least " });
-        let line = format!(
-            "{}: {}a warm-up and {at_least}{} of {of}, {}: {} s or more, {} s if each boot takes {} s",
-            planned.run,
-            if swept > 1 { format!("{swept} times ") } else { String::new() },
-            counted(rounds - 1, "blocks"),
-            counted(boots, "boots"),
-            seconds[0],
-            seconds[1],
-            BOOT_S[1]
-        );
+        let (line, seconds) = forecast_in_guests(plan, guest, (&planned.run, swept), kinds as u64, index == 0);
+        least_s = least_s.saturating_add(seconds);
         comment(&mut text, "", &line);
-        if plan.switchback_window_ns.is_none() && !plan.arms.is_empty() {
+        if is_ordered {
             orders(&mut text, seed, index, &plan.arms);
         }
         index += swept;
@@ -170,12 +139,48 @@ pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     if plan.workloads.len() > 1 {
         comment(&mut text, "", &format!("in all {least_s} s or more"));
     }
-    comment(
-        &mut text,
-        "",
-        "how long a trial takes only its guest can tell: after each block the run prints what is left",
-    );
+    let unknown = "only its guest can tell how long a trial takes: after each block the run prints what remains";
+    comment(&mut text, "", unknown);
     text
+}
+
+fn drawn_seed(seed: u64) -> String {
+    format!("orders are of seed {seed}; without a `seed` the run draws its own")
+}
+
+/// A sentence on a workload that is swept over so many values, and the least that it takes, s. The first one boots the guests
+/// that others share.
+fn forecast_in_guests(
+    plan: &Plan,
+    guest: &GuestPlan,
+    (run, swept): (&WorkloadSpec, u32),
+    kinds: u64,
+    is_first: bool,
+) -> (String, u64) {
+    let (at_least, blocks) = match plan.stopping {
+        Stopping::Trials { blocks } => ("", u64::from(blocks)),
+        _ => ("at least ", schedlab_run::LEAST_UNITS as u64),
+    };
+    let of_block = 2 * plan.arms.len() as u64;
+    // Blocks and their warm-up.
+    let rounds = (blocks + 1).saturating_mul(swept.into());
+    let samples = rounds.saturating_mul(of_block);
+    let boots = match (guest.boots, guest.per) {
+        (Some(boots), _) => u64::from(boots).saturating_mul(kinds) * u64::from(is_first),
+        (None, GuestPer::Block) => rounds.saturating_mul(kinds),
+        (None, GuestPer::Trial) => samples,
+    };
+    let trial_ns = plan.trial_ns.unwrap_or_else(|| crate::experiment::trial_duration_ns(run)).max(SAMPLE_NS);
+    let of_samples = samples.saturating_mul(trial_ns) / 1_000_000_000;
+    let [least, most] = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));
+    let times = if swept > 1 { format!("{swept} times ") } else { String::new() };
+    let (blocks, of_block, boots) = (counted(blocks, "blocks"), counted(of_block, "trials"), counted(boots, "boots"));
+    let line = format!(
+        "{run}: {times}a warm-up and {at_least}{blocks} of {of_block}, {boots}: {least} s or more, {most} s if each boot takes \
+         {} s",
+        BOOT_S[1]
+    );
+    (line, least)
 }
 
 /// A line of the plan's TOML that says something, within 80 columns where it has a space or a comma to break at.

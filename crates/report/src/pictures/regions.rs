@@ -20,7 +20,10 @@ pub(super) fn pictures(place: &Place<'_>) -> Vec<Picture> {
 }
 
 fn along(place: &Place<'_>, knob: &str) -> Option<Picture> {
-    let curves: Vec<&Curve> = place.workload.curves.iter().filter(|curve| curve.knob == knob).collect();
+    let mut curves: Vec<&Curve> = place.workload.curves.iter().filter(|curve| curve.knob == knob).collect();
+    // By the number of the other setting, not by its digits.
+    let other = |curve: &Curve| curve.others.rsplit_once('=').and_then(|(_, value)| parse_number(value)).unwrap_or(0.0);
+    curves.in_order_by(|a, b| other(a).total_cmp(&other(b)));
     let first = curves.first()?;
     let (name, _) = names(place, first);
     let steps = steps(&curves);
