@@ -3,6 +3,7 @@
 
 use super::Logs;
 use crate::findings::Standing;
+use schedlab_run::InOrder;
 use schedlab_run::statement::{Claim, Matched, Point};
 use schedlab_run::units::parse_number;
 use schedlab_stats::{Estimate, t_estimate};
@@ -14,7 +15,7 @@ pub(super) type Piece = (String, Vec<Matched>);
 pub(super) fn pieces<'n>(claim: Claim, sets: &[Matched], name: impl Fn(u32) -> &'n str) -> Vec<Piece> {
     let sorted = |set: &Matched| {
         let mut points = set.arms.clone();
-        points.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap_or(std::cmp::Ordering::Equal));
+        points.in_order_by(|a, b| a.at.partial_cmp(&b.at).unwrap_or(std::cmp::Ordering::Equal));
         points
     };
     let word = |point: &Point| {
