@@ -74,9 +74,10 @@ pub(crate) fn workload_heading(findings: &Findings, workload: &WorkloadFindings)
     if label.ends_with(&load) { label } else { label + &load }
 }
 
-/// `messages per second of messaging`.
-pub(crate) fn objective(findings: &Findings, of: &TradeoffObjective) -> String {
-    let workload = findings.workloads.iter().find(|w| w.workload == of.workload);
+/// `messages per second`, and of which workload where several objectives are that.
+pub(crate) fn objective(findings: &Findings, of: &TradeoffObjective, all: &[TradeoffObjective]) -> String {
+    let is_shared = all.iter().filter(|other| other.metric == of.metric).count() > 1;
+    let workload = findings.workloads.iter().find(|w| is_shared && w.workload == of.workload);
     let label = workload.map(|w| format!(" of {}", workload_heading(findings, w))).unwrap_or_default();
     format!("{}{label}", metric_name(&of.metric))
 }

@@ -24,8 +24,9 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     };
     let arms = 0..findings.arms.len() as u32;
     let points: Vec<ScatterPoint> = arms.filter(|arm| !findings.arms[*arm as usize].is_aa).filter_map(point).collect();
-    let title =
-        |metric: &MetricFindings, of| format!("{}, {}", words::objective(findings, of), better(metric.direction));
+    let title = |metric: &MetricFindings, of| {
+        format!("{}, {}", words::objective(findings, of, &tradeoff.objectives), better(metric.direction))
+    };
     let titles = [title(metrics[0], first), title(metrics[1], second)];
     let place = Place::of(input, 0)?;
     (points.len() > 1).then(|| {

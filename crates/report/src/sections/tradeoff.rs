@@ -6,16 +6,19 @@ use crate::number::{NONE, effect_text};
 use crate::pictures::{self, Picture};
 use crate::table::{Align, Names, Table};
 use crate::words;
-use schedlab_analyze::{Findings, MetricFindings, Tradeoff, TradeoffObjective};
+use schedlab_analyze::{Findings, MetricFindings, Tradeoff, TradeoffObjective, Verdict};
 
-const KEY: &str = "Pareto front by the estimates: arms that no other beats in every column. Neighbours whose intervals overlap may \
+const KEY: &str = "The Pareto front: arms that no other beats in every column. Neighbours whose intervals overlap may \
                    not differ. Which of them is best depends on what the machine is for.";
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let findings = subject.input.findings;
     let section = |tradeoff: &'a Tradeoff| {
         let picture: Make<'a, Picture> = Box::new(move || Vec::from_iter(pictures::tradeoff(&subject.input)));
-        let lead = format!("{} of {} arms are beaten by no other.", tradeoff.front.len(), tradeoff.compared);
+        let (front, compared) = (tradeoff.front.len(), tradeoff.compared);
+        let decided =
+            if has_verdict(findings, tradeoff) { "" } else { " No arm has a verdict in any of these questions." };
+        let lead = format!("By the estimates {front} of {compared} arms are beaten by no other.{decided}");
         let blocks = vec![
             Block::Pictures(picture),
             Block::Text(lead),
@@ -27,9 +30,17 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     findings.tradeoff.as_ref().map(section).into_iter().collect()
 }
 
+/// Whether some arm is better or worse in an objective.
+fn has_verdict(findings: &Findings, tradeoff: &Tradeoff) -> bool {
+    let metrics = tradeoff.objectives.iter().filter_map(|of| words::metric_of(findings, of));
+    let mut verdicts = metrics.flat_map(|metric| metric.contrasts.iter().map(|contrast| &contrast.verdict));
+    verdicts.any(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse))
+}
+
 /// A row for each arm of the front: its change in each objective.
 fn table(findings: &Findings, tradeoff: &Tradeoff) -> Table {
-    let titles: Vec<String> = tradeoff.objectives.iter().map(|of| words::objective(findings, of)).collect();
+    let titles: Vec<String> =
+        tradeoff.objectives.iter().map(|of| words::objective(findings, of, &tradeoff.objectives)).collect();
     let header = [("arm", Align::Left)].into_iter().chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(&header.collect::<Vec<_>>());
     table.names = Some(Names::Column(0));
