@@ -49,7 +49,7 @@ fn a_workload_with_cgroups_gets_fresh_ones_for_every_trial() {
     for _ in 0..2 {
         let why = host.under(Vec::new(), order(), Duration::from_secs(60)).unwrap().unwrap_err();
         assert!(why.starts_with("the trial's answer is not one"), "{why}");
-        assert_eq!(groups(&root), [PathBuf::new(); 0], "they go with their trial");
+        assert!(groups(&root).is_empty(), "they go with their trial");
     }
 }
 
@@ -58,5 +58,5 @@ fn where_no_cgroups_can_be_made_their_trial_does_not_run() {
     let (root, mut host) = tree("memory");
     let why = host.under(Vec::new(), order(), Duration::from_secs(60)).unwrap().unwrap_err();
     assert!(why.starts_with("pipe") && why.contains("cpu"), "{why}");
-    assert_eq!(groups(&root), [PathBuf::new(); 0]);
+    assert!(groups(&root).is_empty());
 }
