@@ -17,9 +17,8 @@ use std::time::{Duration, Instant};
 /// one after the other, as cargo runs them, and the others beside them.
 const OF_THE_HOST: [&str; 7] = ["bench", "host", "record", "schedlab", "sys", "trial", "tune"];
 
-/// Of them, programs that change nothing but guests: of the time of all that took turns they were 325 s of 547. The longest first:
-/// two of them run side by side, since a guest often waits for its boot's timers, or has one CPU.
-const OF_GUESTS: [&str; 5] = ["vm", "vm_states", "vm_plans", "vm_accel", "vm_profile"];
+/// Of them, programs that change nothing but guests: of the time of all that took turns they were 325 s of 547.
+const OF_GUESTS: [&str; 5] = ["vm", "vm_accel", "vm_plans", "vm_profile", "vm_states"];
 
 /// In a mount namespace: a `/run` of its own, so that what tests of the host leave there on purpose is not found, and taken back,
 /// by a schedlab of another lane.
@@ -61,12 +60,12 @@ impl TestProgram {
     }
 }
 
-/// Programs of different lanes run side by side, those of one lane one after the other; there are two lanes of guests.
+/// Programs of different lanes run side by side, those of one lane one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
     /// Needs this host to itself, as far as other tests go.
     Host,
-    /// Boots guests: a program depends on no other, each has a `/run` of its own.
+    /// Boots guests.
     Guests,
     /// Any time.
     Others,
@@ -138,14 +137,6 @@ fn built(messages: &str) -> Result<Built> {
     Ok(Built { programs, warnings })
 }
 
-/// As they begin within a lane: by name, those with guests as they are listed.
-fn in_order(programs: &[TestProgram], can_own_run: bool) -> Vec<&TestProgram> {
-    let mut all: Vec<&TestProgram> = programs.iter().collect();
-    let listed = |program: &TestProgram| OF_GUESTS.iter().position(|name| program.name.ends_with(&format!("/{name}")));
-    all.sort_by_key(|program| if program.lane(can_own_run) == Lane::Guests { listed(program) } else { None });
-    all
-}
-
 /// Runs all of them, in lanes side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
 /// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
 pub(super) fn run(
@@ -157,21 +148,15 @@ pub(super) fn run(
     let log = Mutex::new(File::create(log).with_context(|| format!("{} cannot be written", log.display()))?);
     let can_own_run = can_own_run();
     let ended = Mutex::new(Vec::new());
-    let waiting = Mutex::new(in_order(programs, can_own_run));
-    let next = |lane: Lane| {
-        let mut waiting = waiting.lock().expect("no lane panics");
-        let first = waiting.iter().position(|program| program.lane(can_own_run) == lane)?;
-        Some(waiting.remove(first))
-    };
     let in_turn = |lane: Lane| {
-        while let Some(program) = next(lane) {
+        for program in programs.iter().filter(|program| program.lane(can_own_run) == lane) {
             let mut command = program.command(lane, limit_seconds);
             let result = run_one(program, command.envs(environment.iter().cloned()), &log);
             ended.lock().expect("no lane panics").push(result);
         }
     };
     std::thread::scope(|scope| {
-        for lane in [Lane::Host, Lane::Guests, Lane::Guests, Lane::Others] {
+        for lane in [Lane::Host, Lane::Guests, Lane::Others] {
             scope.spawn(move || in_turn(lane));
         }
     });
