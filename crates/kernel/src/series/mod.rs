@@ -10,6 +10,7 @@ mod header;
 mod hunk;
 mod message;
 mod path;
+mod quilt;
 mod read;
 mod write;
 
@@ -18,6 +19,7 @@ pub use error::{PatchError, Refused};
 pub use hunk::{Hunk, Line};
 pub use message::Trailer;
 pub(crate) use message::origin;
+pub use quilt::{UnsupportedOption, quilt};
 pub use read::parse;
 
 /// What a diff does to a file besides its hunks.

@@ -2,6 +2,7 @@
 
 use super::history;
 use crate::cli::Bisect;
+use crate::commands::kernel::in_folder;
 use crate::commands::vm::{architecture, find, usual_jobs};
 use crate::exit::usage;
 use crate::input;
@@ -41,7 +42,7 @@ impl Members {
         }
         if let Some(series) = &args.series {
             let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
-            let files = history::series(series)?;
+            let files = in_folder(series)?;
             let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let names: Vec<String> = std::iter::once("none".to_owned()).chain(files.iter().map(name)).collect();
             let (from, to) = ends(&names, args)?;
