@@ -41,7 +41,7 @@ pub struct Identity {
 
 /// Runs trials in guests.
 pub struct GuestRunner<B> {
-    /// Boots a guest and returns its answer, or one sentence on why there is none.
+    /// Boots a guest and returns its answer, or a sentence on why there is none. The outer error ends the run.
     boot: B,
     identities: Vec<Identity>,
     per: GuestPer,
@@ -103,15 +103,15 @@ pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
+impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> GuestRunner<B> {
     /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order, of one at least: a guest
     /// that was told to end has not begun the others.
-    fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Vec<Result<TrialOutcome, String>> {
+    fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Result<Vec<Result<TrialOutcome, String>>> {
         // A boot that fails has no id, and not that of the one before it.
         self.boot_id = None;
-        let answer = match (self.boot)(trial) {
+        let answer = match (self.boot)(trial)? {
             Ok(answer) => answer,
-            Err(why) => return vec![Err(why); settings.len()],
+            Err(why) => return Ok(vec![Err(why); settings.len()]),
         };
         self.boot_id = Some(answer.environment.boot_id.clone());
         let mut outcomes = match &answer.result {
@@ -129,7 +129,7 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
                 outcome.applied.extend(booted_with(settings).iter().map(|s| in_force(s, &answer)));
             }
         }
-        outcomes
+        Ok(outcomes)
     }
 
     /// Counts a trial, and numbers its sample.
@@ -148,7 +148,7 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
     }
 
     /// Boots the guest of a trial with all trials of the block that are its machine's.
-    fn run_block(&mut self, next: &Planned) {
+    fn run_block(&mut self, next: &Planned) -> Result<()> {
         let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
         let own = machine(next.arm);
         let planned: Vec<Planned> =
@@ -169,14 +169,15 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
             limit: planned.iter().map(|trial| trial.timeout).sum(),
         };
         let settings: Vec<&[Setting]> = planned.iter().map(|trial| trial.settings.as_slice()).collect();
-        let outcomes = self.ran(&trial, &settings);
+        let outcomes = self.ran(&trial, &settings)?;
         let boot_id = self.boot_id.clone();
         let done = planned.iter().zip(outcomes).map(|(trial, one)| (trial.position, (one, boot_id.clone())));
         self.block.done.extend(done);
+        Ok(())
     }
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunner<B> {
+impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> Runner for GuestRunner<B> {
     fn wants_blocks(&self) -> bool {
         self.per == GuestPer::Block || !self.boots.is_empty()
     }
@@ -195,10 +196,10 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunne
             let task = GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]);
             let (booted_with, boot) = (booted_with(&trial.settings), self.boot_of_block());
             let guest = GuestTrial { task, booted_with, sample, boot, limit: trial.timeout };
-            return Ok(self.ran(&guest, &[&trial.settings]).remove(0));
+            return Ok(self.ran(&guest, &[&trial.settings])?.remove(0));
         }
         if !self.has_run(trial.position) {
-            self.run_block(trial);
+            self.run_block(trial)?;
         }
         let Some(done) = self.block.done.get_mut(&trial.position) else {
             return Ok(Err("the block has no such trial".into()));

@@ -126,6 +126,14 @@ impl From<FrameError> for VmError {
 }
 
 impl VmError {
+    /// What the system answered, if it was about a file of the host.
+    pub fn file_cause(&self) -> Option<&std::io::Error> {
+        match self {
+            Self::File { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+
     /// For `map_err` of an operation on a file.
     pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
