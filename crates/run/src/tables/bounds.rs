@@ -141,7 +141,8 @@ type Shape = &'static [(usize, Kind)];
 const FIELDS: usize = 17;
 
 const EMPTY: Shape = &[];
-const STATISTICS: Shape = &[(1, Bytes), (2, Bytes), (3, Int), (4, Int), (5, Bytes), (6, Bytes), (7, Bool), (8, Bool)];
+const STATISTICS: Shape =
+    &[(1, Bytes), (2, Bytes), (3, Int), (4, Int), (5, Bytes), (6, Bytes), (7, Bool), (8, Bool), (9, Int)];
 
 const DATA_PAGE: Shape = &[
     (1, Int),
@@ -159,7 +160,8 @@ const FILE: Shape = &[
     (4, List(&Struct(GROUP))),
     (5, List(&Struct(KEY_VALUE))),
     (6, Bytes),
-    (7, List(&Struct(&[(1, Struct(EMPTY))]))),
+    // An order of values: by type, or IEEE 754's of floating-point numbers.
+    (7, List(&Struct(&[(1, Struct(EMPTY)), (2, Struct(EMPTY))]))),
 ];
 const KEY_VALUE: Shape = &[(1, Bytes), (2, Bytes)];
 const SCHEMA: Shape = &[

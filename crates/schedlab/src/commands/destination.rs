@@ -2,6 +2,7 @@
 //! cannot be written would be known only in the end.
 
 use crate::exit::usage;
+use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_sys::places::Draft;
 use std::fs::Metadata;
@@ -28,6 +29,16 @@ pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_ru
     if !is_dry_run && !is_device {
         Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(unwritten)?;
     }
+    Ok(())
+}
+
+/// Renames a file of `dir` that is about to be replaced to `NAME.oldN`, and says `why`.
+pub(super) fn set_aside(dir: &Path, name: &str, why: &str) -> Result<()> {
+    let is_free = |kept: &String| std::fs::symlink_metadata(dir.join(kept)).is_err();
+    let kept = (1..).map(|n| format!("{name}.old{n}")).find(is_free).unwrap_or_default();
+    std::fs::rename(dir.join(name), dir.join(&kept))
+        .with_context(|| format!("{} cannot be renamed", dir.join(name).display()))?;
+    say(format_args!("schedlab: {name} {why}; as it was it is kept as {kept}"));
     Ok(())
 }
 
