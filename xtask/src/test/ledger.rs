@@ -22,6 +22,14 @@ impl Outcome {
         Self { skipped: vec![reason.into()], ..Self::default() }
     }
 
+    /// One more, passed or failed.
+    pub(super) fn add_result(&mut self, result: Result<()>) {
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(error) => self.failed.push(format!("{error:#}")),
+        }
+    }
+
     pub(super) fn add(&mut self, other: Outcome) {
         self.passed += other.passed;
         self.failed.extend(other.failed);

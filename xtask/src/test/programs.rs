@@ -1,10 +1,8 @@
-//! The test programs of the workspace: built by one call of cargo, then run in lanes side by side, which cargo itself does not:
-//! those of the host, which wait for timers most of their time, those that boot guests, and all others.
+//! The test programs of the workspace, run in lanes side by side, which cargo itself does not: those of the host, which wait
+//! for timers most of their time, those that boot guests, and all others.
 
 use super::cargo_output::{Skip, TestOutput};
-use crate::workspace::Workspace;
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,8 +28,8 @@ pub(super) struct TestProgram {
     /// `PACKAGE-FOLDER/TARGET`.
     pub(super) name: String,
     /// Where cargo would run it: its package's folder.
-    folder: PathBuf,
-    file: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 impl TestProgram {
@@ -86,55 +84,6 @@ pub(super) struct Ended {
     pub(super) output: TestOutput,
     pub(super) success: bool,
     pub(super) took: Duration,
-}
-
-/// The compiler with Clippy's lints in it, which cargo calls for the workspace's own crates instead of rustc.
-const CLIPPY: &str = "clippy-driver";
-
-/// What the build made, and what Clippy found on the way.
-pub(super) struct Built {
-    pub(super) programs: Vec<TestProgram>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// Builds and lints every target in one pass: `cargo clippy` before it would read all crates twice. Without Clippy the
-/// programs are built all the same, and its absence is what it found.
-pub(super) fn build(workspace: &Workspace) -> Result<Built> {
-    let mut cargo = workspace.cargo(&["build", "--workspace", "--all-targets", "--locked", "--quiet"]);
-    cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let has_clippy = Command::new(CLIPPY).arg("--version").output().is_ok_and(|o| o.status.success());
-    if has_clippy {
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", CLIPPY);
-    }
-    let output = cargo.output().context("cargo cannot be started")?;
-    let mut built = built(&String::from_utf8_lossy(&output.stdout))?;
-    built.warnings.iter().for_each(|warning| eprintln!("{warning}"));
-    if !output.status.success() {
-        bail!("the tests do not compile: see above");
-    }
-    built.programs.sort_by(|a, b| a.name.cmp(&b.name));
-    if !has_clippy {
-        built.warnings.push(format!("{CLIPPY} is missing: rustup component add clippy"));
-    }
-    Ok(built)
-}
-
-/// Reads cargo's messages, one JSON object a line. A warning is kept as the compiler words it.
-fn built(messages: &str) -> Result<Built> {
-    let (mut programs, mut warnings) = (Vec::new(), Vec::new());
-    for line in messages.lines() {
-        let message: Value = serde_json::from_str(line).context("cargo's messages are JSON")?;
-        if let Some(rendered) = message["message"]["rendered"].as_str() {
-            warnings.push(rendered.to_owned());
-        }
-        let (Some(file), true) = (message["executable"].as_str(), message["profile"]["test"] == true) else { continue };
-        let manifest = message["manifest_path"].as_str().context("an artifact without a manifest")?;
-        let folder = Path::new(manifest).parent().context("a manifest in no folder")?.to_owned();
-        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let target = message["target"]["name"].as_str().context("a target without a name")?;
-        programs.push(TestProgram { name: format!("{package}/{target}"), folder, file: file.into() });
-    }
-    Ok(Built { programs, warnings })
 }
 
 /// Runs all of them, in lanes side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
@@ -220,24 +169,6 @@ fn lines(stream: impl Read) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn test_programs_are_found_in_cargos_messages() {
-        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"damage"},"profile":{"test":true},"executable":"/w/target/debug/deps/damage-1"}
-{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":false},"executable":"/w/target/debug/run"}
-{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":true},"executable":null}
-{"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused import"}}
-{"reason":"build-finished","success":true}"#;
-        let found = built(messages).unwrap();
-        let damage = TestProgram {
-            name: "run/damage".into(),
-            folder: "/w/crates/run".into(),
-            file: "/w/target/debug/deps/damage-1".into(),
-        };
-        assert_eq!(found.programs, [damage]);
-        assert_eq!(found.warnings, ["warning: unused import"]);
-        assert!(built("no JSON").is_err());
-    }
 
     #[test]
     fn programs_that_change_the_host_and_those_with_guests_are_told_from_others() {
