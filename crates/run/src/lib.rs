@@ -1,5 +1,5 @@
-//! The run directory, the one hinge of schedlab: hosts, guests and imported files produce run directories, every
-//! analysis reads them. This crate owns the plan, what a trial is told ([`TrialOrder`]), what it answers
+//! The run directory, on which everything in schedlab turns: hosts, guests and imported files produce run directories,
+//! and every analysis reads them. This crate owns the plan, the order of a trial ([`TrialOrder`]), its answer
 //! ([`TrialOutcome`]), the manifest, the table schemas, and the reader and writer. It knows no workload, no knob path
 //! and no view; `FORMAT.md` describes what it writes.
 #![forbid(unsafe_code)]

@@ -114,7 +114,7 @@ fn what_leads_to_one_machine_is_refused_both_ways() {
         (of_guests(Vec::new()), "do not fit its plan"),
     ] {
         assert!(refusal(&of).contains(needle), "{needle}: {}", refusal(&of));
-        // A hostile one is written by somebody else's program.
+        // A hostile one, as another program would write it.
         let written = self_checked::with_crc(&json::pretty(&of).unwrap());
         assert_eq!(Pack::parse(&written).unwrap_err().to_string(), refusal(&of));
     }

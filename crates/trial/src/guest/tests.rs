@@ -40,7 +40,7 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
         let environment = Environment { boot_id: format!("boot {}", seen.len()), ..Environment::default() };
         Ok(Ok(GuestAnswer { environment, ..answer() }))
     };
-    // The second arm's guests are those of the third, which says so in other words.
+    // The second arm's guests are equal to the third's, which describes them in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), 1, &[]);
     for (number, arm) in [0u32, 1, 2, 2, 1, 0].into_iter().enumerate() {
@@ -79,7 +79,7 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         let GuestTask::Trials(ordered) = &trial.task else { panic!("{trial:?}") };
         boots.push((ordered.clone(), trial.sample, trial.limit));
         let mut outcomes: Vec<_> = ordered.iter().map(|one| Ok(outcome(&one.order.workload.to_string()))).collect();
-        // The second guest is told to end in its first trial, and has not begun its second.
+        // The second guest is told to end during its first trial, and does not begin its second.
         outcomes.truncate(if boots.len() == 2 { 1 } else { 9 });
         let environment = Environment { boot_id: format!("boot {}", boots.len()), ..Environment::default() };
         Ok(Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() }))
@@ -124,7 +124,7 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
     let identities = ["6.1", "6.1"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], 1, &[]);
     assert!(runner.wants_blocks());
-    // The warm-up, the three planned blocks, and one in place of a spoilt one.
+    // The warm-up, the three planned blocks, and one that replaces a spoilt block.
     for number in 0..5 {
         runner.block(number, Vec::new());
         let _ = runner.run(&planned(0, 0, &[])).unwrap();
