@@ -30,13 +30,13 @@ mod regular;
 pub mod require;
 mod self_checked;
 pub mod setting;
+pub mod shell_words;
 pub mod splitmix;
 pub mod statement;
 mod stored;
 mod tables;
 pub mod tracing;
 pub mod units;
-pub mod words;
 pub mod workload_spec;
 pub mod writer;
 

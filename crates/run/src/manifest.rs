@@ -132,7 +132,7 @@ pub enum Design {
 pub enum OrderKnown {
     /// We ordered the trials ourselves.
     Randomized,
-    /// Imported: nobody knows in which order the numbers came.
+    /// Imported: the order of the numbers is not known.
     Unknown,
 }
 

@@ -25,7 +25,7 @@ pub enum Stamping {
 pub enum CounterLevel {
     /// rusage, schedstat and /proc tables before and after: nothing runs beside the workload.
     Basic,
-    /// Also perf events where permitted, and a sample of everything each 100 ms.
+    /// Also perf events if permitted, and a sample of everything every 100 ms.
     #[default]
     Full,
     /// As full, but the PMU is used for the groups of a top-down analysis; also memory bandwidth by socket and die.

@@ -26,7 +26,7 @@ pub const MOST_PACK_BYTES: usize = 1 << 20;
 pub struct Pack {
     /// [`PACK_VERSION`] of the writer.
     pub pack_version: u32,
-    /// Of the program that measured.
+    /// Version of the program that measured.
     pub schedlab_version: String,
     /// Title of the run.
     pub title: String,
@@ -245,7 +245,7 @@ impl Pack {
             }
             if effect.is_belied(plan.sesoi) {
                 let ExpectedEffect { metric, lo, hi, said, .. } = effect;
-                return no_pack(format!("it says of {metric} {said:?}, and the interval [{lo}, {hi}] does not"));
+                return no_pack(format!("it calls {metric} {said:?}, which contradicts the interval [{lo}, {hi}]"));
             }
         }
         match self.effects.iter().find(|effect| !effect.is_sound(self.workloads.len(), arms)) {

@@ -3,7 +3,7 @@
 use crate::outcome::TrialOutcome;
 use serde::{Deserialize, Serialize};
 
-/// How a trial ended. A failed trial is a row with its reason; the run goes on.
+/// How a trial ended. A failed trial is a row with its reason; the run continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "reason")]
 pub enum TrialStatus {

@@ -247,8 +247,8 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
     ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
     ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
-    ("plant", "plant=spin:25ns", "a known delay in each operation, to test what is found"),
-    ("plant", "plant=stall:100ms/5s", "a known stall in every period"),
+    ("plant", "plant=spin:25ns", "injects a known delay into each operation, to test detection"),
+    ("plant", "plant=stall:100ms/5s", "injects a known stall into every period"),
 ];
 
 impl Setting {

@@ -22,12 +22,12 @@ pub struct Statement {
     /// The arms that they are compared with, in the same form; `None`: the control. Trends and `best` have none.
     pub than: Option<String>,
     /// What it claims.
-    pub claim: Claim,
+    pub claim: Assertion,
 }
 
 /// What is claimed about some arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
+pub enum Assertion {
     /// Better, in the metric's direction.
     Better,
     /// Worse, in the metric's direction.
@@ -48,7 +48,7 @@ pub enum Claim {
     Best,
 }
 
-impl Claim {
+impl Assertion {
     /// All, with their words in a plan.
     const ALL: [(&str, Self); 9] = [
         ("better", Self::Better),
@@ -267,8 +267,8 @@ pub(crate) struct WrittenStatement {
 impl WrittenStatement {
     /// The statement, checked against the plan's arms, or one sentence on what is wrong with it.
     pub(crate) fn statement(&self, plan: &Plan) -> Result<Statement, String> {
-        let words = || Claim::ALL.iter().map(|(word, _)| *word);
-        let Some((_, claim)) = Claim::ALL.iter().find(|(word, _)| *word == self.is) else {
+        let words = || Assertion::ALL.iter().map(|(word, _)| *word);
+        let Some((_, claim)) = Assertion::ALL.iter().find(|(word, _)| *word == self.is) else {
             let (hint, all) = (hint(&self.is, words()), Vec::from_iter(words()).join(", "));
             return Err(format!("[[statement]] `{}`: nothing is `{}`{hint}; there are {all}", self.says, self.is));
         };

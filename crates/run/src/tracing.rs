@@ -199,7 +199,7 @@ pub struct TraceOrder {
     pub source: TraceSource,
     /// The file of the recording; `None` leaves the events unread.
     pub out: Option<PathBuf>,
-    /// Only the last so many ns are kept (a flight recorder).
+    /// Only this many ns before the end are kept (a flight recorder).
     #[serde(default)]
     pub keep_ns: Option<u64>,
     /// Size of the kernel's buffer for each CPU, KiB; `None`: chosen automatically.

@@ -155,7 +155,7 @@ fn an_export_keeps_a_file_that_has_other_text() {
     assert_eq!(export("nice=1"), "", "the same text again");
     let first = std::fs::read(format!("{out}/{name}")).unwrap();
     let said = export("nice=2");
-    assert!(said.contains(&format!("{name} has other text; as it was it is kept as {name}.old1")), "{said}");
+    assert!(said.contains(&format!("{name} has other text; the old file is kept as {name}.old1")), "{said}");
     assert_eq!(names(), [name.clone(), format!("{name}.old1")]);
     assert_eq!(std::fs::read(format!("{out}/{name}.old1")).unwrap(), first);
 }

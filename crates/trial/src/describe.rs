@@ -139,13 +139,13 @@ pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     if plan.workloads.len() > 1 {
         comment(&mut text, "", &format!("in all {least_s} s or more"));
     }
-    let unknown = "only its guest can tell how long a trial takes: after each block the run prints what remains";
+    let unknown = "only its guest shows how long a trial takes: after each block the run prints the time left";
     comment(&mut text, "", unknown);
     text
 }
 
 fn drawn_seed(seed: u64) -> String {
-    format!("orders are of seed {seed}; without a `seed` the run draws its own")
+    format!("the order shown is for seed {seed}; without a `seed` the run draws its own")
 }
 
 /// A sentence on a workload that is swept over this many values, and its shortest duration, s. The first value boots

@@ -70,7 +70,7 @@ pub enum Event<'a> {
         workload: u32,
         /// Index in the manifest.
         arm: u32,
-        /// Why it is not in force.
+        /// Why it is not applied.
         reason: &'a str,
     },
     /// A sequential design has taken an interim look.
@@ -392,7 +392,7 @@ impl Experiment<'_> {
     }
 }
 
-/// An arm is measured only if every one of its settings is in force.
+/// An arm counts as measured only if all of its settings are applied.
 fn status_of(applied: &[Applied]) -> TrialStatus {
     let missing: Vec<String> =
         applied.iter().filter_map(|a| a.not_applied.as_ref().map(|why| format!("{}: {why}", a.setting))).collect();

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const TRY: Duration = Duration::from_secs(60);
 
 /// Context of the guard's errors.
-const NOT_APPLIED: &str = "a setting could not be put in force or taken back";
+const NOT_APPLIED: &str = "a setting could not be applied or restored";
 
 /// Runs trials on this host: each under its settings, in a fresh, small, single-threaded process, however large this
 /// process is.
@@ -162,7 +162,7 @@ impl HostRunner {
             }
             return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
         }
-        serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+        serde_json::from_slice(&text).map_err(|e| format!("the trial's output is not a valid outcome ({e})"))
     }
 
     /// Waits until the process has ended, its time limit has passed, or it should end early; the workload's tasks end
@@ -215,7 +215,7 @@ fn describe_failure(status: ExitStatus, complaint: &str) -> String {
     let last = last.strip_prefix("schedlab: ").unwrap_or(last);
     match (last.is_empty(), status.code()) {
         (false, _) => last.to_owned(),
-        (true, Some(code)) => format!("the trial process ended with exit code {code} and said nothing"),
+        (true, Some(code)) => format!("the trial process exited with {code} and no message"),
         (true, None) => format!("the trial process died: {status}"),
     }
 }

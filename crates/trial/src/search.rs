@@ -13,7 +13,7 @@ use schedlab_run::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::{Estimate, Interval};
-use schedlab_tune::search::{Answer, Ask, Candidate, Gain, Options, Point, Search, Space, Stopped, Strategy};
+use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, Search, Space, Stopped, Strategy};
 
 /// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
@@ -75,7 +75,7 @@ impl SearchStudy {
     }
 
     /// The result of each point of a round.
-    fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<Answer>> {
+    fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<PointResult>> {
         let effects = arm_effects(&round.manifest, &round.trials, 0).map_err(anyhow::Error::msg)?;
         let metrics = &round.manifest.primary[0];
         let of = |metric: &str, arm: usize| effects.iter().find(|e| e.metric == metric && e.arm == arm as u32);
@@ -83,12 +83,12 @@ impl SearchStudy {
             bail!("{} has no metric `{unknown}` to optimize", self.plan.workloads[0].run);
         }
         let units = units_of_all(&effects);
-        let answer = |arm: usize| -> Answer {
+        let answer = |arm: usize| -> PointResult {
             let of_arm: Vec<&ArmEffects> = metrics.iter().filter_map(|metric| of(metric, arm)).collect();
             if let Some(why) = of_arm.iter().find_map(|effects| effects.lacking.clone()) {
-                return Answer::LeftOut(why);
+                return PointResult::LeftOut(why);
             }
-            Answer::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())
+            PointResult::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())
         };
         let objective = |metric: &String| {
             let seen = effects.iter().find(|e| e.metric == *metric && e.lacking.is_none())?;
@@ -163,12 +163,12 @@ impl SearchStudy {
         let all = self.planned.strategy == SearchStrategy::Grid;
         match stopped {
             Some(Stopped::NothingToGain(hope)) => {
-                format!("no point promises {:.2} % more any longer", 100.0 * hope.max(0.0).exp_m1())
+                format!("no remaining point is expected to gain {:.2} %", 100.0 * hope.max(0.0).exp_m1())
             }
             Some(Stopped::Done) if all => "every point is measured".into(),
             Some(Stopped::Done) => "few enough points are left to measure them again".into(),
             Some(Stopped::Budget) => "the budget holds no further round".into(),
-            None => "it goes on".into(),
+            None => "it continues".into(),
         }
     }
 
@@ -236,7 +236,7 @@ impl Study for SearchStudy {
         let Some(ask) = self.asked.take() else { return Ok(()) };
         let answers = self.answers(round, &ask)?;
         for (point, answer) in ask.points.iter().zip(&answers) {
-            if let Answer::LeftOut(why) = answer {
+            if let PointResult::LeftOut(why) = answer {
                 self.leave_out(point, why);
             }
         }

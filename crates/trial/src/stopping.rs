@@ -21,7 +21,7 @@ pub enum Stop {
     Budget,
     /// The user interrupted.
     Interrupted,
-    /// The control, or every other arm, is not in force here.
+    /// The control, or every other arm, could not be applied here.
     NothingToCompare,
     /// The machine changed during the run, or a requirement of the plan was not met.
     Void(String),

@@ -28,7 +28,7 @@ pub(crate) struct OfWorkload {
     pub(crate) rows: u64,
     /// Total time of its rows, ns.
     pub(crate) wall_ns: u64,
-    /// Arms that are not in force.
+    /// Arms that are not applied.
     pub(crate) dropped: BTreeSet<u32>,
     /// Whether any row, even one of a switchback, says that a setting is not in force.
     pub(crate) is_refused: bool,

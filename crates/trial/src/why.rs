@@ -179,12 +179,12 @@ impl Why {
         let takes = cost.stage(rows, blocks);
         (self.spent_ns.saturating_add(takes) > budget).then(|| {
             format!(
-                "its next stage, {} of both arms in {}, would take about {}, and of the budget of {} {} are used",
+                "its next stage, {} of both arms in {}, would take about {}, but {} of the budget of {} are used",
                 counted(rows, "combinations"),
                 counted(blocks, "blocks"),
                 format_ns(takes.next_multiple_of(1_000_000_000)),
-                format_ns(budget),
-                format_ns(self.spent_ns.next_multiple_of(1_000_000_000))
+                format_ns(self.spent_ns.next_multiple_of(1_000_000_000)),
+                format_ns(budget)
             )
         })
     }

@@ -76,7 +76,7 @@ pub enum VmError {
     /// The guest does not run under KVM.
     #[error("under KVM {evidence}; {WITHOUT_KVM}", evidence = .0.evidence)]
     Kvm(Failure),
-    /// Keeping a guest's state, or going on from it.
+    /// Saving a guest's state, or restoring it.
     #[error("the state of the guest's machine: {0}")]
     State(String),
     /// The guest's kernel panicked.

@@ -58,7 +58,7 @@ pub struct Rehearsed {
 const PLACE: f32 = 0.3;
 const PLACE_AT_HOME: f32 = 0.12;
 
-/// Rehearses the hunks of a file.
+/// Dry-runs the hunks of a file.
 pub fn rehearse(hunks: &[Hunk], source: &Source<'_>) -> Vec<Rehearsed> {
     let placements = place(hunks, source.lines());
     hunks.iter().zip(placements).map(|(hunk, patch)| one(hunk, patch, source)).collect()

@@ -76,7 +76,7 @@ pub struct Port {
     pub changed: HashMap<String, Option<Vec<u8>>>,
 }
 
-/// Files and what they have become; `None`: the file is gone.
+/// New contents of files by path; `None`: the file is gone.
 pub type Made = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Answers a file of the tree; `None`: there is none.

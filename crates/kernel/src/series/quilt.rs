@@ -2,9 +2,7 @@
 
 /// Options that would make another patch of this one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{entry}`: patch options other than -p1 are not supported, so {option} is not; rewrite the patch so that it needs none"
-)]
+#[error("`{entry}`: the patch option {option} is not supported (only -p1); rewrite the patch for -p1")]
 pub struct UnsupportedOption {
     /// The line, without its comment.
     pub entry: String,

@@ -75,7 +75,7 @@ impl Plan {
         }
         if let Some(ns) = self.trial_ns.filter(|&ns| ns > LONGEST_TRIAL_NS) {
             return inconsistent(format!(
-                "a trial of {} is too long: a trial lasts at most {}, and blocks of short ones tell more",
+                "a trial of {} is too long: a trial lasts at most {}, and blocks of short ones are more precise",
                 format_ns(ns),
                 format_ns(LONGEST_TRIAL_NS)
             ));

@@ -145,7 +145,7 @@ impl Plan {
         let Some(guest) = &self.guest else {
             return match self.arms.iter().find_map(|arm| of_guests(&arm.settings)) {
                 Some(setting) => inconsistent(format!(
-                    "`{setting}` is booted, not set: add a `[guest]` table, and trials run in guests booted for them"
+                    "`{setting}` is set at boot: add a `[guest]` table, and trials run in guests booted for them"
                 )),
                 None => Ok(()),
             };

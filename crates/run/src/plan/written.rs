@@ -9,9 +9,9 @@ use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::WrittenRequirement;
 use crate::setting::Arm;
+use crate::shell_words;
 use crate::statement::WrittenStatement;
 use crate::units::{parse_duration_ns, parse_share};
-use crate::words;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -253,7 +253,7 @@ impl WrittenWorkload {
         let mut run: WorkloadSpec = self.run.parse()?;
         let command = self.command.as_ref().map(|command| match command {
             WrittenCommand::Line(line) => line.clone(),
-            WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
+            WrittenCommand::Words(words) => shell_words::join(words.iter().map(String::as_str)),
         });
         let options = self.options.iter().map(|(key, value)| (key.clone(), value.text()));
         for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {

@@ -126,7 +126,7 @@ enum Kind {
     /// A bool, whose value is in the field's head.
     Bool,
     Byte,
-    /// Of 16, 32 or 64 bits: all are written as one zigzag varint.
+    /// An integer of 16, 32 or 64 bits: all are written as one zigzag varint.
     Int,
     /// Bytes or text, preceded by their length.
     Bytes,

@@ -29,8 +29,10 @@ pub(super) fn verify(dir: &Path, names: &[String], must: bool) -> Result<Option<
     let lines = match read_text(&path) {
         Err(RunError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
             let why = "it is missing; restore it from a copy of the run".to_owned();
-            let unchecked =
-                format!("{} is missing: nothing tells whether the tables are those that were sealed", path.display());
+            let unchecked = format!(
+                "{} is missing: whether the tables are those that were sealed cannot be checked",
+                path.display()
+            );
             return if must { Err(RunError::Damaged { path, why }) } else { Ok(Some(unchecked)) };
         }
         other => other?,

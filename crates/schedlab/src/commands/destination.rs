@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
-/// that is read each file counts but for its reports. A dry run writes nothing to find out.
+/// that is read each file counts except for its reports. A dry run writes nothing to find out.
 pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_run: bool) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     let unwritten = || format!("{option}: {} cannot be written", file.display());
@@ -38,7 +38,7 @@ pub(super) fn set_aside(dir: &Path, name: &str, why: &str) -> Result<()> {
     let kept = (1..).map(|n| format!("{name}.old{n}")).find(is_free).unwrap_or_default();
     std::fs::rename(dir.join(name), dir.join(&kept))
         .with_context(|| format!("{} cannot be renamed", dir.join(name).display()))?;
-    say(format_args!("schedlab: {name} {why}; as it was it is kept as {kept}"));
+    say(format_args!("schedlab: {name} {why}; the old file is kept as {kept}"));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use schedlab_tune::{Roots, task};
 
 /// Where the current window stands.
 enum Stage {
-    /// Settings are in force; nothing is counted yet.
+    /// Settings are applied; nothing is counted yet.
     Settling,
     /// Operations are counted from this value on.
     Counting { from_operations: u64 },

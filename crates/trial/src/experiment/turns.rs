@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 struct Member {
     workload: u32,
     pace: Pace,
-    /// Arms that are not in force.
+    /// Arms that are not applied.
     dropped: BTreeSet<u32>,
     /// Time that this process has spent on it, ns.
     spent_ns: u64,

@@ -48,7 +48,7 @@ fn a_workload_with_cgroups_gets_fresh_ones_for_every_trial() {
     let (root, mut host) = tree("cpu memory");
     for _ in 0..2 {
         let why = host.under(Vec::new(), order(), Duration::from_secs(60)).unwrap().unwrap_err();
-        assert!(why.starts_with("the trial's answer is not one"), "{why}");
+        assert!(why.starts_with("the trial's output is not a valid outcome"), "{why}");
         assert!(groups(&root).is_empty(), "they go with their trial");
     }
 }

@@ -57,7 +57,7 @@ fn a_list_that_says_it_has_more_than_there_is_room_for_is_refused() {
 
 #[test]
 fn a_page_that_says_it_unpacks_to_gigabytes_is_refused() {
-    // The first page header is behind the four bytes of magic: kind (0x15, 1 byte), 0x15 and the unpacked size.
+    // The first page header is after the four bytes of magic: kind (0x15, 1 byte), 0x15 and the unpacked size.
     let refused = read_after(|bytes| {
         let mut walk = Walk::new(&bytes[6..]);
         assert_eq!(walk.byte().unwrap(), 0x15);

@@ -33,7 +33,7 @@ pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(Str
     let commits: Vec<(String, String)> = String::from_utf8_lossy(&texts).lines().filter_map(one).collect();
     let is_before = git(checkout, &["merge-base", "--is-ancestor", &from, &to], &[], vec![]).is_ok();
     if commits.len() < 2 || !is_before {
-        usage!("GOOD {good} is no earlier commit of BAD {bad}: exchange them, or name a common ancestor as GOOD");
+        usage!("GOOD {good} is not an ancestor of BAD {bad}: exchange them, or use a common ancestor as GOOD");
     }
     Ok(commits)
 }

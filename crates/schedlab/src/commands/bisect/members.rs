@@ -53,7 +53,9 @@ impl Members {
             (Some(kernels), _) => (history::list(kernels)?, "kernel:"),
             (None, Some(arms)) => (history::lines(&input::text(arms)?), ""),
             (None, None) => {
-                usage!("what is bisected? --kernels LIST, --series PATCHES --onto TREE, --git CHECKOUT or --arms FILE")
+                usage!(
+                    "give a history to bisect: --kernels LIST, --series PATCHES --onto TREE, --git CHECKOUT or --arms FILE"
+                )
             }
         };
         let (from, to) = ends(&list, args)?;
@@ -137,7 +139,7 @@ impl Members {
         }
     }
 
-    /// Of the good commit's tree, as one patch.
+    /// The changes from the good commit's tree to this member's, as one patch.
     fn changes(&self, member: usize) -> Result<Vec<u8>> {
         match &self.kind {
             Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
@@ -172,7 +174,7 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
         match (by_name.as_slice(), wanted.parse::<usize>()) {
             ([one], _) => Ok(*one),
             ([], Ok(index)) if index < list.len() => Ok(index),
-            ([_, _, ..], _) => usage!("{what} `{wanted}` stands in the list several times: say its index, from 0"),
+            ([_, _, ..], _) => usage!("{what} `{wanted}` is in the list more than once: give its index, from 0"),
             _ => {
                 usage!("{what} `{wanted}` is not in the list, nor an index from 0 to {}", list.len().saturating_sub(1))
             }
@@ -181,7 +183,7 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
     let (good, bad) = (place(&args.good, "GOOD")?, place(&args.bad, "BAD")?);
     if good >= bad {
         usage!(
-            "GOOD `{}` stands at or after BAD `{}` in the history: the list begins with the oldest",
+            "GOOD `{}` is at or after BAD `{}` in the history: the list begins with the oldest",
             args.good,
             args.bad
         );

@@ -61,7 +61,7 @@ struct DossierAnswer<'a> {
     /// Key functions line by line; of the same template.
     #[serde(skip_serializing_if = "Option::is_none")]
     bodies: Option<&'a [Body]>,
-    /// What somebody wrote into the page, by slot.
+    /// What was written into the page, by slot.
     slots: &'a BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Sides {
     pub(super) paths: Vec<String>,
     /// Commits or patches, the oldest first.
     pub(super) events: Vec<Event>,
-    /// Commits behind those.
+    /// Commits after those.
     pub(super) later: Vec<Event>,
     /// Where more of each state can be read.
     pub(super) origins: [Origin; 2],
@@ -127,7 +127,7 @@ fn check(args: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What the dossier is of; nothing of it was measured yet, and nobody has written in it.
+/// The subject of the dossier; nothing was measured or written into it yet.
 fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [&[File]; 2]) -> Result<DossierSubject> {
     let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
     let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
@@ -242,7 +242,7 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
 fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     if was_changed {
-        destination::set_aside(dir, PAGE, "was changed outside of its slots")?;
+        destination::set_aside(dir, PAGE, "was edited outside of its slots")?;
     }
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
     for (name, bytes) in files {

@@ -83,7 +83,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
-/// Takes out files that the tree has as symbolic links, or behind one that leads out of it.
+/// Removes files that are symbolic links in the tree, or below one that leads out of it.
 fn refuse_links(tree: &Path, patch: &mut Patch) {
     let root = tree.canonicalize();
     let is_link = |name: &String| {

@@ -22,7 +22,7 @@ pub(super) fn run(place: &Place, values: &[String], dir: &Path) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Writes the files for some settings; how each is put in force, a line each.
+/// Writes the files for some settings, and says for each, in a line, how to apply it.
 pub(in crate::commands) fn files(
     roots: &Roots,
     settings: &[Setting],

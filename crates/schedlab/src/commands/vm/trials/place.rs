@@ -13,8 +13,8 @@ use std::path::Path;
 
 impl Place for Guests {
     /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
-    /// that does not boot, or that cannot run the plan, is told before anything is measured.
-    /// Its warnings are a sentence on each kind of guest.
+    /// that does not boot, or that cannot run the plan, is reported before anything is measured. Its warnings are a
+    /// sentence on each kind of guest.
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
         let kinds = preparations(plan);
@@ -41,8 +41,9 @@ impl Place for Guests {
         for (place, same) in identities.iter().enumerate() {
             if let Some(first) = identities[..place].iter().position(|other| other == same) {
                 let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
-                described
-                    .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
+                described.push(format!(
+                    "`{a}` and `{b}` are the same guest with the same settings: any difference is noise"
+                ));
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
@@ -51,7 +52,7 @@ impl Place for Guests {
             described.push(match &*self.unkept.borrow() {
                 Some(why) => {
                     manifest.boots = None;
-                    format!("boots = {boots} is not followed, and every guest boots: {why}")
+                    format!("boots = {boots} is ignored, and every guest boots: {why}")
                 }
                 None => format!(
                     "samples start from kept states of {}: those of one boot are one unit",
@@ -71,8 +72,8 @@ impl Place for Guests {
         Ok(manifest)
     }
 
-    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is told by
-    /// this. What only a guest can tell is asked of it when the run begins.
+    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is
+    /// reported here. What only a guest can know is asked of it when the run begins.
     fn describe(&self, plan: &Plan) -> Result<String> {
         let kinds = preparations(plan);
         self.settle(&kinds)?;
