@@ -62,16 +62,18 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
             let failed = std::mem::take(&mut built.warnings);
             Ok(Outcome { passed: 1 + usize::from(failed.is_empty()), failed, skipped: vec![] })
         });
-        std::thread::scope(|lanes| {
-            lanes.spawn(|| {
+        let tests = |lanes| workspace_tests::run(workspace, &built.programs, lanes, &machine, options.strict);
+        std::thread::scope(|beside| {
+            beside.spawn(|| {
                 read_source(&ledger, workspace, &built.libraries);
                 ledger.stage("aarch64", || aarch64(workspace, &machine));
             });
+            beside.spawn(|| ledger.stage("tests", || tests(programs::WITHOUT_BINARY)));
             // It is what guests of tests run; whether it was built is in the ledger.
             let _ = release.join();
             let binary = workspace.release_binary(&workspace.host);
             ledger.stage("guest kernel", || packages::guest_kernel(&binary, options.install));
-            ledger.stage("tests", || workspace_tests::run(workspace, &built.programs, &machine, options.strict));
+            ledger.stage("tests of the binary", || tests(programs::WITH_BINARY));
         });
     });
     Ok(ledger.close())

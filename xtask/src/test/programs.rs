@@ -60,7 +60,7 @@ impl TestProgram {
 
 /// Programs of different lanes run side by side, those of one lane one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
+pub(super) enum Lane {
     /// Needs this host to itself, as far as other tests go.
     Host,
     /// Boots guests.
@@ -68,6 +68,12 @@ enum Lane {
     /// Any time.
     Others,
 }
+
+/// The lanes of programs that do not run the released binary, which is built longer than the tests are.
+pub(super) const WITHOUT_BINARY: &[Lane] = &[Lane::Others];
+
+/// The lanes of all others.
+pub(super) const WITH_BINARY: &[Lane] = &[Lane::Host, Lane::Guests];
 
 const OWN_RUN_WORDS: [&str; 6] = ["unshare", "--mount", "sh", "-c", OWN_RUN, "sh"];
 
@@ -86,10 +92,11 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
-/// Runs all of them, in lanes side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
+/// Runs those of some lanes, which are side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
 /// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
 pub(super) fn run(
     programs: &[TestProgram],
+    lanes: &[Lane],
     environment: &[(&str, PathBuf)],
     limit_seconds: Option<&str>,
     log: &Path,
@@ -105,8 +112,8 @@ pub(super) fn run(
         }
     };
     std::thread::scope(|scope| {
-        for lane in [Lane::Host, Lane::Guests, Lane::Others] {
-            scope.spawn(move || in_turn(lane));
+        for lane in lanes {
+            scope.spawn(move || in_turn(*lane));
         }
     });
     ended.into_inner().expect("no lane panics").into_iter().collect()
@@ -214,7 +221,7 @@ mod tests {
             script("bad", "echo 'test b ... FAILED'; echo reason >&2; exit 101"),
         ];
         let log = folder.join("log");
-        let mut ended = run(&programs, &[("NAME", "a".into())], Some("60"), &log).unwrap();
+        let mut ended = run(&programs, WITHOUT_BINARY, &[("NAME", "a".into())], Some("60"), &log).unwrap();
         ended.sort_by_key(|e| e.name.clone());
         let kept = std::fs::read_to_string(&log).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
