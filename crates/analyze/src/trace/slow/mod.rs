@@ -43,7 +43,7 @@ pub fn wanted() -> Kinds {
 pub struct SlowPart {
     /// `ran`, `waited`, `slept` or `unknown`.
     pub did: &'static str,
-    /// The thread that ran, slept, or was waited for; in parentheses if it is not a thread.
+    /// The thread that ran or slept, or that had the CPU during a wait; in parentheses if it is not a thread.
     pub whom: String,
     /// The id of that thread, where it is one.
     pub tid: Option<u32>,
