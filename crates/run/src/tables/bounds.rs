@@ -141,8 +141,7 @@ type Shape = &'static [(usize, Kind)];
 const FIELDS: usize = 17;
 
 const EMPTY: Shape = &[];
-const STATISTICS: Shape =
-    &[(1, Bytes), (2, Bytes), (3, Int), (4, Int), (5, Bytes), (6, Bytes), (7, Bool), (8, Bool), (9, Int)];
+const STATISTICS: Shape = &[(1, Bytes), (2, Bytes), (3, Int), (4, Int), (5, Bytes), (6, Bytes), (7, Bool), (8, Bool)];
 
 const DATA_PAGE: Shape = &[
     (1, Int),
@@ -160,8 +159,7 @@ const FILE: Shape = &[
     (4, List(&Struct(GROUP))),
     (5, List(&Struct(KEY_VALUE))),
     (6, Bytes),
-    // An order of values: by type, or IEEE 754's of floating-point numbers.
-    (7, List(&Struct(&[(1, Struct(EMPTY)), (2, Struct(EMPTY))]))),
+    (7, List(&Struct(&[(1, Struct(EMPTY))]))),
 ];
 const KEY_VALUE: Shape = &[(1, Bytes), (2, Bytes)];
 const SCHEMA: Shape = &[
