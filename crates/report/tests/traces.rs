@@ -10,9 +10,9 @@ mod told;
 use dumps::{dir, is_trace, open};
 use schedlab_analyze::trace::copies::CopyTasks;
 use schedlab_analyze::trace::{
-    Asked, Blame, Chains, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Overview, PooledKworkers, Queues,
-    Reader, Scope, TaskFilter, TimeWindow, blame, cgroup_members, cgroups, chains, check, copies, inversions, kworkers,
-    latency, map, overview, perf_latency, queues, states, timehist,
+    Asked, Blame, Chains, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Losses, Overview, PooledKworkers,
+    Queues, Reader, Scope, TaskFilter, TimeWindow, blame, cgroup_members, cgroups, chains, check, copies, inversions,
+    kworkers, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_report::{
     map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_check,
@@ -161,9 +161,9 @@ fn a_loss_that_nobody_counted_is_a_loss() {
         )),
         "Events are missing: 7 reported lost, 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
     );
-    // Where the kernel counted what its rings refused, that is the number, and the loss is in it.
+    // Where the kernel counted what its rings refused, that is the number.
     let mut counted = checked(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}"));
-    counted.reported_lost = 612;
+    counted.losses = Losses { events: 612, ..Losses::default() };
     assert_eq!(
         believed_of(&counted),
         "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."

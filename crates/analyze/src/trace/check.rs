@@ -1,6 +1,7 @@
 //! Can this trace be believed? CPU by CPU: how much of it is there, where events are missing, and which analyses its
 //! events are enough for.
 
+use super::completeness::{Completeness, Losses};
 use super::facts::TraceFacts;
 use super::map::Nobody;
 use super::scope::Scope;
@@ -68,6 +69,10 @@ pub struct Check {
     pub schema: &'static str,
     /// The trace.
     pub trace: TraceFacts,
+    /// Whether events are missing.
+    pub completeness: Completeness,
+    /// What the recorder reported lost.
+    pub losses: Losses,
     /// CPUs with events.
     pub cpus: Vec<CpuCheck>,
     /// Losses that the recorder reported: events if it counted them, otherwise losses; including those at unknown
@@ -112,9 +117,12 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     let only_some_tasks = problems.count(ProblemKind::SomeTasks) > 0;
     let out_of_order = problems.count(ProblemKind::Unsorted);
     let gaps = seen.gaps;
+    let losses = Losses::new(&cpus, reported_lost);
     Ok(Check {
         schema: SCHEMA,
         trace,
+        completeness: Completeness::new(losses, &cpus, out_of_order, unread, only_some_tasks),
+        losses,
         cpus,
         reported_lost,
         unread,

@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::{count, ns_of, percent};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::check::CpuCheck;
-use schedlab_analyze::trace::{Check, Seconds};
+use schedlab_analyze::trace::{Check, Completeness, Losses, Seconds};
 use schedlab_run::noun;
 
 /// Gaps that are shown; the JSON has more.
@@ -38,44 +38,40 @@ fn has_switches(found: &Check) -> bool {
 }
 
 fn missing(found: &Check) -> String {
-    let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
     let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
-    // The recorder's sum also includes the part that lies in no gap, and losses for which it gave no number.
-    let (in_gaps, uncounted) = (sum(|c| c.lost), sum(|c| c.uncounted_losses));
-    let has_sum = in_gaps + uncounted > 0 && found.reported_lost > in_gaps + uncounted;
-    let (lost, uncounted) = if has_sum { (found.reported_lost, 0) } else { (in_gaps, uncounted) };
-    let (breaks, backs) = (sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
+    let Losses { events, uncounted, untimed } = found.losses;
     let mut parts = Vec::new();
-    if lost > 0 || (uncounted == 0 && found.reported_lost == 0) {
-        parts.push(format!("{} reported lost", count(lost)));
+    if events > 0 || uncounted + untimed == 0 {
+        parts.push(format!("{} reported lost", count(events)));
     }
     if uncounted > 0 {
         parts.push(format!("{} reported without a count", many(uncounted, "losses")));
     }
-    if lost + uncounted == 0 && found.reported_lost > 0 {
-        parts.push(format!("{} reported lost at unknown times", count(found.reported_lost)));
+    if untimed > 0 {
+        parts.push(format!("{} reported lost at unknown times", count(untimed)));
     }
-    if found.only_some_tasks {
-        // A break is the rule there.
-        return format!("Other tasks were not recorded; of those recorded, {}.", parts.join(", "));
-    }
-    if found.out_of_order > 0 {
-        parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));
-    }
-    if lost + uncounted + found.reported_lost + breaks + backs + found.out_of_order > 0 {
-        let follow = if breaks == 1 { "does" } else { "do" };
-        parts.push(format!("{} that {follow} not follow the one before", many(breaks, "switches")));
-        parts.push(format!("{} that went back", many(backs, "clocks")));
-        return format!("Events are missing: {}.", parts.join(", "));
-    }
-    if found.unread > 0 {
-        return format!(
+    match found.completeness {
+        Completeness::OnlySomeTasks => {
+            format!("Other tasks were not recorded; of those recorded, {}.", parts.join(", "))
+        }
+        Completeness::Missing => {
+            if found.out_of_order > 0 {
+                parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));
+            }
+            let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
+            let (breaks, backs) = (sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
+            let follow = if breaks == 1 { "does" } else { "do" };
+            parts.push(format!("{} that {follow} not follow the one before", many(breaks, "switches")));
+            parts.push(format!("{} that went back", many(backs, "clocks")));
+            format!("Events are missing: {}.", parts.join(", "))
+        }
+        Completeness::MayBeMissing => format!(
             "Events may be missing: {} of the file could not be read. None is reported lost{}.",
             many(found.unread, "parts"),
             chain(found)
-        );
+        ),
+        Completeness::NoneFoundMissing => format!("No missing events found: none was reported lost{}.", chain(found)),
     }
-    format!("No missing events found: none was reported lost{}.", chain(found))
 }
 
 /// Whether each switch begins with the task that the one before it ended with.
