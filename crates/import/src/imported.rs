@@ -83,7 +83,7 @@ fn warn_of_neutral_primaries(table: &mut Table) {
         let mut stated = rows.flat_map(|r| r.result.iter().flat_map(|m| &m.metrics)).filter(|m| m.name == primary);
         if stated.any(|m| m.direction == Direction::Neutral) {
             table.warn(format!(
-                "nobody said which way is good for `{primary}`; it is compared and not judged (--lower-is-better, \
+                "it is not known which way is good for `{primary}`; it is compared and not judged (--lower-is-better, \
                  --higher-is-better)"
             ));
         }

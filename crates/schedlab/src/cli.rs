@@ -110,10 +110,10 @@ pub(crate) struct Ab {
     /// Time for the whole comparison, set-up included [default: 60s]
     #[arg(long, value_name = "TIME", group = "stopping")]
     pub(crate) budget: Option<String>,
-    /// Run exactly N blocks instead of a time budget. N counts blocks, not trials; a block is four trials, ABBA or BAAB
+    /// Run exactly N blocks, not trials (a block is four trials, ABBA or BAAB), instead of a time budget
     #[arg(long, value_name = "N", group = "stopping")]
     pub(crate) trials: Option<u32>,
-    /// Run until there is a verdict, or --max-blocks are done (the error rate holds whenever it stops)
+    /// Run until there is a verdict (at most --max-blocks; the error rate holds whenever it stops)
     #[arg(long, group = "stopping")]
     pub(crate) until_decided: bool,
     /// Upper limit on the blocks of --until-decided
@@ -389,7 +389,7 @@ pub(crate) enum TuneAction {
     },
     /// Set knobs of this host until `tune restore`, or while a command runs
     Set {
-        /// NAME is a knob (`tune catalog`) or a setting of a SPEC; if one value cannot be set, none is
+        /// NAME is a knob of `tune catalog` or a setting of a SPEC; if one value cannot be set, none is
         #[arg(required = true, value_name = "NAME=VALUE")]
         values: Vec<String>,
         /// Set them only while the command after `--` runs; per-task settings (slice, policy, nice, cpus) apply to it

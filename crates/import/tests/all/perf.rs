@@ -126,7 +126,7 @@ fn the_metric_that_decides_can_be_chosen() {
     let logs = [log("perf-stat.csv"), log("perf-stat.csv")];
     let run = import(Some(Kind::PerfStat), &logs, &options).unwrap();
     assert_eq!(run.manifest.primary, [["context-switches"]]);
-    assert!(run.manifest.warnings.iter().any(|w| w.contains("nobody said which way is good")));
+    assert!(run.manifest.warnings.iter().any(|w| w.contains("it is not known which way is good")));
     let lower = schedlab_import::Options { direction: LowerIsBetter, ..options };
     let run = import(Some(Kind::PerfStat), &logs, &lower).unwrap();
     assert_eq!((form(&run, "context-switches").1, form(&run, "cpu-migrations").1), (LowerIsBetter, Neutral));

@@ -108,8 +108,8 @@ pub(crate) struct Dossier {
     /// A run directory that measured the feature; its verdict, picture and call counts fill chapter 4
     #[arg(long, value_name = "DIR")]
     pub(crate) run: Option<PathBuf>,
-    /// The functions that ran, as JSON from `vm profile --json` or `profile --json`, or as output of the kernel's
-    /// function tracer
+    /// The functions that ran: JSON from `vm profile --json` or `profile --json`, or output of the kernel's function
+    /// tracer
     #[arg(long, value_name = "FILE")]
     pub(crate) hits: Option<PathBuf>,
     /// The heading of the report

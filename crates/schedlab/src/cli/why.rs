@@ -26,7 +26,7 @@ pub(crate) struct Why {
     /// Do not profile the two arms
     #[arg(long)]
     pub(crate) no_profile: bool,
-    /// Directory for the runs of the search, with a run directory for each round [default: out/why-<name>]
+    /// Directory of the search, with a run directory for each round [default: out/why-<name>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue the interrupted search in that directory

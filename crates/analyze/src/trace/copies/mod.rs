@@ -23,7 +23,7 @@ pub const DEFINITIONS: &[Definition] = &[
         id: "co-located/1",
         means: "share of the steady phase in which both partners of a copy were on one CPU. A thread is on the CPU where it \
                 was switched in last, also while it sleeps or waits; time before its first switch-in, or behind missing \
-                events, is known of nobody and in no share",
+                events, is not known and in no share",
     },
     Definition {
         id: "queue-delay/1",
