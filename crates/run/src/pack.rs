@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub const PACK_VERSION: u32 = 1;
 /// Most bytes of a pack.
 pub const MOST_PACK_BYTES: usize = 1 << 20;
+/// Most characters of its title, which every page of it begins with.
+const LONGEST_TITLE: usize = 300;
 
 /// A run that can be repeated elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -222,6 +224,12 @@ impl Pack {
         let no_pack = |why: String| Err(PackError::NoPack(why));
         let plan = self.plan()?;
         portable::plan(&plan)?;
+        let longest = [&self.title, &plan.title].map(|title| title.chars().count()).into_iter().max();
+        if let Some(characters) = longest.filter(|characters| *characters > LONGEST_TITLE) {
+            return Err(PackError::NotPortable(format!(
+                "the title has {characters} characters, and {LONGEST_TITLE} at most are allowed: shorten `title` in the plan"
+            )));
+        }
         let arms = if plan.factors.is_empty() { plan.arms.len() } else { plan.max_arms as usize };
         if self.workloads.is_empty() || self.workloads.len() != self.workload_ids.len() {
             return no_pack("its lists of workloads do not fit each other".into());

@@ -97,6 +97,8 @@ fn a_newer_format_and_too_many_bytes_are_said_before_anything_is_read() {
     assert!(matches!(Pack::parse(b"[[arm]]"), Err(PackError::NoPack(_))));
     let many = of_guests(vec![built("build:a", &"+x\n".repeat(400_000))]);
     assert!(refusal(&many).contains("fewer kernels"), "{}", refusal(&many));
+    let titled = Pack { title: "x".repeat(LONGEST_TITLE + 1), ..pack(PLAN) };
+    assert!(refusal(&titled).contains("shorten `title`"), "{}", refusal(&titled));
 }
 
 #[test]
