@@ -206,9 +206,11 @@ impl Pack {
                 // What is the guest's own, and groups of ours, change nothing here.
                 Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
                 _ if setting.is_of_guest() => {}
+                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
+                // Of a guest it is written in the guest, which ends with the trial.
+                _ if plan.guest.is_some() => {}
                 _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),
                 Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)) => asks.push(format!("runs under {setting}")),
-                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
                 _ => {}
             }
         }

@@ -205,6 +205,9 @@ fn what_a_stranger_should_not_decide_is_listed() {
     }
     assert_eq!(asks(&PLAN.replace("nice=5", "policy=fifo:99")), "runs under policy=fifo:99");
     assert!(asks(&PLAN.replace("nice=5", "option:command=x")).contains("runs"));
+    // A guest's settings are its own; a command in it still is one.
+    assert!(asks(&GUESTS.replace("kernel:build:b", "kernel:build:b;feature:NO_WA_IDLE;policy=fifo:99")).is_empty());
+    assert!(asks(&GUESTS.replace("kernel:build:b", "option:command=x")).contains("runs"));
     let built = of_guests(vec![built("build:a", "")]).asks_for_trust().unwrap();
     assert!(built[0].contains("builds build:a"), "{built:?}");
 }
