@@ -1,10 +1,10 @@
 #!/bin/sh
-# Work for kernel workers: cold reads of a compressed image (erofs, by a loop device) and buffered writes with fsync.
+# Work for kernel workers: cold reads of a compressed image (erofs on a loop device) and buffered writes with fsync.
 #   kworker.sh init DIR          makes the image, once (needs mkfs.erofs of erofs-utils)
-#   kworker.sh start DIR N       mounts it with nothing of it cached, and starts N burners for each CPU
+#   kworker.sh start DIR N       mounts it with cold caches, and starts N burners per CPU
 #   kworker.sh work DIR          reads all of it, then writes and syncs
 #   kworker.sh stop DIR          ends the burners and unmounts
-# SCHEDLAB names the binary that burns, where it is not in PATH. Needs root.
+# SCHEDLAB names the binary that runs the burners, if it is not in PATH. Needs root.
 set -e
 dir=$2
 case $1 in

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A private PostgreSQL in a directory of its own: pg.sh init|start|stop DIR. Runs as the user postgres when we are root.
+# A private PostgreSQL in a directory of its own: pg.sh init|start|stop DIR. It runs as the user postgres if called by
+# root.
 set -e
 PATH=$PATH:$(echo /usr/lib/postgresql/*/bin)
 dir=$2

@@ -59,8 +59,8 @@ fn record(page: &mut Vec<u8>, delta: u64, raw: &[u8]) {
     page.extend_from_slice(raw);
 }
 
-/// So many full pages, one behind the other in time, of so many threads (at least 2) that wake each other: as same-CPU
-/// ping-pong leaves them, a waking and a switch each time, at times that scatter.
+/// This many full pages, one after the other in time, of this many threads (at least 2) that wake each other: as
+/// same-CPU ping-pong leaves them, a waking and a switch each time, at times that scatter.
 pub fn ping_pong(count: usize, threads: u32) -> Vec<Vec<u8>> {
     let (mut draw, mut now, mut current) = (Random::new(7), 1u64 << 50, 0);
     let tid = |thread: u32| -> u32 { 1000 + thread };

@@ -1,6 +1,6 @@
-//! SIGKILL of any one process ends the whole of a trial: an error row, and nobody and nothing left. Small specimens of
-//! every workload, of its ways and of the background loads; each is started anew for each process it has, and that one
-//! is killed.
+//! SIGKILL of any one process ends the whole of a trial: an error row, and no process and nothing else left. Small
+//! specimens of every workload, of its ways and of the background loads; each is started anew for each process it has,
+//! and that one is killed.
 
 use crate::processes::{self, Mark, Process};
 use anyhow::{Context, Result, bail};
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 pub struct Specimen {
     /// Arguments of `schedlab bench`, first the workload.
     pub arguments: &'static [&'static str],
-    /// The processes it has: the program, its trial process, the herd, the loads.
+    /// The processes it has: the program, its trial process, the workload's tasks, the loads.
     pub processes: usize,
 }
 
-/// In the command line of a process whose end nobody waits for, so it is no news: it is no victim, but must go too.
+/// Marks the command line of a process whose end is not waited for: it is not killed, but must end, too.
 const BYSTANDER: &str = "6100";
 
 const fn specimen(arguments: &'static [&'static str], processes: usize) -> Specimen {
@@ -71,7 +71,7 @@ impl Specimen {
     }
 }
 
-/// What came of killing one process.
+/// The result of killing one process.
 #[derive(Debug)]
 pub struct Kill {
     /// Who it was: `the program`, `the trial process`, `3 of 6`.
@@ -82,7 +82,7 @@ pub struct Kill {
     pub said: String,
     /// What the program printed on standard output.
     pub printed: String,
-    /// From the kill until the program had ended and nobody and nothing was left.
+    /// From the kill until the program had ended and nothing was left.
     pub took: Duration,
     /// Who and what was left when [`PATIENCE`] was over.
     pub left: Vec<String>,
@@ -90,7 +90,7 @@ pub struct Kill {
 
 /// How long the dead are waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a herd gets to be there.
+/// How long to wait for the workload's tasks.
 const START: Duration = Duration::from_secs(30);
 
 impl Kill {
@@ -100,7 +100,7 @@ impl Kill {
         if !self.left.is_empty() {
             problems.push(format!("left behind: {}", self.left.join(", ")));
         }
-        // The program itself cannot say anything any more.
+        // The program itself can no longer say anything.
         if self.victim == PROGRAM {
             return problems;
         }
@@ -148,7 +148,7 @@ pub fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration)
 }
 
 /// Starts the specimen and kills the program itself `after` so short a time that its trial process is on its way to be
-/// one; then nobody may begin the trial.
+/// one; then no process may begin the trial.
 pub fn kill_at_the_start(program: &Path, specimen: &Specimen, after: Duration) -> Result<Kill> {
     let mut running = Running::start(program, specimen)?;
     clock::sleep_until_ns(clock::monotonic_ns() + after.as_nanos() as u64);
@@ -159,7 +159,7 @@ pub fn kill_at_the_start(program: &Path, specimen: &Specimen, after: Duration) -
     Ok(Kill { victim: PROGRAM.to_owned(), status, said, printed, took, left })
 }
 
-/// A started specimen; dropping it leaves nobody.
+/// A started specimen; dropping it ends all its processes.
 struct Running {
     child: Child,
     mark: Mark,
@@ -205,7 +205,7 @@ impl Running {
         }
     }
 
-    /// Until the program has ended, nobody lives and no namespace is kept; what is left when patience is over.
+    /// Until the program has ended, no process is left and no namespace is kept; what is left when patience is over.
     fn watch_the_end(
         &mut self,
         herd: &[Process],
@@ -215,7 +215,7 @@ impl Running {
         loop {
             let status = self.child.try_wait()?;
             let mut left = Vec::new();
-            // The cheap looks first: those that were seen, then whoever carries the mark, then the network.
+            // The cheap looks first: those that were seen, then those that carry the mark, then the network.
             left.extend(herd.iter().filter(|process| process.is_alive()).map(shown));
             if left.is_empty() {
                 left.extend(self.mark.alive().iter().map(shown));
@@ -240,7 +240,7 @@ fn shown(process: &Process) -> String {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever is forked between the look and the kill is found in the next round.
+        // A process forked between the look and the kill is found in the next round.
         for _ in 0..50 {
             let alive = self.mark.alive();
             if alive.is_empty() {

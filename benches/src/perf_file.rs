@@ -20,7 +20,7 @@ const PAUSE_NS: u64 = 1_000_000;
 
 /// What is known of a file.
 struct Source {
-    /// All in front of the records.
+    /// All before the records.
     head: Vec<u8>,
     /// Bytes of records.
     bytes: u64,
@@ -113,7 +113,7 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// A file of IP, TID and TIME with as many samples, 100 ns apart, a round's end behind each, and one section behind.
+    /// A file of IP, TID and TIME with as many samples, 100 ns apart, a round's end after each, and one section behind.
     fn written(samples: u64) -> Vec<u8> {
         let mut head = b"PERFILE2".to_vec();
         let data = 104 + 64;

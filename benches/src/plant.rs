@@ -10,8 +10,8 @@ const TRIALS: u32 = 40;
 
 /// The spin per operation, ns, that lowers the workload's rate by `share`. A spin of about three times that share of the
 /// time per operation is measured against none, and scaled: the response is linear for small spins, but its slope is not
-/// one where several tasks share the work or one waits for the other. The two alternate inside each trial, which tells a
-/// tenth of a percent where trials against trials would err by a quarter of the effect.
+/// one where several tasks share the work or one waits for the other. The two alternate inside each trial, which
+/// separates a tenth of a percent where trials against trials would err by a quarter of the effect.
 pub fn calibrate(workload: &str, rate_metric: &str, share: f64) -> Result<u64> {
     let outcome = program::trial(
         None,

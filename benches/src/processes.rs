@@ -1,6 +1,6 @@
 //! The processes of one program, found by a word in their environment: every process takes it over from the one that
 //! forked it and keeps it when it leaves its parent, its process group or its session. And the network namespaces they
-//! are in, told by the inodes below /proc.
+//! are in, by the inodes below /proc.
 
 use schedlab_sys::clock::{cpu_ns_of, monotonic_ns, sleep_until_ns};
 use schedlab_sys::signal;
@@ -22,7 +22,7 @@ pub struct Process {
     pub pid: u32,
     /// Its parent's.
     pub parent: u32,
-    /// When it started, clock ticks since boot: tells it from a later process of the same id.
+    /// When it started, clock ticks since boot: distinguishes it from a later process of the same id.
     pub started: u64,
     /// Its command line.
     pub words: Vec<String>,
@@ -96,7 +96,7 @@ impl Stat {
         !matches!(self.state, 'Z' | 'X')
     }
 
-    /// The name stands in parentheses and may hold anything, also some of its own. After it field n of proc(5) is at n - 3.
+    /// The name is in parentheses and may hold anything, also some of its own. After it field n of proc(5) is at n - 3.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
         let field = |n: usize| fields.get(n - 3);

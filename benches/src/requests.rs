@@ -14,7 +14,7 @@ use std::process::Command;
 const REQUESTS: u64 = 40;
 /// Raised to this after 20 pairs beside other work were too wide for the bar; the recorded run is the first with it.
 const PAIRS: usize = 120;
-/// Of two seconds each.
+/// Pairs of two seconds each.
 const SCHBENCH_PAIRS: usize = 14;
 
 /// Prints the CPU time of its requests, ns. The footprint is an argument, so that the compiler knows no size.

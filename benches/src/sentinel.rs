@@ -1,5 +1,5 @@
 //! Threads that only sleep and look at the clock, one on each CPU: how long the machine itself stood still while something
-//! was measured. A guest whose host takes its CPUs away stalls for 100 ms at a time, and need not be told so as steal.
+//! was measured. A guest whose host takes its CPUs away stalls for 100 ms at a time, and need not see it as steal.
 
 use anyhow::{Context, Result};
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 /// From one look to the next, ns.
 const EVERY_NS: u64 = 1_000_000;
-/// Above what is measured, where we may; else a CPU that is merely busy stands still too.
+/// Above what is measured, if we may; otherwise a CPU that is merely busy also seems to stand still.
 const PRIORITY: u32 = 60;
 
 /// Running sentinels.

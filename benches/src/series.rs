@@ -92,7 +92,7 @@ impl Drop for Burner {
 }
 
 fn stop(mut child: Child) -> Result<()> {
-    // The herd dies with its parent (PR_SET_PDEATHSIG), so killing the one process ends it all.
+    // The workload's tasks die with their parent (PR_SET_PDEATHSIG), so killing the one process ends it all.
     child.kill()?;
     child.wait()?;
     Ok(())
@@ -170,7 +170,7 @@ pub struct Series {
     pub rate: &'static str,
     /// Blocks, or alternation inside trials.
     pub arrangement: Arrangement,
-    /// Length of a trial: long against the workload's herd release, short against the machine's drift.
+    /// Length of a trial: long against the release of the workload's tasks, short against the machine's drift.
     pub trial: &'static str,
     /// Blocks (switchback: trials) in a comparison.
     pub units: u32,
@@ -235,9 +235,9 @@ pub const PLANTED: f64 = 0.03;
 
 /// What a series holds.
 pub struct Recorded {
-    /// Of the run that holds A and A again.
+    /// Records of the run that holds A and A again.
     pub equal: (Manifest, Vec<TrialRecord>),
-    /// Of the run that holds A and the planted slowdown; in blocks the same run.
+    /// Records of the run that holds A and the injected slowdown; with blocks the same run.
     pub planted: (Manifest, Vec<TrialRecord>),
     /// The arms to compare in either.
     pub arms: [[u32; 2]; 2],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PLANS: &str = "experiments/gallery";
-/// Of a control: its arms are alike.
+/// Marks a control, whose arms are alike.
 const NO_COMMIT: &str = "none";
 
 /// A plan and what is said at its head.
@@ -107,7 +107,8 @@ fn rows(case: &Case, findings: &Value) -> Vec<String> {
     workloads.iter().flat_map(of_workload).collect()
 }
 
-/// Verdict and interval, or that it cannot be told here, and what that would take. Of a control, whether it was called.
+/// Verdict and interval, or that it cannot be decided here, and what that would take. For a control, whether it was
+/// called.
 fn found(is_control: bool, contrast: &Value) -> String {
     let percent = |key: &str| contrast["effect"][key].as_f64().map(|ratio| 100.0 * (ratio - 1.0));
     let numbers = match (percent("value"), percent("lo"), percent("hi")) {

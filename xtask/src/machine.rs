@@ -235,7 +235,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Of the QEMU that boots guests: `QEMU emulator version 10.0.2 (…)`.
+/// Major version of the QEMU that boots guests: `QEMU emulator version 10.0.2 (…)`.
 pub(crate) fn qemu_major() -> Option<u32> {
     let seen = Command::new("qemu-system-x86_64").arg("--version").stdin(Stdio::null()).output().ok()?;
     version(String::from_utf8_lossy(&seen.stdout).split_once("version ")?.1).map(|(major, _)| major)

@@ -44,11 +44,15 @@ impl Workspace {
         cargo
     }
 
-    /// The same at a lower priority: what runs beside it is waited for, and this is not.
+    /// The same at a lower priority.
     pub(crate) fn cargo_behind(&self, arguments: &[&str]) -> Command {
-        let cargo = self.cargo(arguments);
+        self.behind(self.cargo(arguments))
+    }
+
+    /// A program in the root at a lower priority: what runs beside it is waited for, and this is not.
+    pub(crate) fn behind(&self, program: Command) -> Command {
         let mut nice = Command::new("nice");
-        nice.args(["-n", "10"]).arg(cargo.get_program()).args(cargo.get_args());
+        nice.args(["-n", "10"]).arg(program.get_program()).args(program.get_args());
         nice.current_dir(&self.root).stdin(Stdio::null());
         nice
     }

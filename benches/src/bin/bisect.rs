@@ -1,6 +1,6 @@
 //! Simulated histories of 64 commits with one of them 3 % slower, bisected as `schedlab bisect` does and plainly, in the noise of
 //! docs/evidence/false-alarms.md: how often the right commit is named, and how many trials that takes. Plain bisection is given
-//! what nobody has: the size of the change, and the number of repeats that is just enough. About 1 minute.
+//! what no user has: the size of the change, and the number of repeats that is just enough. About 1 minute.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
@@ -12,7 +12,7 @@ use std::time::Instant;
 const COMMITS: usize = 64;
 const COST: f64 = 0.03;
 const ALPHA: f64 = 0.05;
-/// Of the first row; the others have a fifth.
+/// Histories of the first row; the others have a fifth.
 const HISTORIES: usize = 10_000;
 /// Trials of a block of two arms, ABBA or BAAB.
 const PER_BLOCK: usize = 4;

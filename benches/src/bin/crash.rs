@@ -35,7 +35,7 @@ const IN_A_TREE: [(&str, u64); 20] = [
     ("net/unix/max_dgram_qlen", 10),
 ];
 
-/// Sysctls of this host that nobody feels for some milliseconds; those that are here are used.
+/// Sysctls of this host whose change for some milliseconds has no effect; those that exist here are used.
 const ON_THE_HOST: [&str; 8] = [
     "net/core/netdev_budget",
     "net/core/netdev_budget_usecs",

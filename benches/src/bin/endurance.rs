@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Why the kernel cannot have this transport; an error of the run itself is none of that.
+/// Why the kernel cannot have this transport; an error of the run itself is something else.
 fn not_here(transport: &str) -> Result<Option<String>> {
     let output = run(transport, 1, &Mark::new())?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();

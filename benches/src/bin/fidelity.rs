@@ -2,8 +2,8 @@
 //! interval of ours / reference lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
 //! program. About 25 minutes.
 //!
-//! Each row also gives the ratio at equal switches: who runs next in a herd is chance, so the number of switches of two
-//! equal programs differs from run to run by tens of percent and the time with it (2.5 µs each).
+//! Each row also gives the ratio at equal switches: which of many tasks runs next is chance, so the number of switches
+//! of two equal programs differs from run to run by tens of percent and the time with it (2.5 µs each).
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

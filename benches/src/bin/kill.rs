@@ -71,7 +71,7 @@ fn killed_at_the_start(program: &Path) -> Result<Vec<Kill>> {
     (0..STARTS).map(|n| kill::kill_at_the_start(program, &STARTING, n * Duration::from_micros(20))).collect()
 }
 
-/// `expected`: of so many kills a word is expected; a killed program has none.
+/// `expected`: for this many kills a message is expected; a killed program has none.
 fn row(specimen: &Specimen, kills: &[Kill], expected: usize, problems: &mut Vec<String>) -> Vec<String> {
     let before = problems.len();
     for kill in kills {

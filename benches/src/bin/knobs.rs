@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         let (here, known) = (defined(tree)?, described(knobs, version));
         let mut wrong: Vec<String> =
             known.difference(&here).map(|name| format!("{name} is not in the source")).collect();
-        // Of the network only some are knobs of ours; of the scheduler all.
+        // Only some of the network's knobs are ours; all of the scheduler's are.
         let of_scheduler = here.iter().filter(|name| !name.starts_with("net"));
         wrong
             .extend(of_scheduler.filter(|n| !known.contains(*n)).map(|name| format!("{name} is not in the catalogue")));

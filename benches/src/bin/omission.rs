@@ -60,8 +60,8 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Latency at a quantile, ms, by theory: of evenly spaced arrivals the share stall / period finds nobody to serve it and
-/// waits for the end of the stall, evenly between none of it and all of it. `None`: below the stalled share, as without.
+/// Latency at a quantile, ms, by theory: of evenly spaced arrivals the share stall / period finds no server and waits
+/// for the end of the stall, evenly between none of it and all of it. `None`: below the stalled share, as without.
 fn predicted_ms(quantile: f64) -> Option<f64> {
     let (beyond, stalled) = (1.0 - quantile, STALL_MS / EVERY_MS);
     (beyond < stalled).then(|| STALL_MS * (1.0 - beyond / stalled))

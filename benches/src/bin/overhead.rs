@@ -44,7 +44,7 @@ fn main() -> Result<()> {
             if !name.contains(&filter) {
                 continue;
             }
-            // Herds over pipes differ most from run to run.
+            // Tasks that communicate over pipes differ most from run to run.
             let pairs = if workload.contains("transport=pipe") { 2 * pairs } else { pairs };
             let logs = interleave(
                 pairs,

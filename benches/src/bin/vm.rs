@@ -1,9 +1,9 @@
 //! What guests must show. The virtual lane: boots with one seed give the same outcome to the byte, whatever the host does
 //! beside them. The real lane: how long it takes from the command to its first output. Outcomes are kept below
-//! `benches/series/vm/`, for this build of schedlab, so that an interrupted run goes on where it stopped; two guests run side
-//! by side. Arguments: numbers of CPUs, for those rows alone; `boots=N`, or `full` for 100 boots up to 4 CPUs, 20 of 8 and
-//! of 16, 2 of 64; `real`, for the real lane alone, which wants an idle host where the virtual one does not. Without
-//! arguments: up to 4 CPUs, and the real lane. About 5 minutes.
+//! `benches/series/vm/`, for this build of schedlab, so that an interrupted run continues where it stopped; two guests
+//! run side by side. Arguments: numbers of CPUs, for those rows alone; `boots=N`, or `full` for 100 boots up to 4 CPUs,
+//! 20 of 8 and of 16, 2 of 64; `real`, for the real lane alone, which wants an idle host where the virtual one does
+//! not. Without arguments: up to 4 CPUs, and the real lane. About 5 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -45,7 +45,7 @@ const EXACTNESS: [&str; 6] =
     ["virtual lane", "boots with one seed", "beside a loaded host", "different outcomes", "median boot", "bar met"];
 const WORKLOAD: [&str; 6] = ["bench", "messaging:5x5,groups=2,loops=50", "--json", "-", "--top", "0"];
 const FIRST_OUTPUTS: usize = 10;
-/// Of the boots of a row, every fifth runs beside a loaded host.
+/// Every fifth boot of a row runs while the host is loaded.
 const LOADED_EVERY: usize = 5;
 
 fn main() -> Result<()> {
@@ -156,7 +156,7 @@ fn keep(row: &Row, root: &Path, file: &Path) -> Result<()> {
     std::fs::rename(&part, file).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// The table of the real lane. The kernel of ours is nobody's but who built it.
+/// The table of the real lane. Our own kernel exists only where it was built.
 fn first_outputs(root: &Path) -> Result<()> {
     let mut list = Command::new(program::schedlab()?);
     list.args(["vm", "list"]);

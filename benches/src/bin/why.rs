@@ -69,7 +69,7 @@ struct Kind {
     pair: Pair,
     sd: f64,
     draw: fn(&mut Random) -> f64,
-    /// What the screen is told of the spread, as a share of it.
+    /// The spread that the screen is given, as a share of the true one.
     told: f64,
 }
 

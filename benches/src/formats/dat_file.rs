@@ -4,7 +4,7 @@
 use super::instance::{Instance, PAGE};
 use anyhow::Result;
 
-/// TRACECMD_OPTION_TRACECLOCK: the list of clocks lies behind the table of CPUs.
+/// TRACECMD_OPTION_TRACECLOCK: the list of clocks lies after the table of CPUs.
 const OPTION_TRACECLOCK: u16 = 4;
 
 /// The file as bytes: `pages` of each CPU, traced by the instance's clock of now.

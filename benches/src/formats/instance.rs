@@ -1,11 +1,11 @@
-//! A private instance of tracefs: its text, its raw pages and what a trace.dat needs to be told of it.
+//! A private instance of tracefs: its text, its raw pages and what a trace.dat needs to know about it.
 
 use anyhow::{Context, Result};
 use schedlab_sys::tracefs::{Tracefs, open_without_waiting};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The events that tell everything about waits.
+/// The events that show everything about waits.
 pub const EVENTS: [&str; 7] = [
     "sched_switch",
     "sched_waking",
@@ -16,7 +16,7 @@ pub const EVENTS: [&str; 7] = [
     "sched_process_exit",
 ];
 
-/// Of each CPU: a short recording overwrites nothing.
+/// Buffer of each CPU: a short recording overwrites nothing.
 const BUFFER_KIB: u32 = 16 << 10;
 
 /// An instance of ours, gone with it.
@@ -68,7 +68,7 @@ impl Instance {
         ran
     }
 
-    /// What has not been read of `trace_pipe`, which does not wait when nobody traces.
+    /// What has not been read of `trace_pipe`, which does not wait if nothing is traced.
     pub fn pipe(&self) -> Result<String> {
         self.read("trace_pipe")
     }
@@ -98,7 +98,7 @@ impl Instance {
 /// Bytes of text: `header_page` gives what one read has room for, and nothing to the next.
 const AT_ONCE: usize = 1 << 16;
 
-/// Of the ring buffer.
+/// Page size of the ring buffer.
 pub const PAGE: usize = 4096;
 
 fn drain(path: &Path, at_once: usize) -> Result<Vec<u8>> {

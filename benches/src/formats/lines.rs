@@ -60,7 +60,7 @@ fn parse_by(text: &str, time: fn(&str) -> Option<u64>) -> Text {
         let what = what(name, payload).unwrap_or(What::Other);
         found.events.push(Happened { ts, cpu, what });
     }
-    // Of equal times the order of the text counts.
+    // At equal times the order of the text counts.
     found.events.sort_by_key(|event| event.ts);
     found
 }
@@ -81,7 +81,7 @@ fn columns(line: &str, ns: fn(&str) -> Option<u64>) -> Option<(u32, u64, &str, &
 
 /// `comm-1 1d..2. 2380934486us#: sched_switch: payload`.
 fn latency_columns(line: &str) -> Option<(u32, u64, &str, &str)> {
-    // A name may hold the unit, too: it stands behind a number.
+    // A name may hold the unit, too: it follows a number.
     line.match_indices("us").find_map(|(at, _)| {
         let (before, time) = line[..at].rsplit_once(char::is_whitespace)?;
         let flags = before.split_whitespace().next_back()?;
@@ -101,7 +101,7 @@ fn ns(time: &str) -> Option<u64> {
     Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + part.parse::<u64>().ok()? * 10u64.pow(9 - digits))
 }
 
-/// The number behind the last `key=`: a thread's name may hold one, too.
+/// The number after the last `key=`: a thread's name may hold one, too.
 fn number(text: &str, key: &str) -> Option<u32> {
     let behind = text.rsplit_once(key)?.1;
     behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -104,7 +104,7 @@ impl Within {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Mirrored => (
-                "drift within a block is in this figure, and the mirrored order takes it out of the verdict",
+                "this figure includes drift within a block; the mirrored order takes it out of the verdict",
                 "the machine drifts within a block, which the mirrored order takes out of the verdict",
             ),
             Self::BootEach => (

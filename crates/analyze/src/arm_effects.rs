@@ -30,7 +30,7 @@ pub struct ArmEffects {
     pub control_mean: f64,
     /// The same of the arm.
     pub arm_mean: f64,
-    /// Why there are no effects: the arm is not in force here, its trials failed, or the metric has no number.
+    /// Why there are no effects: the arm could not be applied, its trials failed, or the metric has no number.
     pub lacking: Option<String>,
 }
 

@@ -167,7 +167,7 @@ pub fn bisect_findings(bisection: &Bisection, answer: Option<&BisectAnswer>, of:
 }
 
 impl Bisected {
-    /// Of gains, as the metric has it.
+    /// The effect in terms of the metric, from a gain.
     fn effect(&self, gain: &Estimate) -> Effect {
         let sign = if self.lower_is_better { -1.0 } else { 1.0 };
         // Half of ±2 is everything against nothing.

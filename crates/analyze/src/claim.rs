@@ -1,4 +1,4 @@
-//! Verdicts as sentences: neutral words, the uncertainty in brackets, the evidence behind a colon. Small ratios are
+//! Verdicts as sentences: neutral words, the uncertainty in brackets, the evidence after a colon. Small ratios are
 //! percentages, large ones factors.
 
 use crate::findings::*;
@@ -101,7 +101,8 @@ pub fn beside(load: &[String]) -> String {
     if load.is_empty() { String::new() } else { format!(" beside {}", load.join(", ")) }
 }
 
-/// Of an arm with a command of its own, which is what is compared, with that: "B (`xz -k FILE`)".
+/// The name of an arm. One that has its own command, which is then what is compared, gets it in parentheses: "B (`xz -k
+/// FILE`)".
 fn arm_name(findings: &Findings, arm: u32) -> String {
     const LONGEST: usize = 48;
     let Some(arm) = findings.arms.get(arm as usize) else { return "?".to_owned() };
@@ -174,7 +175,7 @@ fn sentence_of(
     }
 }
 
-/// Of a command against another: `is 7 times slower [6, 8] than A`.
+/// One command compared with another: `is 7 times slower [6, 8] than A`.
 fn than(phrase: &Phrase, metric: &MetricFindings, control: &str, several: bool) -> String {
     let by = if several && !phrase.names_metric { format!(" by {}", metric_name(&metric.name)) } else { String::new() };
     match &phrase.itself {

@@ -146,7 +146,7 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
     }
     problems.extend(lane::caveat(&manifest.environment).map(|caveat| Problem::of_run(caveat, "")));
     if manifest.end() == RunEnd::Unfinished {
-        let fix = "the same command with --resume goes on";
+        let fix = "continue with the same command and --resume";
         problems.push(Problem::of_run("The run was not finished; these are the trials it has", fix));
     }
     if manifest.arms.len() < 2 {
@@ -157,7 +157,7 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
     }
     let changed = |c: &Change| {
         let text = format!("{} changed during the run: `{}` to `{}`", c.what, c.before, c.after);
-        Problem::of_run(text, "keep it as it is, and run again")
+        Problem::of_run(text, "keep it constant and run again")
     };
     problems.extend(findings.environment.changes.iter().map(changed));
     problems
@@ -201,7 +201,7 @@ fn of_workload(
         say(idle, "give longer trials");
     }
     workload.confounded.iter().for_each(|c| say(c.sentence.clone(), ""));
-    // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
+    // The note of a secondary metric is next to the metric; only a primary without numbers is a problem of the run.
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         metric.note.iter().for_each(|note| say(format!("{}: {note}", metric_name(&metric.name)), ""));
     }
@@ -219,7 +219,7 @@ fn idle_trials(manifest: &Manifest, part: &Workload<'_>) -> Option<String> {
     // Rows made elsewhere may say nothing of operations.
     (idle > 0 && manifest.order == OrderKnown::Randomized).then(|| {
         format!(
-            "in {} not one operation ended; they count as nothing done, and rates are compared by their differences",
+            "{} completed no operation; they count as zero, so rates are compared as differences, not ratios",
             counted(idle, "trials")
         )
     })

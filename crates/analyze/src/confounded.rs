@@ -62,7 +62,7 @@ pub(crate) fn between_runs(
     Some(drift("the runs were made one after the other in the same boot"))
 }
 
-/// Rows that somebody else measured, one arm after the other for all that is known of them; their boots and days are the import's.
+/// Rows that were measured elsewhere, perhaps one arm after the other; their boots and days are those of the import.
 pub(crate) fn imported() -> Confounded {
     drift("the order in which the rows were measured is unknown")
 }

@@ -1,5 +1,5 @@
 //! From rows to one number per independent unit: the mean log-ratio of a block, the log-ratio of a switchback trial, or,
-//! for rows whose order nobody knows, of a pair. The trial is the smallest unit, samples inside a trial are never n.
+//! for rows whose order is not known, of a pair. The trial is the smallest unit, samples inside a trial are never n.
 
 use crate::findings::Scale;
 use crate::metric::{MetricKey, NoValue};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnitKind {
     Blocks,
-    /// Of several blocks each.
+    /// Boots of several blocks each.
     Boots,
     SwitchbackTrials,
     Pairs,
@@ -192,8 +192,8 @@ pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
 }
 
 /// Whether no window is missing before this one: a window that began too late is not stored, and between the two stored
-/// beside it another arm may have been in force. A pair has one window of each arm, so two of one pair are neighbours, and
-/// the second of a pair and the first of the next; which of its pair a lone window was is not known.
+/// next to it another arm may have been active. A pair has one window of each arm, so two of one pair are neighbours,
+/// and the second of a pair and the first of the next; which of its pair a lone window was is not known.
 fn follows_at_once(windows: &[schedlab_run::Window], i: usize) -> bool {
     let pair = |i: usize| windows.get(i).map(|w| w.pair);
     let (Some(before), Some(now)) = (i.checked_sub(1).and_then(pair), pair(i)) else { return false };
@@ -226,7 +226,7 @@ fn switchback_units(selection: &Selection<'_>, key: &MetricKey) -> Result<Units,
     Ok(units)
 }
 
-/// +1 for operations per time, −1 for time per fixed work; `None` for what windows do not tell.
+/// +1 for operations per time, −1 for time per fixed work; `None` for what windows do not measure.
 pub(crate) fn switchback_sign(key: &MetricKey) -> Option<f64> {
     match (key.direction, key.unit.as_str()) {
         (Direction::HigherIsBetter, unit) if unit.ends_with("/s") => Some(1.0),

@@ -12,7 +12,7 @@ use schedlab_stats::regions::LEAST_POINTS;
 use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, t_estimate, welch};
 use std::collections::BTreeMap;
 
-/// What tells of each region who was switched out: metrics as every workload has them.
+/// Metrics that show for each region who was switched out: metrics as every workload has them.
 const SWITCHES: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
 
 /// A value of a setting: the number, the value as shown, and its arm.

@@ -67,7 +67,7 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     all
 }
 
-/// Every knob in which two machines differ; what only one has is named in one row. A run of before version 5 has none.
+/// Every knob in which two machines differ; what only one has is named in one row. A run older than version 5 has none.
 fn knobs(before: &Environment, after: &Environment) -> Vec<Change> {
     let (a, b) = (&before.knobs, &after.knobs);
     if a.is_empty() || b.is_empty() {

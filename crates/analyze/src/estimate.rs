@@ -1,5 +1,5 @@
-//! From unit effects to an effect with its interval, and the second opinions that stand beside it: bootstrap,
-//! Hodges–Lehmann, a trimmed mean, rank tests, the estimate without far-out units. None of the views decides.
+//! From unit effects to an effect with its interval, and the second opinions shown with it: bootstrap, Hodges–Lehmann,
+//! a trimmed mean, rank tests, the estimate without far-out units. None of the views decides.
 
 use crate::contrasts::{UnitKind, Units, mean};
 use crate::findings::{Effect, Scale, UnitEffect, View};

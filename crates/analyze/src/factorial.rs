@@ -1,6 +1,6 @@
 //! Main effects of a two-level factorial: for each factor one contrast per block, the mean over the arms in which it is
 //! high against the mean over those in which it is low. Every arm works for every factor, so a factor's effect is known
-//! as well as if all trials had been spent on it alone; what it cannot be told from in a fraction is named.
+//! as well as if all trials had been spent on it alone; what it is confounded with in a fraction is named.
 
 use crate::contrasts::{UnitKind, Units, mean, values_by_block};
 use crate::findings::*;

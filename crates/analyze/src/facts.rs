@@ -25,7 +25,8 @@ pub(crate) fn netns_counters<'s>(selections: impl IntoIterator<Item = &'s Select
     counters.filter(|c| is_netns(c.scope) && c.value.is_ok()).map(|c| c.name).collect()
 }
 
-/// Drops the counters of the namespace that stand still in most trials of every arm: what moved them was not the workload.
+/// Drops the counters of the namespace that do not change in most trials of every arm: the workload did not cause the
+/// changes.
 pub(crate) fn drop_still(arms: &mut [ArmFacts], netns: &BTreeSet<&str>) {
     let rows = arms.iter().flat_map(|a| &a.per_operation).filter(|p| p.median.is_some_and(|m| m > 0.0));
     let moved: BTreeSet<String> = rows.map(|p| p.name.clone()).collect();
@@ -38,7 +39,7 @@ pub(crate) fn is_netns(scope: &str) -> bool {
     scope == "netns"
 }
 
-/// Whether a row is told of with this arm.
+/// Whether a row is reported with this arm.
 pub(crate) fn belongs(record: &TrialRecord, arm: u32) -> bool {
     record.arm.unwrap_or(0) == arm
 }

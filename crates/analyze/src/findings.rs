@@ -72,7 +72,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Of the whole run.
+    /// A problem of the whole run.
     pub(crate) fn of_run(text: impl Into<String>, fix: &str) -> Self {
         Self { place: String::new(), text: text.into(), fix: fix.to_owned() }
     }

@@ -1,4 +1,4 @@
-//! What keeps a verdict from being given and what was left out: settings not in force, marks that go with an arm,
+//! What keeps a verdict from being given and what was left out: settings not applied, marks that go with an arm,
 //! warm-up, contaminated blocks, and the count of it all.
 
 use crate::confounded;
@@ -14,8 +14,9 @@ use schedlab_stats::wilson;
 /// Intervals of the share of marked trials, so sure that only a gross difference keeps them apart.
 const MARKS_LEVEL: f64 = 0.999;
 
-/// The same for failed trials. What befalls the machine is chance until it is gross; a failure is what the trial itself
-/// did, and the trials left are those that did not. Of two equal rates these are apart about once in two hundred.
+/// The same for failed trials. Contamination comes from outside, and is chance unless it is gross. A failure is caused
+/// by the trial itself, so the trials that are left are a biased sample. For two equal rates these intervals are
+/// disjoint about once in two hundred.
 const FAILURES_LEVEL: f64 = 0.95;
 
 impl Workload<'_> {
@@ -108,7 +109,7 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
-            (n, 0) => format!("{}, repeated; the verdict stands on the repeats.", counted(n, "disturbed blocks")),
+            (n, 0) => format!("{}, repeated; the verdict uses the repeats.", counted(n, "disturbed blocks")),
             (n, kept) => format!(
                 "{}: {} repeated, {kept} kept in the verdict (at most 20 % are repeated).",
                 counted(n, "disturbed blocks"),

@@ -6,7 +6,8 @@ use schedlab_run::{Applied, Count, Counter, Histogram, Manifest, TrialOutcome, T
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Of so many trials of an arm one keeps what is shown once for all: lines of the reference, groups, what an operation is.
+/// One trial in this many of an arm keeps what is shown once for the arm: lines of the reference, groups, what an
+/// operation is.
 const SHOWN_OF: usize = 50;
 
 /// Lists of names that are compared with a trial's. Where counters come and go a run has some more; those of a trial are
@@ -29,7 +30,7 @@ impl Packer {
         let (before, applied) = self.seen.entry((record.workload, record.arm)).or_default();
         let is_shown = before.is_multiple_of(SHOWN_OF);
         *before += 1;
-        // What was in force is told once, however often it was.
+        // Settings that were applied are kept once, however often they were.
         let is_news = *applied != outcome.applied;
         if is_news {
             applied.clone_from(&outcome.applied);
@@ -59,7 +60,7 @@ impl Packer {
             native_lines,
             applied,
             stamping: outcome.stamping,
-            // Of a sweep's copies it is told where each ran.
+            // For the copies of a sweep, the report shows where each ran.
             tasks: if is_swept { outcome.tasks } else { Vec::new() },
             packed: Some(Box::new(packed)),
             ..TrialOutcome::default()
@@ -121,7 +122,7 @@ fn counters(outcome: &TrialOutcome) -> Vec<(&str, &str, Result<u64, &str>)> {
     all
 }
 
-/// Of the distribution of a tier count and mean are told, and nothing else.
+/// Only count and mean of a tier's distribution are reported.
 fn mean_alone(histogram: &Histogram) -> Histogram {
     let cells = histogram.cells.first().map(|&(cell, _)| (cell, histogram.count()));
     Histogram { cells: cells.into_iter().collect(), ..*histogram }

@@ -48,7 +48,7 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     let units = contrasts.iter().map(|c| c.contrast.units).max().unwrap_or(0);
     let counted = |c: &&PrimaryContrast| only_aa || !c.contrast.is_aa;
     let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
-    // Nothing but arms that are not in force: more trials bring nothing.
+    // No arm could be applied: more trials bring nothing.
     let none_left = asked.peek().is_none() && !contrasts.is_empty();
     none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
 }

@@ -47,7 +47,7 @@ fn quantile(name: &str) -> Option<(&str, String)> {
     is_number.then(|| (of, if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") }))
 }
 
-/// The unit stands beside every value.
+/// The unit is shown next to every value.
 fn without_unit(name: &str) -> &str {
     ["_ns", "_s", "_bytes"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
 }

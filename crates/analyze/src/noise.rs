@@ -23,13 +23,12 @@ pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str)
         false => format!(", after {}", contrast.adjustment),
     };
     let units = counted(contrast.units, &contrast.unit_name);
-    let sentence =
-        format!("{units} that scatter like these tell a difference from none if it is {shown} or more{corrected}");
+    let sentence = format!("with this scatter, {units} can detect a difference of {shown} or more{corrected}");
     smallest.is_finite().then_some(Noise { scale: effect.scale, smallest, sentence })
 }
 
 /// The margin of logs in the direction of the estimate, as a percentage or as a factor; with as many digits as set the two
-/// apart, since "20 %" must not stand beside an inconclusive "20 %".
+/// apart, since "20 %" must not appear next to an inconclusive "20 %".
 fn in_ratio(margin: f64, effect: &Effect) -> String {
     let text = |log: f64, digits: f64| match log.abs() {
         size if size >= FACTOR_FROM.ln() => format!("a factor of {}", factor(size.exp(), digits)),

@@ -1,4 +1,5 @@
-//! A run made a pack: what another person needs to repeat it, without what tells one machine from others of its class.
+//! A run made a pack: what another person needs to repeat it, without what distinguishes one machine from others of its
+//! class.
 
 use crate::findings::{Findings, MetricFindings, Role, Scale, Verdict};
 use schedlab_run::manifest::Sweep;
@@ -8,7 +9,7 @@ use schedlab_run::pack::{
 use schedlab_run::units::CpuList;
 use schedlab_run::{BootedKernel, Environment, KernelSource, Manifest, Plan};
 
-/// Checks of `schedlab doctor` that change results and whose values name nobody.
+/// Checks of `schedlab doctor` that change results and whose values identify no person or machine.
 const CONDITIONS: &[&str] = &[
     "autogroup",
     "clocksource",
@@ -31,7 +32,7 @@ const CONDITIONS: &[&str] = &[
     "turbo",
 ];
 
-/// The pack of a run, with what was found in it. Refused where nothing was found, and where nobody else could repeat it.
+/// The pack of a run, with what was found in it. Refused if nothing was found, or if no other machine could repeat it.
 pub fn pack(manifest: &Manifest, findings: &Findings) -> Result<Pack, PackError> {
     if let Some(why) = &findings.void {
         return Err(PackError::Nothing(format!("the run is void: {why}")));

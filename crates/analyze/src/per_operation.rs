@@ -1,5 +1,6 @@
-//! Counts per operation that are none. What a trial counts once, at its set-up or from tick to tick, is about the same in each
-//! trial; divided by the operations of a slower arm it looks like more. A difference in such a figure is withheld.
+//! Detects counts that do not grow with the number of operations. Something that happens once in a trial, at its set-up
+//! or at every tick, has about the same count in each trial; divided by the fewer operations of a slower arm it looks
+//! like more. A difference in such a figure is withheld.
 
 use crate::findings::{Contrast, Verdict, Withheld};
 use crate::metric::MetricKey;
@@ -7,7 +8,7 @@ use crate::verdict::withheld;
 use schedlab_run::TrialOutcome;
 use schedlab_stats::median;
 
-/// Of fewer counts a trial nobody can say that they follow the operations.
+/// With fewer counts per trial it cannot be said that they grow with the operations.
 const LEAST_TO_FOLLOW: f64 = 10.0;
 
 /// A count that follows the operations has this share of its relative spread left, or less, when it is divided by them.
@@ -21,7 +22,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Of the trials that say both.
+    /// The values of the trials that have both.
     pub(crate) fn of<'t>(key: &MetricKey, outcomes: impl Iterator<Item = &'t TrialOutcome>) -> Vec<Self> {
         let one = |outcome: &TrialOutcome| {
             let operations = outcome.operations as f64;
@@ -34,8 +35,8 @@ impl Counted {
 
 /// Why a difference in a count per operation is withheld. `per_trial` judges the count of whole trials, undivided.
 ///
-/// It stands if one of these holds: the trials of both arms made the same number of operations; the count of a trial differs in
-/// the same direction; within the arms the count follows the operations.
+/// The difference is kept if one of these holds: the trials of both arms made the same number of operations; the count
+/// of a trial differs in the same direction; within the arms the count follows the operations.
 pub(crate) fn not_per_operation(
     contrast: &Contrast,
     key: &MetricKey,

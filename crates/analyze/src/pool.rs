@@ -29,7 +29,7 @@ pub fn pool(side: &mut (Manifest, Vec<TrialRecord>), run: (Manifest, Vec<TrialRe
     Ok(())
 }
 
-/// In what two runs differ that one side cannot hold both.
+/// The difference because of which two runs cannot be pooled on one side.
 fn difference(a: &Manifest, b: &Manifest) -> Option<String> {
     let (env_a, env_b) = (&a.environment, &b.environment);
     let texts = [

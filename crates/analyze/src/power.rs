@@ -66,7 +66,8 @@ pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, bloc
     let Some(boots) = manifest.boots.map(|boots| boots as usize) else {
         return forecast_from_sd(sd, blocks, manifest.alpha, width_factor);
     };
-    // A boot's is the mean of those of its blocks. How much an effect varies from boot to boot no pilot of one boot tells.
+    // A boot's is the mean of those of its blocks. A pilot of one boot cannot show how much an effect varies from boot
+    // to boot.
     let of_boot = sd * (boots as f64 / blocks.max(1) as f64).sqrt();
     let found = forecast_from_sd(of_boot, boots, manifest.alpha, width_factor)?;
     let sentence = found.sentence.replacen("blocks", "boots", 1);

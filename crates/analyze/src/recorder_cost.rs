@@ -1,4 +1,4 @@
-//! What recording costs: an operation without a trace, with the events alone in a buffer that nobody reads, and with
+//! What recording costs: an operation without a trace, with the events alone in a buffer that is not read, and with
 //! their recording. The events are the kernel's part, which no recorder can do without; the ratio of the two costs is
 //! what ours adds to it.
 

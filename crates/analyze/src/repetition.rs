@@ -1,5 +1,5 @@
 //! Whether what a pack says is found again in a run here: each effect by [`schedlab_stats::replication`], all of them in one
-//! answer. What stands in the way of an answer is named instead of guessed around.
+//! answer. What prevents an answer is named, not guessed around.
 
 use crate::environment::changes;
 use crate::findings::{Change, Contrast, Effect, Findings, MetricFindings, Scale, Verdict};
@@ -9,15 +9,15 @@ use schedlab_run::{Check, CheckState, Direction, Environment, Manifest, counted}
 use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
 use serde::Serialize;
 
-/// The share of an effect's size that must be found: what is told was selected for being large.
+/// The share of an effect's size that must be found: reported effects were selected for being large.
 pub const KEPT: f64 = 0.5;
 
-/// What came of repeating a pack; the JSON of `schedlab repeat --json`.
+/// The result of repeating a pack; the JSON of `schedlab repeat --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Repetition {
     /// The pack's title.
     pub title: String,
-    /// Of all effects together.
+    /// The answer for all effects together.
     pub answer: Answer,
     /// Whether the machine changed under the run here.
     pub is_void: bool,
@@ -37,7 +37,7 @@ pub enum Answer {
     Reproduced,
     /// One at least is not.
     Contradicted,
-    /// This machine or this run cannot tell.
+    /// This machine or this run cannot decide.
     CannotTell,
 }
 
@@ -77,7 +77,7 @@ pub struct RepeatedEffect {
     pub unit_name: String,
     /// The answer; `None` if there was no question.
     pub answer: Option<Answer>,
-    /// Why it cannot be told.
+    /// Why it cannot be decided.
     pub because: Option<String>,
     /// Total number of units that would decide with a power of 80 %.
     pub units_needed: Option<u64>,
@@ -133,7 +133,7 @@ fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) ->
     match open.first() {
         Some(first) => (Answer::CannotTell, first.because.clone().unwrap_or_default()),
         // Such a pack was not made by `pack`, which refuses a run in which nothing was decided.
-        None if again.is_empty() => (Answer::CannotTell, "the pack says of no effect what it was".into()),
+        None if again.is_empty() => (Answer::CannotTell, "no effect in the pack has a verdict".into()),
         None => (Answer::Reproduced, format!("found again: {all}")),
     }
 }
@@ -251,16 +251,16 @@ fn too_noisy(effect: &RepeatedEffect) -> String {
     match (effect.units_needed, effect.said) {
         // What is seen is less than what it was, or these units scatter little by luck.
         (Some(needed), _) if needed <= units as u64 => {
-            format!("{units} {what} show neither that it is there nor that half of it is not: more tell (--trials N)")
+            format!("{units} {what} neither confirm it nor rule out half of it: run more (--trials N)")
         }
         (Some(needed), _) => {
             format!(
-                "too noisy here for {units} {what}: about {needed} would tell if the effect is what it was (--trials)"
+                "too noisy here for {units} {what}: about {needed} would suffice if the effect is as large as it was (--trials)"
             )
         }
         (None, Said::Differs) => {
             format!(
-                "too noisy, there as well as here: the pack's own interval is so wide that no number of {what} here tells"
+                "too noisy, there as well as here: the pack's own interval is so wide that no number of {what} here can decide"
             )
         }
         (None, _) => format!("too noisy here for {units} {what} to show that nothing is there (--trials N takes more)"),

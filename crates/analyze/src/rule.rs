@@ -11,7 +11,7 @@ pub(crate) const SEQUENCE_WIDTH: f64 = 1.6;
 /// Width of the last look's repeated interval against a t interval.
 const REPEATED_WIDTH: f64 = 1.03;
 
-/// The stopping rule in force for one workload.
+/// The stopping rule of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rule {
     /// Planned number of units.
@@ -44,15 +44,15 @@ pub(crate) struct Named {
 }
 
 impl Rule {
-    /// The rule of a workload with this many usable units in hand.
+    /// The stopping rule that applies to a workload with this many usable units.
     pub(crate) fn of(manifest: &Manifest, trials: &[TrialRecord], workload: u32, units: usize) -> Self {
         if manifest.order == OrderKnown::Unknown {
             return Self::Imported;
         }
         match &manifest.design {
-            // Whoever interrupts or kills a run may have watched its interval, and who reads one that is still running
-            // (or was killed: its end is then unknown as well) may stop at what it shows. Short of the planned number only
-            // an estimate that may be stopped at any time is left; with all planned blocks in, the stop was the plan's.
+            // A run that is interrupted or killed, or still running, may have been stopped because of the interval that
+            // it showed. With fewer blocks than planned, only an estimate that is valid at any stopping time is
+            // allowed; with all planned blocks, the plan decided when to stop.
             Design::Fixed { blocks } if manifest.is_cut_off() && units < *blocks as usize => Self::Sequence,
             Design::Fixed { .. } => Self::Fixed,
             Design::OpenEnded { .. } => Self::Sequence,

@@ -112,7 +112,7 @@ fn row(
     row
 }
 
-/// What the tasks tell, whatever the metric.
+/// What the tasks report, whatever the metric.
 fn described(value: &str, arm: u32, outcomes: &[&TrialOutcome]) -> ScalingRow {
     let fairness: Vec<f64> =
         outcomes.iter().filter_map(|o| o.stated().find(|m| m.name == "fairness_jain").map(|m| m.value)).collect();

@@ -17,7 +17,7 @@ pub(crate) enum Fate {
     WarmUp,
     /// No outcome.
     Failed,
-    /// Its arm is not in force.
+    /// Its arm is not applied.
     NotApplied,
     /// Its block is repeated by that block.
     Repeated(u32),
@@ -39,7 +39,7 @@ pub(crate) struct Selection<'t> {
     pub(crate) rows: Vec<Row<'t>>,
     /// Arms with a row that says "not applied", and its reason.
     pub(crate) not_applied: BTreeMap<u32, String>,
-    /// Blocks with a steal or thermal mark, what was seen, and the block that stands in for it.
+    /// Blocks with a steal or thermal mark, what was seen, and the block that replaces it.
     pub(crate) marked: BTreeMap<u32, (String, Option<u32>)>,
     /// Blocks cut from the front as warm-up.
     pub(crate) cut_blocks: BTreeSet<u32>,

@@ -19,7 +19,7 @@ const DISPERSION_SESOI: f64 = 0.25;
 const LEAST_FOR_MODES: usize = 12;
 
 /// The arm's spread over the control's on one metric: ratio of robust log-SDs, below 1 is steadier. Within blocks where
-/// there are blocks; over all trials of imported rows, whose order nobody knows.
+/// there are blocks; over all trials of imported rows, whose order is not known.
 pub(crate) fn dispersion(
     selection: &Selection<'_>,
     key: &MetricKey,

@@ -6,7 +6,7 @@ use crate::estimate::effect;
 use crate::findings::{BestArm, Effect, Role, Scale, Standing, StatementFindings};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
-use schedlab_run::statement::{Claim, Matched, Point, Statement};
+use schedlab_run::statement::{Assertion, Matched, Point, Statement};
 use schedlab_run::{Direction, LEAST_UNITS, Plan, counted};
 use schedlab_stats::{Interval, dispersion_ratio, t_estimate, undecided_from_best};
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ pub(crate) fn statements(part: &Workload<'_>) -> Vec<StatementFindings> {
 
 fn judged(part: &Workload<'_>, statement: &Statement, level: f64) -> StatementFindings {
     let than = match &statement.than {
-        None if statement.claim.is_trend() || statement.claim == Claim::Best => None,
+        None if statement.claim.is_trend() || statement.claim == Assertion::Best => None,
         None => part.manifest.arms.first().map(|arm| arm.name.clone()),
         named => named.clone(),
     };
@@ -145,14 +145,14 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
     }
     let key = primary(part).ok_or("there is no primary metric")?;
     let sets = statement.matched(&part.manifest.arms)?;
-    if statement.claim == Claim::Best {
+    if statement.claim == Assertion::Best {
         return best_lies_in(part, key, &sets, level);
     }
     let arms: Vec<u32> = sets.iter().flat_map(|set| set.arms.iter().chain(&set.than)).map(|point| point.arm).collect();
     let logs = Logs::new(part, key, &arms)?;
     let sesoi = part.manifest.sesoi.ln_1p();
     let (value, interval, of_interest) = match statement.claim {
-        Claim::Steadier | Claim::LessSteady => {
+        Assertion::Steadier | Assertion::LessSteady => {
             let side = |of: fn(&Matched) -> &[Point]| -> Vec<f64> {
                 let all = |set: &Matched| [&set.arms[..], &set.than].concat();
                 sets.iter().flat_map(|set| logs.residuals(of(set), &all(set))).collect()
@@ -189,21 +189,21 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
 }
 
 /// What an interval says of a claim. What is smaller than the least effect of interest is no effect.
-fn decided(claim: Claim, direction: Direction, interval: Interval, of_interest: f64) -> Result<Standing, String> {
+fn decided(claim: Assertion, direction: Direction, interval: Interval, of_interest: f64) -> Result<Standing, String> {
     let better = match direction {
         Direction::HigherIsBetter => 1.0,
         Direction::LowerIsBetter => -1.0,
-        Direction::Neutral if matches!(claim, Claim::Better | Claim::Worse) => {
+        Direction::Neutral if matches!(claim, Assertion::Better | Assertion::Worse) => {
             return Err("the metric has no better direction".into());
         }
         Direction::Neutral => 0.0,
     };
     let upwards = match claim {
-        Claim::Better => better,
-        Claim::Worse => -better,
-        Claim::Rising | Claim::LessSteady => 1.0,
-        Claim::Falling | Claim::Steadier => -1.0,
-        Claim::Same | Claim::Level | Claim::Best => 0.0,
+        Assertion::Better => better,
+        Assertion::Worse => -better,
+        Assertion::Rising | Assertion::LessSteady => 1.0,
+        Assertion::Falling | Assertion::Steadier => -1.0,
+        Assertion::Same | Assertion::Level | Assertion::Best => 0.0,
     };
     let (lo, hi) = if upwards < 0.0 { (-interval.hi, -interval.lo) } else { (interval.lo, interval.hi) };
     Ok(match upwards == 0.0 {

@@ -151,7 +151,8 @@ fn arm_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<Problem>) -> Vec<(u3
     }
     if pairs.is_empty() && !a.arms.is_empty() && !b.arms.is_empty() {
         pairs.push((0, 0));
-        problems.push(Problem::of_run("No arm name is shared: the first arms are compared", "name them alike"));
+        problems
+            .push(Problem::of_run("The runs share no arm name, so their first arms are compared", "name them alike"));
     }
     pairs
 }

@@ -7,7 +7,7 @@ use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::SEQUENCE_WIDTH;
 use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
-use schedlab_stats::{Estimate, Question, decide, range_to_decide, t_estimate};
+use schedlab_stats::{DecisionTarget, Estimate, decide, range_to_decide, t_estimate};
 
 /// The chance of a verdict for which a forecast names a number of units.
 const POWER: f64 = 0.8;
@@ -15,7 +15,7 @@ const POWER: f64 = 0.8;
 /// The level of the variance's interval from which a forecast is made.
 const FORECAST_LEVEL: f64 = 0.8;
 
-/// More than so many times the units of a run is not within reach.
+/// More than this many times the units of a run are considered out of reach.
 const REACH: usize = 10;
 
 /// A verdict that is withheld.
@@ -59,7 +59,7 @@ fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> 
     // A confidence sequence is wider than the t interval that the question speaks of.
     let width = if contrast.is_sequence { SEQUENCE_WIDTH } else { 1.0 };
     let sd = width * estimate.se * (n as f64).sqrt();
-    let question = Question {
+    let question = DecisionTarget {
         delta: estimate.mean,
         sesoi: sesoi.ln_1p(),
         alpha,
@@ -119,7 +119,7 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
         let survives = p <= alpha;
         if difference && !survives {
             contrast.verdict = Verdict::Inconclusive;
-            // Of the many exploratory ones an open verdict says as much.
+            // For the many exploratory ones, an open verdict says as much.
             if primary {
                 contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
             }

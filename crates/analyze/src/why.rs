@@ -52,7 +52,7 @@ pub struct Beside {
 }
 
 impl Difference {
-    /// Of a run; an error in words where it has none that a screen could work on.
+    /// Reads a run; the error says in words why it is nothing for a screen to work on.
     pub fn of(manifest: &Manifest, trials: &[TrialRecord]) -> Result<Self, String> {
         let findings = compare(manifest, trials);
         if let Some(why) = findings.void {
@@ -165,7 +165,7 @@ pub struct WhyCell {
 /// What `schedlab why` says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyFindings {
-    /// Of the plan.
+    /// Title of the plan.
     pub title: String,
     /// What is to be explained.
     pub difference: Difference,

@@ -22,7 +22,7 @@ pub struct OnKernel {
 /// What `schedlab why --kernels` says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyKernelsFindings {
-    /// Of the plan.
+    /// Title of the plan.
     pub title: String,
     /// The workload as run; empty before the first kernel is measured.
     pub workload: String,

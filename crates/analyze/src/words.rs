@@ -9,7 +9,7 @@ use schedlab_run::Direction;
 pub(crate) const FACTOR_FROM: f64 = 1.5;
 
 /// An effect in words: `full` follows "makes WORKLOAD", `itself` the name of what is compared ("is 2 times slower"; none of a
-/// difference), `short` stands alone.
+/// difference), `short` is used alone.
 pub(crate) struct Phrase {
     pub(crate) full: String,
     pub(crate) itself: Option<String>,
@@ -66,7 +66,7 @@ fn size(effect: &Effect, down: &str, up: &str) -> String {
 
 /// `2.8 times WORD [2.6, 3.0]`.
 pub(crate) fn times(effect: &Effect, word: &str) -> String {
-    // Of a wide interval the lower end is still told from 1, and from 0.
+    // The lower end of a wide interval must still be distinguishable from 1, and from 0.
     let half = ((effect.hi - effect.lo) / 2.0).min(effect.lo / 2.0);
     let shown = |x: f64| factor(x, half);
     format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))

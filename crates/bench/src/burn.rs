@@ -112,7 +112,7 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     })
 }
 
-/// Spins for one look at a clock: some microseconds that a burner cannot be told apart from work.
+/// Spins for one look at a clock: for some microseconds a burner cannot be distinguished from work.
 #[inline(always)]
 fn spin_a_little() {
     let mut x = black_box(1u64);

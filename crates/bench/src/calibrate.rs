@@ -20,7 +20,7 @@ pub(crate) fn clock_read_ns() -> f64 {
     (0..20).map(|_| batch()).min().unwrap_or(0) as f64 / READS as f64
 }
 
-/// A lower bound of what a message of so many bytes through such a channel costs, ns.
+/// A lower bound of what a message of this many bytes through such a channel costs, ns.
 pub(crate) fn message_ns(channel: fn() -> io::Result<Pair>, bytes: usize) -> Result<f64, BenchError> {
     let calibrating = || BenchError::io("calibrating the stamping interval");
     let pair = channel().map_err(calibrating())?;

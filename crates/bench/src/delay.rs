@@ -56,7 +56,7 @@ impl DelayCell {
         self.shared.words()[TURNS].store((spin_ns.max(0.0) * self.turns_per_ns).round() as u64, Relaxed);
     }
 
-    /// The spin in force, ns.
+    /// The current spin, ns.
     pub fn ns(&self) -> f64 {
         self.shared.words()[TURNS].load(Relaxed) as f64 / self.turns_per_ns
     }

@@ -7,7 +7,7 @@ use schedlab_run::Stamping;
 
 /// When a timed loop ends.
 pub(crate) trait Until: Clone + Send + 'static {
-    /// Whether to go on after `done` operations.
+    /// Whether to continue after `done` operations.
     fn more(&self, done: u64) -> bool;
 }
 

@@ -57,7 +57,7 @@ pub enum BenchError {
         /// What is wrong and what would be right.
         reason: String,
     },
-    /// The herd does not fit the machine's limits.
+    /// The workload's tasks do not fit the machine's limits.
     #[error(
         "{workload}: {what} need {needed} and leave {spare} to others, over the limit of {limit} ({source_of_limit}); {fix}"
     )]
@@ -93,7 +93,7 @@ pub enum BenchError {
         /// The kernel's answer.
         cause: io::Error,
     },
-    /// A task of the herd failed or died; the whole herd was taken down.
+    /// A task failed or died; all others were ended.
     #[error("{role} {tid} of group {group} {what}; all tasks were killed, and the trial does not count")]
     TaskFailed {
         /// Its role.
@@ -105,7 +105,7 @@ pub enum BenchError {
         /// How it failed.
         what: String,
     },
-    /// The herd did not finish in many times the time it should have taken.
+    /// The tasks did not finish in many times the time they should have taken.
     #[error(
         "the workload hung: {unfinished} of {tasks} tasks had not finished {after_s} s after their release and were killed; \
          check for a stopped or starved task (nice, cpu quota, SCHED_FIFO beside it)"
@@ -136,7 +136,7 @@ impl BenchError {
     }
 }
 
-/// What to do about the errors that a herd meets.
+/// What to do about the errors that tasks meet.
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc_errno::EAGAIN) => "; a process limit is reached: raise `ulimit -u` or the cgroup's pids.max",

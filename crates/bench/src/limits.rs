@@ -1,4 +1,4 @@
-//! The limits a herd must fit into, read before anything starts.
+//! The limits that the tasks of a workload must fit into, read before anything starts.
 
 use crate::error::BenchError;
 use schedlab_sys::rlimit::{self, Resource};
@@ -55,7 +55,7 @@ impl Limits {
         tasks: u64,
         open_files: u64,
     ) -> Result<(), BenchError> {
-        // Room for what else runs: a herd that fills the pid space to the last number takes the machine with it.
+        // Headroom for other processes: a workload that uses up all pids would make the machine unusable.
         const SPARE_TASKS: u64 = 300;
         const SPARE_FILES: u64 = 64;
         let over = |unit: &str, (needed, spare), limit, name: &str, fix| {

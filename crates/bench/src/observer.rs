@@ -1,5 +1,5 @@
 //! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
-//! release, the series ticks while the herd runs. All calls come from the control process, none from a timed loop.
+//! release, the series ticks while the tasks run. All calls come from the control process, none from a timed loop.
 
 use crate::delay::{DelayCell, Stall};
 use crate::error::BenchError;
@@ -28,7 +28,7 @@ pub struct RunOrder {
     pub cgroups: Vec<PathBuf>,
     /// The tracefs directory of a trace that runs beside: a workload that stops traces stops this one.
     pub trace_instance: Option<PathBuf>,
-    /// What each task of the herd does before it is ready, in a guest of the virtual lane.
+    /// What each task does before it is ready, in a guest of the virtual lane.
     pub dither: Option<Dither>,
     /// Keep the slowest operations with their times: a trace tells what happened in them.
     pub keep_slowest: bool,
@@ -68,7 +68,7 @@ impl RunOrder {
     }
 }
 
-/// One task of the herd, alive and blocked before release.
+/// One task of the workload, alive and blocked before release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HerdTask {
     /// Thread id.
@@ -79,7 +79,7 @@ pub struct HerdTask {
     pub group: u32,
 }
 
-/// The caller's side of a trial. An `Err` ends the trial: the herd is taken down and the text is the trial's error.
+/// The caller's side of a trial. An `Err` ends the trial: the tasks are ended and the text is the trial's error.
 pub trait Observer {
     /// One thread, nothing forked: inheriting perf events are opened here.
     fn before_fork(&mut self) -> Result<(), String> {
@@ -89,10 +89,10 @@ pub trait Observer {
     fn herd_ready(&mut self, _tasks: &[HerdTask]) -> Result<(), String> {
         Ok(())
     }
-    /// All is ready and nothing runs yet: what counts over the measured part starts here. Once released, a herd may keep
-    /// this thread from its CPU for as long as a short one lives.
+    /// All is ready and nothing runs yet: what counts over the measured part starts here. Once released, the tasks may
+    /// keep this thread from its CPU for as long as a short one lives.
     fn releasing(&mut self) {}
-    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC).
+    /// The tasks were released at `t0_ns` (CLOCK_MONOTONIC).
     fn released(&mut self, _t0_ns: u64) {}
     /// Called right after [`Self::released`] and then at each instant it answered (CLOCK_MONOTONIC ns; `u64::MAX`:
     /// never again).
@@ -109,7 +109,7 @@ pub trait Observer {
     fn delay_cell(&mut self, _cell: &DelayCell) {}
 }
 
-/// The observer of a trial nobody watches.
+/// The observer of a trial that is not observed.
 #[derive(Debug, Default)]
 pub struct Quiet;
 

@@ -43,7 +43,8 @@ pub(crate) fn mapping() -> impl FnOnce(io::Error) -> BenchError {
 }
 
 impl<'a> Prepared<'a> {
-    /// Maps the cells of so many tasks and groups. `reads_migrations`: see [`OwnCell::prepare`](crate::task::OwnCell).
+    /// Maps the cells of this many tasks and groups. `reads_migrations`: see
+    /// [`OwnCell::prepare`](crate::task::OwnCell).
     pub(crate) fn new(
         order: &'a RunOrder,
         tasks: usize,
@@ -108,13 +109,13 @@ impl<'a> Prepared<'a> {
         observer.before_fork().map_err(BenchError::Observer)
     }
 
-    /// A herd of `tasks` tasks, none started yet, whose gate is made of two channels.
+    /// A task set for `tasks` tasks, none started yet, whose gate is made of two channels.
     pub(crate) fn herd(&self, tasks: usize, channel: fn() -> io::Result<Pair>) -> Result<Herd, BenchError> {
         let gate = Gate::new(channel).map_err(BenchError::io("opening the gate's channels"))?;
         Ok(Herd::new(self.cells.clone(), gate, tasks, self.order.dither))
     }
 
-    /// Runs started tasks to their end, by the stop flag or by themselves; `by_loops` says how long so many loops may
+    /// Runs started tasks to their end, by the stop flag or by themselves; `by_loops` says how long this many loops may
     /// take, ns.
     pub(crate) fn run(
         &self,

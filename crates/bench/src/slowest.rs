@@ -24,10 +24,11 @@ const THREAD: usize = 2;
 const SERIES: usize = 3;
 const WORDS: usize = 4;
 
-/// Somebody writes to the place: no operation is so long, so nobody takes it for the shortest.
+/// Marks a slot that is being written. No operation is as long, so it is never chosen as the shortest.
 const TAKEN: u64 = u64::MAX;
 
-/// Who finds its place taken looks for another one so often. In the end it gives up: so many at once are longer.
+/// How often a task that finds its slot busy looks for another one. Then it gives up: as many others, all longer, are
+/// writing at once.
 const TRIES: usize = 4;
 
 /// The board.
@@ -60,8 +61,8 @@ impl Slowest {
         }
     }
 
-    /// Takes the place of the shortest one. Whoever has set a place to [`TAKEN`] is the only one to write to it, so that
-    /// no operation is mixed of two; nobody waits for anybody.
+    /// Takes the place of the shortest one. The task that has set a place to [`TAKEN`] is the only one to write to it,
+    /// so that no slot mixes two operations; no task waits for another.
     #[cold]
     fn put(&self, (series, group): (usize, usize), ns: u64, end_ns: u64, tid: u32) {
         let words = self.0.words();
@@ -85,7 +86,7 @@ impl Slowest {
         }
     }
 
-    /// What was kept, the slowest first, with the names of the series. After the herd has ended.
+    /// What was kept, the slowest first, with the names of the series. Call it after all tasks have ended.
     pub(crate) fn operations(&self, names: &[&str]) -> Vec<SlowOperation> {
         let words = self.0.words();
         let mut found: Vec<SlowOperation> = Vec::new();
@@ -109,7 +110,7 @@ impl Slowest {
     }
 }
 
-/// The place with the shortest operation that nobody writes to, by its first word.
+/// The place with the shortest operation that is not being written, by its first word.
 fn shortest(words: &[AtomicU64]) -> Option<(usize, u64)> {
     let places = (FIRST_PLACE..FIRST_PLACE + PLACES * WORDS).step_by(WORDS);
     let lengths = places.map(|place| (place, words[place + LENGTH].load(Relaxed)));
@@ -146,7 +147,7 @@ mod tests {
             for thread in 0..4u64 {
                 let board = board.clone();
                 scope.spawn(move || {
-                    // The group is in the end time: whoever mixes two operations shows it.
+                    // The group is in the end time: a mix of two operations would show.
                     (1..5_000u64)
                         .for_each(|n| board.offer((0, thread as usize), n * 4 + thread, (thread + 1) << 40, 0));
                 });

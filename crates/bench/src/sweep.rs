@@ -27,7 +27,7 @@ impl Sweep {
         self.specs.iter().filter_map(|spec| spec.args.get(&self.option).cloned()).collect()
     }
 
-    /// What is wrong when these settings are in force too: one that sets the swept option leaves nothing of the sweep.
+    /// Why these settings conflict with the sweep: one that sets the swept option would make all its values equal.
     pub fn conflict_with(&self, settings: &[Setting]) -> Option<String> {
         let sets = |s: &Setting| matches!(s, Setting::WorkloadOption { key, .. } if *key == self.option);
         let setting = settings.iter().find(|s| sets(s))?;

@@ -109,6 +109,6 @@ pub trait Workload {
     fn enter_own_net(&mut self) -> Result<bool, BenchError> {
         Ok(false)
     }
-    /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
+    /// Runs it once, from a process with one thread; on any error all its tasks have ended before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

@@ -53,7 +53,7 @@ fn domains_of_cpu0(machine: &Machine<'_>) -> Vec<Domain> {
     directories.into_iter().zip(sizes).filter_map(domain).collect()
 }
 
-/// CPUs of each domain, from the masks of the `domainN` lines below `cpu0`; since Linux 6.15 a name stands before them.
+/// CPUs of each domain, from the masks of the `domainN` lines below `cpu0`; since Linux 6.15 a name comes before them.
 fn sizes_of_cpu0(schedstat: &str) -> Vec<u32> {
     let lines = schedstat.lines().skip_while(|line| !line.starts_with("cpu0 ")).skip(1);
     let of_domains = lines.take_while(|line| line.starts_with("domain"));

@@ -21,7 +21,7 @@ pub fn foreign_state(roots: &Roots) -> Vec<(String, String)> {
     ]
 }
 
-/// The governors in force, each once: `performance`, or `performance, powersave`.
+/// The active governors, each once: `performance`, or `performance, powersave`.
 pub(crate) fn governors(roots: &Roots) -> String {
     let policies = numbered_dirs(&roots.sys.join("devices/system/cpu/cpufreq"), "policy");
     let mut names: Vec<String> =

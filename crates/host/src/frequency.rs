@@ -68,7 +68,7 @@ pub(crate) fn energy_aware(machine: &Machine<'_>) -> Check {
     let knob = machine.proc("sys/kernel/sched_energy_aware");
     match knob.text() {
         Some("1") if !capacities_differ(machine) => draft
-            .good("permitted, not in force", "placement does not weigh energy: no CPU here has another capacity")
+            .good("permitted, not active", "placement does not weigh energy: no CPU here has another capacity")
             .evidence(knob.evidence()),
         Some("1") => draft
             .info("on", "wake-ups look for the CPU that saves energy: placement follows capacity, not only idleness")

@@ -37,7 +37,7 @@ fn allowed_cpus(status: &str) -> String {
     list.unwrap_or_default().trim().to_owned()
 }
 
-/// Length and CRC-32 of a file, enough to tell two builds apart; `None` when it cannot be read.
+/// Length and CRC-32 of a file, enough to distinguish two builds; `None` when it cannot be read.
 fn fingerprint(file: &Path) -> Option<String> {
     let (mut file, mut piece) = (File::open(file).ok()?, vec![0u8; 1 << 16]);
     let (mut crc, mut bytes) = (crc32fast::Hasher::new(), 0);

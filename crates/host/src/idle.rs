@@ -18,7 +18,7 @@ pub(crate) fn cpuidle(machine: &Machine<'_>) -> Check {
         .unwrap_or_else(|| "no governor".to_owned());
     let Some(name) = driver.text().filter(|&name| name != "none") else {
         return draft
-            .info("no cpuidle", "an idle CPU halts; what leaving that costs is the hypervisor's or firmware's business")
+            .info("no cpuidle", "an idle CPU halts; the cost of waking it depends on the hypervisor or the firmware")
             .evidence(driver.evidence());
     };
     let states = enabled_states(machine);

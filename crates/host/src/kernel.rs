@@ -37,7 +37,7 @@ fn preempt(machine: &Machine<'_>) -> (String, String) {
         let built = configured_model(machine);
         return match built {
             Some((model, source)) => (model.to_owned(), format!("{uname}; {source}")),
-            None => ("dynamic".to_owned(), format!("{uname}; the model in force is in debugfs, for root")),
+            None => ("dynamic".to_owned(), format!("{uname}; the active model is in debugfs, for root")),
         };
     }
     if version.split_ascii_whitespace().any(|word| word == "PREEMPT") {
@@ -110,7 +110,7 @@ pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
     if let Some(ns) = old.text() {
         return draft.info(format!("{ns} ns"), effect).evidence(old.evidence());
     }
-    // Readable under lockdown too; tells our own slice, which is the default unless somebody set ours.
+    // Readable under lockdown too; shows our own slice, which is the default unless it was set for us.
     let own = machine.proc("self/sched");
     let slice = own.text().and_then(|text| text.lines().find(|line| line.starts_with("se.slice ")));
     match slice.and_then(|line| line.rsplit(':').next()) {

@@ -94,7 +94,7 @@ pub(crate) fn audit(machine: &Machine<'_>) -> Check {
                     .fix("systemctl stop auditd and auditctl -e 0 while measuring")
                     .evidence(format!("a process named auditd; netlink: {why}")),
                 _ => draft
-                    .info("no auditd", "system calls are probably not audited; only root can be told")
+                    .info("no auditd", "system calls are probably not audited; only root can know")
                     .evidence(format!("no process named auditd; netlink: {why}")),
             }
         }
@@ -153,7 +153,7 @@ pub(crate) fn mitigations(machine: &Machine<'_>) -> Check {
         .evidence(evidence)
 }
 
-/// The part that tells the cost: `retpolines`, `vulnerable`.
+/// The part that determines the cost: `retpolines`, `vulnerable`.
 fn headline(state: &str) -> String {
     let text = state.strip_prefix("Mitigation: ").map(|m| format!("({m})")).unwrap_or_else(|| state.to_lowercase());
     match text.split_once([';', ':']) {

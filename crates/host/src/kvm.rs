@@ -1,4 +1,4 @@
-//! Whether guests run on the host's CPUs, as `doctor` is told by who can start one.
+//! Whether guests run on the host's CPUs; the caller, which can start one, passes the result.
 
 use crate::draft::check;
 use schedlab_run::Check;
@@ -34,8 +34,11 @@ pub fn kvm(seen: &KvmSeen) -> Check {
     let draft = check("kvm", "KVM for guests");
     let draft = match seen.outcome {
         KvmOutcome::Runs => draft.good("works", "guests of `schedlab vm` run on the CPUs as they are"),
-        KvmOutcome::MayRun => draft
-            .info("starts", "that Linux runs under it is shown by a guest's first word; `vm` tries it, and falls back"),
+        KvmOutcome::MayRun => draft.info(
+            "starts",
+            "whether Linux boots under it shows only when a guest prints its first line; `vm` tries \
+                   it, and falls back to TCG",
+        ),
         KvmOutcome::Fails(NoKvm::Hangs) => draft.warning("starts, and hangs", TRANSLATED),
         KvmOutcome::Fails(NoKvm::Dies) => draft.warning("starts, and dies", TRANSLATED),
         KvmOutcome::Fails(NoKvm::Refused) => draft.warning("refused", TRANSLATED),

@@ -30,7 +30,7 @@ impl Fact {
         format!("{}: {text}", self.name)
     }
 
-    /// The word in brackets, as the kernel marks the choice in force: `always [madvise] never`.
+    /// The word in brackets, which is how the kernel marks the current choice: `always [madvise] never`.
     pub(crate) fn chosen(&self, open: char, close: char) -> Option<&str> {
         let (_, rest) = self.text()?.split_once(open)?;
         Some(rest.split_once(close)?.0)

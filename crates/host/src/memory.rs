@@ -18,7 +18,7 @@ pub(crate) fn transparent_hugepages(machine: &Machine<'_>) -> Check {
     let enabled = machine.sys("kernel/mm/transparent_hugepage/enabled");
     match enabled.chosen('[', ']') {
         Some("always") => draft
-            .info("always", "herds with large stacks or heaps fault 2 MiB at a time; khugepaged may run beside them")
+            .info("always", "tasks with large stacks or heaps fault 2 MiB at a time; khugepaged may run meanwhile")
             .evidence(enabled.evidence()),
         Some(mode) => draft.good(mode, "workloads here do not ask for huge pages").evidence(enabled.evidence()),
         None => draft.good("not built in", "all pages are base pages").evidence(enabled.evidence()),

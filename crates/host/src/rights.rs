@@ -32,7 +32,7 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
             ))
             .evidence(evidence)
     } else {
-        draft.good(value, "bounds groups × tasks of a herd; soft limits are raised to these").evidence(evidence)
+        draft.good(value, "bounds the groups × tasks of a workload; soft limits are raised to these").evidence(evidence)
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
 }
 
 /// For root, to whom the kernel says no.
-const BARRED: &str = "root is barred here: by a container (run outside of it, or give it the capability and a seccomp profile that \
+const BARRED: &str = "root is denied here: by a container (run outside of it, or give it the capability and a seccomp profile that \
                       allows the call) or by lockdown";
 const COUNTING: &str = "as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON";
 

@@ -41,10 +41,10 @@ pub(crate) fn hypervisor(machine: &Machine<'_>) -> Check {
             .info(name, "a guest of the virtual lane, from whose time no neighbour can take any")
             .evidence(evidence),
         Some(name) => draft
-            .warning(name, "a neighbour can take the CPU, and waking a halted vCPU is a trip through the hypervisor")
+            .warning(name, "a neighbour can take the CPU, and waking a halted vCPU goes through the hypervisor")
             .fix("pin vCPUs on the host; here: pair the arms in time, which schedlab does")
             .evidence(evidence),
-        None => draft.good("none seen", "no hypervisor stands between us and the CPUs").evidence(evidence),
+        None => draft.good("none seen", "there is no hypervisor between us and the CPUs").evidence(evidence),
     }
 }
 

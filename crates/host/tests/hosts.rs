@@ -330,7 +330,7 @@ fn energy_is_weighed_only_where_cpus_have_several_capacities() {
     let (tree, answers) = guest();
     tree.write("/proc/sys/kernel/sched_energy_aware", "1");
     let of = |tree: &Tree| environment_of(&tree.roots(), &answers, Probes::default());
-    expect(&of(&tree), &[("energy_aware", CheckState::Good, "permitted, not in force")]);
+    expect(&of(&tree), &[("energy_aware", CheckState::Good, "permitted, not active")]);
     for (cpu, capacity) in [(0, "1024"), (1, "446")] {
         tree.write(&format!("/sys/devices/system/cpu/cpu{cpu}/cpu_capacity"), capacity);
     }
@@ -388,7 +388,7 @@ fn root_is_not_told_to_become_root_and_a_list_of_no_cpu_is_said_in_words() {
         environment.checks.iter().map(|check| format!("{}: {}\n", check.id, check.fix)).collect()
     };
     let (root, user) = (fixes(&of("0")), fixes(&of("1000")));
-    assert!(!root.contains("run as root") && root.contains("perf: root is barred here"), "{root}");
+    assert!(!root.contains("run as root") && root.contains("perf: root is denied here"), "{root}");
     for id in ["perf", "bpf", "real_time", "tracefs"] {
         let line = user.lines().find(|line| line.starts_with(&format!("{id}: "))).unwrap();
         assert!(line.contains("as root"), "{line}");

@@ -1,5 +1,5 @@
 //! CSV, by hand: numbers and names only, so a separator (`,`, `;` or tab, as the header has it), optional double quotes
-//! and `#` comments are all there is. Two layouts, told apart by the header:
+//! and `#` comments are all there is. Two layouts, distinguished by the header:
 //! - `before,after` (any two names): a row is a pair, and the two numbers share a block;
 //! - `arm,value`: a row is one number of the named arm, and no row knows of another.
 

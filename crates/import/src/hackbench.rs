@@ -1,6 +1,6 @@
 //! hackbench's own output (rt-tests), as people keep it: any number of runs to a log, often in a shell transcript.
 //! `Time: 0.123` ends a run; the two lines before it say what was run, and runs that differ there are different
-//! workloads, never replicates of one. All other lines are somebody's notes and are passed over.
+//! workloads, never replicates of one. All other lines are notes and are skipped.
 
 use crate::error::shown;
 use crate::table::{Measured, Table, tool};

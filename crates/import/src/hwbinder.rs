@@ -38,7 +38,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
         let is_hwbinder = document.contains_key("ALL") || cfg.contains_key("passthrough");
         if !is_hwbinder {
             table.warn(format!(
-                "{}: schd-dbg and the first libhwbinder_latency print this alike; which of the two it is cannot be told",
+                "{}: schd-dbg and the first libhwbinder_latency print this in the same way; which of the two it is cannot be known",
                 source.file
             ));
         }

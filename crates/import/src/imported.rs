@@ -9,7 +9,7 @@ use schedlab_run::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run that nobody here measured.
+/// A run that was measured elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// Marked [`OrderKnown::Unknown`]; the command and the time of creation are the caller's to fill in.

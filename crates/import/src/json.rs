@@ -25,7 +25,7 @@ pub(crate) fn documents(source: &Source, cut_short: &str) -> Result<Vec<Document
                 return Err(ImportError::line(source, line, why));
             }
             Some(Err(error)) => {
-                // serde_json's message ends with the place, which stands in front already.
+                // serde_json's message ends with the place, which is already at the front.
                 let what = error.to_string();
                 let what = what.split(" at line ").next().unwrap_or_default();
                 return Err(ImportError::line(source, error.line().max(1), format!("not JSON: {what}")));

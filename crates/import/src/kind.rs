@@ -1,5 +1,5 @@
-//! What a text is, told from its content. Every kind but CSV has lines that nothing else prints; a CSV is what has a
-//! separator in its first line and none of those.
+//! What a text is, recognized by its content. Every kind but CSV has lines that nothing else prints; a CSV is what has
+//! a separator in its first line and none of those.
 
 use crate::{ImportError, Source, csv, error, google_benchmark, hackbench, hwbinder, perf_bench, perf_stat, unixbench};
 
@@ -78,7 +78,7 @@ impl Kind {
         Self::ALL.into_iter().filter(|kind| kind.is_unmistakable_in(text)).collect()
     }
 
-    /// What all the sources are. A text of two tools (`perf stat hackbench`) is the user's to tell, and so are files
+    /// What all the sources are. A text of two tools (`perf stat hackbench`) is for the user to name, and so are files
     /// of different kinds.
     pub(crate) fn of_all(sources: &[Source]) -> Result<Self, ImportError> {
         let mut first: Option<(&str, Self)> = None;

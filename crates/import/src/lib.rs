@@ -1,7 +1,7 @@
 //! Other tools' results as a run: CSV of paired or unpaired arms, and the logs of hackbench, perf stat, perf bench,
-//! UnixBench, Google Benchmark and Android's binder latency test. A trial of an import carries what the tool told and
-//! nothing else, and the run is marked `order unknown`: drift cannot be told from an effect in it. Only a CSV of pairs
-//! has pairs; the rows of logs share no block.
+//! UnixBench, Google Benchmark and Android's binder latency test. A trial of an import carries what the tool reported
+//! and nothing else, and the run is marked `order unknown`: drift cannot be distinguished from an effect in it. Only a
+//! CSV of pairs has pairs; the rows of logs share no block.
 //!
 //! Pure: text in, manifest and trials out. The caller names the command and writes the run directory. Each kind has a
 //! file or folder of its own; what they share, a result of one arm, is in `table.rs`.
@@ -59,7 +59,7 @@ pub fn import(kind: Option<Kind>, sources: &[Source], options: &Options) -> Resu
     }
     let Some(asked) = kind else { return read(Kind::of_all(sources)?, sources, options) };
     read(asked, sources, options).map_err(|error| {
-        // What a reader stumbles over in a file of another kind is not worth telling.
+        // What a reader stumbles over in a file of another kind is not worth reporting.
         let other = sources.iter().find_map(|s| match Kind::recognised(&s.text).as_slice() {
             [found, ..] if *found != asked && !Kind::recognised(&s.text).contains(&asked) => Some((s, *found)),
             _ => None,

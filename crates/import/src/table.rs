@@ -23,7 +23,7 @@ pub(crate) struct Row {
     pub(crate) result: Result<Measured, String>,
 }
 
-/// The part of a trial's outcome that another tool can tell.
+/// The part of a trial's outcome that another tool can report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) operations: u64,
@@ -99,7 +99,7 @@ pub(crate) fn read_logs(kind: Kind, sources: &[Source], read: ReadLog) -> Result
         table.arms.push(distinct(&table.arms, &source.name));
         read(source, arm, &mut table)?;
     }
-    // After the logs: a file that is no log at all is the better thing to be told of.
+    // After the logs: that a file is no log at all is the more useful error.
     if sources.len() < 2 {
         return Err(ImportError::OneLog(kind));
     }
@@ -135,7 +135,7 @@ pub(crate) fn named(name: &str) -> WorkloadSpec {
     WorkloadSpec { name: name.into(), version: None, shorthand: None, args: BTreeMap::new() }
 }
 
-/// A tool and what it was told; arguments without a value are left out.
+/// A tool and its arguments; arguments without a value are left out.
 pub(crate) fn tool(name: &str, args: &[(&str, &str)]) -> WorkloadSpec {
     let value = |value: &str| value.replace(',', " ").trim().to_owned();
     let args = args.iter().map(|(key, v)| ((*key).to_owned(), value(v))).filter(|(_, v)| !v.is_empty());

@@ -1,7 +1,7 @@
 //! Where GNU patch 2.7 puts a hunk, and what it says of it. Written from its manual ("Merging a patch file", "Inexact")
 //! and from what the program does; `tests/gnu_patch.rs` holds it to the program.
 //!
-//! A hunk is looked for at its line plus the offset of the hunk before, then one line behind, one before, two behind and
+//! A hunk is looked for at its line plus the offset of the hunk before, then one line after, one before, two after and
 //! so on; where no place takes all of its old lines, with one and then two lines of context less at either end. A hunk
 //! with less context at one end than at the other was made at an end of its file, and fits only there.
 
@@ -30,7 +30,7 @@ pub enum Placement {
     At {
         /// From 0, in the text before any hunk.
         line: usize,
-        /// Lines behind the one that its header names; negative: before it.
+        /// Lines after the one that its header names; negative: before it.
         offset: isize,
         /// Lines of context that were ignored at either end.
         fuzz: usize,
@@ -108,7 +108,7 @@ pub fn apply(hunks: &[Hunk], placements: &[Placement], text: &[&[u8]]) -> Vec<u8
 
 struct Search<'a> {
     text: &'a [&'a [u8]],
-    /// Of the hunk before.
+    /// The offset at which the hunk before was applied.
     offset: isize,
     /// Lines of the text that are written already.
     frozen: usize,
@@ -121,7 +121,7 @@ impl Search<'_> {
         let named = self.named(hunk, old.is_empty());
         let guess = named + self.offset;
         if old.is_empty() {
-            // Matches always, behind the end, too.
+            // Matches always, after the end, too.
             return usize::try_from(guess).ok();
         }
         let (before, behind) = hunk.context();
@@ -160,7 +160,7 @@ impl Search<'_> {
         }
     }
 
-    /// The line that the header names, from 0; of a hunk without old lines the one behind.
+    /// The line that the header names, from 0; for a hunk without old lines the one after.
     fn named(&self, hunk: &Hunk, is_insertion: bool) -> isize {
         hunk.old_start as isize - isize::from(!is_insertion)
     }

@@ -25,5 +25,7 @@ pub use port::{
     rehearse_series, widened,
 };
 pub use related::{Related, related};
-pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse, parse_combined};
+pub use series::{
+    Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, UnsupportedOption, parse, parse_combined, quilt,
+};
 pub use touched::{is_c, touched};

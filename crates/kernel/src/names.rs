@@ -11,7 +11,7 @@ fn sum(word: &[u8]) -> usize {
 /// Bits for the number of a file.
 const FILE: u32 = 20;
 
-/// Names, and the number of the file that each stands in, below 2^20.
+/// Names, and the number of the file that each is in, below 2^20.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Names(Vec<usize>);
 
@@ -31,14 +31,14 @@ impl Names {
         self.0.dedup();
     }
 
-    /// The files that a name stands in.
+    /// The files that a name is in.
     pub(crate) fn files(&self, word: &[u8]) -> impl Iterator<Item = usize> + Clone {
         let first = sum(word) << FILE;
         let begin = self.0.partition_point(|name| *name < first);
         self.0[begin..].iter().map(move |name| name ^ first).take_while(|file| *file < 1 << FILE)
     }
 
-    /// The names that stand in more files than that, their files forgotten. Of sealed names.
+    /// The names that are in more files than that, their files forgotten. Call it after sealing.
     pub(crate) fn in_more_files_than(&self, limit: usize) -> Self {
         let of_one = self.0.chunk_by(|a, b| a >> FILE == b >> FILE).filter(|files| files.len() > limit);
         Self(of_one.map(|files| files[0] >> FILE << FILE).collect())

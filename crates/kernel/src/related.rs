@@ -5,7 +5,7 @@ use crate::dossier::{Event, Reference, fixed, references};
 use crate::port::Commit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of the names of a commit those that more commits than this change say nothing.
+/// Names that more commits than this change say nothing about a commit.
 const COMMON: usize = 20;
 /// Names that a commit shares with the one that was asked for, at least.
 const SHARED: usize = 2;
@@ -13,7 +13,7 @@ const SHARED: usize = 2;
 /// A commit that belongs to what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Related {
-    /// Of the candidates, from 0.
+    /// Index into the candidates, from 0.
     pub candidate: usize,
     /// Names that were asked for, or that a commit that was asked for changes: those it changes as well, the rarest first.
     pub names: Vec<String>,

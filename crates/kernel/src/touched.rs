@@ -6,9 +6,9 @@ use crate::port::{section_name, section_of_line};
 use crate::series::{FilePatch, Line};
 use std::collections::BTreeSet;
 
-/// Functions, structs and tables that the changed lines stand in, and names of several words in those lines. Of C files
-/// only. `texts` are the files as the commit leaves them; of one that is not there (or that the commit makes or removes,
-/// whose diff has all of it) a hunk and its heading must do.
+/// Functions, structs and tables that the changed lines are in, and names of several words in those lines. Of C files
+/// only. `texts` are the files as the commit leaves them; of one that is not there (or that the commit makes or
+/// removes, whose diff has all of it) a hunk and its heading must do.
 pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut add = |name: &[u8]| _ = std::str::from_utf8(name).map(|name| out.insert(name.to_owned()));
@@ -33,7 +33,7 @@ fn is_telling(word: &[u8]) -> bool {
     !word[0].is_ascii_digit() && word.get(first..last).is_some_and(|inside| inside.contains(&b'_'))
 }
 
-/// What changed lines stand in: removed ones in the text before, which is the text after with the hunks taken back, added
+/// What changed lines are in: removed ones in the text before, which is the text after with the hunks taken back, added
 /// ones in the text after.
 fn sections<'a>(file: &'a FilePatch, text: Option<&'a [u8]>, add: &mut dyn FnMut(&[u8])) {
     let lines = text.map(split);
@@ -67,7 +67,7 @@ fn sections<'a>(file: &'a FilePatch, text: Option<&'a [u8]>, add: &mut dyn FnMut
     }
 }
 
-/// Where a walk through the lines of a text stands.
+/// Position of a walk through the lines of a text.
 #[derive(Debug, Default, Clone, Copy)]
 struct Standing<'a> {
     section: Option<&'a [u8]>,

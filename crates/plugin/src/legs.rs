@@ -1,7 +1,7 @@
-//! System calls on pipes, told apart by what became of them: an instruction of a system call belongs to what the call
-//! turns out to be, so what a task executes in one is kept until the task is back in its program.
+//! System calls on pipes, classified by their outcome: an instruction of a system call belongs to what the call turns
+//! out to be, so what a task executes in one is kept until the task is back in its program.
 //!
-//! For one virtual CPU: nothing tells a callback which CPU executes it, and with one, the running task changes in
+//! For one virtual CPU: a callback cannot know which CPU executes it, and with one, the running task changes in
 //! `__switch_to` only. A task is known by its kernel stack.
 
 use crate::qemu;
@@ -53,7 +53,7 @@ const STACK: u64 = !((16 << 10) - 1);
 const TASKS: usize = 64;
 /// Instructions of a system call that can be kept; a longer one is outside.
 const LONGEST_CALL: usize = 1 << 19;
-/// Of all of them; what is not used takes no memory.
+/// Entries for all of them; what is not used takes no memory.
 pub(crate) const KEPT: usize = TASKS * LONGEST_CALL;
 
 /// A system call in progress.
@@ -212,7 +212,7 @@ impl StackPointer {
         Self { register: ptr::null_mut(), bytes: ptr::null_mut() }
     }
 
-    /// Of the CPU that executes; `None` where QEMU does not show it.
+    /// Reads it on the CPU that executes; `None` if QEMU does not show it.
     fn read(&mut self) -> Option<u64> {
         if self.register.is_null() {
             self.register = register(c"rsp")?;

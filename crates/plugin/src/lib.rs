@@ -10,7 +10,7 @@
 //! Counts are added by a call, not by the interface's inline additions: for those QEMU 10.0 multiplies, where one thread
 //! runs several CPUs, the number of the translating CPU in place, and that is the block's constant 1 of CPU 1. The guest
 //! then goes wrong (`Bad icount read` at its first port). The number that a callback is given is the translating CPU's
-//! as well, so nothing here is told by CPU.
+//! as well, so nothing here is kept by CPU.
 #![no_std]
 #![cfg_attr(not(plugin), allow(dead_code))]
 
@@ -56,7 +56,7 @@ extern "C" fn executed(_cpu: c_uint, data: *mut c_void) {
     count.store(count.load(Relaxed) + MEASURING.load(Relaxed), Relaxed);
 }
 
-/// The same where legs are told apart: of the kernel, `data` is the slot.
+/// The same if legs are counted separately: for kernel code, `data` is the slot.
 extern "C" fn executed_in_a_leg(_cpu: c_uint, data: *mut c_void) {
     if MEASURING.load(Relaxed) == 0 {
         return;
@@ -67,7 +67,7 @@ extern "C" fn executed_in_a_leg(_cpu: c_uint, data: *mut c_void) {
     }
 }
 
-/// Of a program, which no leg has.
+/// Called for code of a program, which belongs to no leg.
 extern "C" fn executed_in_a_program(_cpu: c_uint, _data: *mut c_void) {
     let (state, is_measured) = (state(), MEASURING.load(Relaxed) == 1);
     state.calls.returned(is_measured, |leg, slot| add(&state.counts, leg, slot));

@@ -5,7 +5,7 @@ use crate::qemu;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Addresses that can be told apart; a power of two. A kernel executes some hundred thousand.
+/// Addresses that can be distinguished; a power of two. A kernel executes some hundred thousand.
 const SLOTS: usize = 1 << 20;
 /// Addresses of the kernel are the upper half.
 pub(crate) const KERNEL: u64 = 1 << 63;
@@ -45,7 +45,7 @@ pub(crate) fn state() -> &'static mut State {
 }
 
 impl State {
-    /// The slot of an address; 0 as well when all are taken, which `is_full` then tells.
+    /// The slot of an address; 0 as well when all are taken, which `is_full` then shows.
     pub(crate) fn slot(&mut self, address: u64) -> usize {
         if address < KERNEL {
             return 0;

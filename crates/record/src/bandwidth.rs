@@ -17,7 +17,7 @@ struct Kind {
     /// How it is asked for reads and for writes.
     events: [&'static str; 2],
     bytes: Bytes,
-    /// The die in its name, when that is all that tells.
+    /// The die in its name, if only the name has it.
     die: fn(&str) -> Option<String>,
 }
 

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn calls_are_counted_while_they_are_wanted() {
         let roots = Roots::default();
-        // Every new process comes by here, and little else.
+        // Every new process passes here, and little else does.
         let mut calls = Calls::open(&roots, &["wake_up_new_task".into(), "schedlab_no_such_function".into()]);
         let missing = calls.counters().remove(1).count;
         assert!(missing.why_not().is_some(), "{missing:?}");

@@ -59,7 +59,7 @@ impl Pmu {
         number(&text(&self.dir.join("caps").join(name)).ok()?)
     }
 
-    /// The content of `identifier`, which tells versions of one PMU apart.
+    /// The content of `identifier`, which distinguishes versions of one PMU.
     pub(crate) fn identifier(&self) -> Option<String> {
         text(&self.dir.join("identifier")).ok()
     }

@@ -87,7 +87,7 @@ impl NetTicks {
         points
     }
 
-    /// The rates over the whole measured part, 0 where a counter exists and stood still.
+    /// The rates over the whole measured part, 0 if a counter exists and did not change.
     pub(crate) fn rates(&self) -> Vec<Metric> {
         let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return Vec::new() };
         let elapsed_s = last.at_ns.saturating_sub(first.at_ns).max(1) as f64 / 1e9;

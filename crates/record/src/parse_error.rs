@@ -12,7 +12,7 @@ pub struct ParseError {
     pub line: usize,
     /// What was expected there, such as `user time`.
     pub item: &'static str,
-    /// What stood there instead; empty at the end of a line.
+    /// What was found instead; empty at the end of a line.
     pub text: String,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn open_in_kernel(events: &[Event], cpu: u32) -> io::Result<Box<dyn C
     Ok(Box::new(Group::open(events, Target::Cpu(cpu))?))
 }
 
-/// The sum of an event over the CPUs: scaled where the PMU was shared, and the periods that tell.
+/// The sum of an event over the CPUs: scaled if the PMU was shared, and the periods that show it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Total {
     pub(crate) value: u64,
@@ -146,7 +146,7 @@ pub(crate) fn online_cpus(roots: &Roots) -> CpuList {
     text.parse().unwrap_or_default()
 }
 
-/// What a machine without a PMU of the core is told.
+/// The message for a machine without a PMU of the core.
 pub(crate) const NO_PMU: &str = "this machine exposes no hardware PMU (a VM without vPMU?)";
 
 /// Why the kernel refused, and the fix.

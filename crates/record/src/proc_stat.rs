@@ -1,6 +1,6 @@
 //! /proc/stat: time of each CPU by kind, and the machine's counts of switches, interrupts and forks.
-//! Times are in USER_HZ ticks of 10 ms, which bounds what they can tell about a short trial.
-//! Source: Documentation/filesystems/proc.rst section 1.7, fs/proc/stat.c.
+//! Times are in USER_HZ ticks of 10 ms, which limits their use for a short trial. Source:
+//! Documentation/filesystems/proc.rst section 1.7, fs/proc/stat.c.
 
 use crate::parse_error::{ParseError, Place};
 

@@ -44,7 +44,7 @@ pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
     FIELDS.iter().map(row).collect()
 }
 
-/// Counters of the machine that are told per operation.
+/// Counters of the machine that are reported per operation.
 const PER_OPERATION: [&str; 6] =
     ["migrations", "page_faults", "cycles", "instructions", "cache_misses", "branch_misses"];
 const BUSY_CPUS: &str = "machine_busy_cpus";
@@ -60,7 +60,7 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 }
 
 /// Machine-wide counts per operation, all neutral. What tasks know about themselves per operation comes from the
-/// workload (crate `bench`); where no task could tell its migrations, the machine's are given, under a name of their own.
+/// workload (crate `bench`); if no task could count its migrations, the machine's are given, under a name of their own.
 pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     if operations == 0 {
         return Vec::new();

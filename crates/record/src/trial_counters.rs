@@ -1,4 +1,4 @@
-//! The counters of one trial, driven by the control process at the workload's turning points: before the herd is
+//! The counters of one trial, driven by the control process at the workload's turning points: before the tasks are
 //! forked, at its release, while it runs, and when it has stopped. Nothing here fails a trial: what cannot be counted
 //! is a row that says why.
 
@@ -94,7 +94,7 @@ impl TrialCounters {
         }
     }
 
-    /// The herd is about to be released: takes the first reading and starts the events.
+    /// The tasks are about to be released: takes the first reading and starts the events.
     pub fn releasing(&mut self) {
         self.before = Some(Tables::read(&self.roots));
         self.calls.enable();
@@ -107,7 +107,7 @@ impl TrialCounters {
         }
     }
 
-    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the series.
+    /// The tasks were released at `t0_ns` (CLOCK_MONOTONIC): starts the series.
     pub fn released(&mut self, t0_ns: u64) {
         self.period_ns.0 = t0_ns;
         if let Some(perf) = &mut self.perf {

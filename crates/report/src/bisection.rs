@@ -20,13 +20,13 @@ pub fn bisection(found: &BisectFindings) -> Document {
     };
     let mut cost =
         format!("{}, {} {}, {} trials", counted(found.rounds, "rounds"), found.units, found.unit_name, found.trials);
-    // Of an answer that there is nothing to find the error is not kept: a small change may be missed.
+    // If the answer is that there is nothing to find, the error rate is not controlled: a small change may be missed.
     if matches!(found.answer, BisectOutcome::Change { .. }) {
         cost += &format!("; the chance of a wrong answer is kept at {:.0} %", 100.0 * found.error);
     }
     page.add("", vec![Block::Headline(capital(&found.sentence), tone), Block::Text(cost)]);
     let name = metric_name(&found.metric);
-    let effects = [("bad against good end, until told apart", &found.ends), ("size of the change", &found.change)];
+    let effects = [("bad against good end, until they differ", &found.ends), ("size of the change", &found.change)];
     // Where no change is looked for, none has a size or a place.
     let is_looked_for = !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
     let terms = effects.iter().take(1 + usize::from(is_looked_for)).filter_map(|(what, effect)| {

@@ -57,7 +57,7 @@ fn summary(checks: &[Check]) -> String {
     terminal(&format!("{known} of {} can be read or measured{cannot}. {warnings}{fix}", checks.len()))
 }
 
-/// A text behind a lead, its further lines below its first; a lead takes one column a character.
+/// A text after a lead, its further lines below its first; a lead takes one column a character.
 fn hang(lead: &str, text: &str, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let indent = table::width(lead);
     for (i, line) in wrap(text, columns.saturating_sub(indent)).iter().enumerate() {

@@ -21,7 +21,7 @@ impl Document {
         crate::text::print(&mut Page::new(out, width, colour), &self.0)
     }
 
-    /// The page as one HTML file without any reference outside itself; `kicker` stands above its title.
+    /// The page as one HTML file without any reference outside itself; `kicker` is the line above its title.
     pub fn html(&self, kicker: &str, out: &mut dyn Write) -> io::Result<()> {
         crate::html::document(kicker, &self.0, out)
     }
@@ -45,7 +45,7 @@ impl Document {
 
 /// Blocks below one title.
 pub(crate) struct Section<'a> {
-    /// Where it stands on a page; elsewhere sections follow each other.
+    /// Where it is on a page; in other formats sections follow each other.
     pub(crate) place: Place,
     /// Names it in links: letters and digits.
     pub(crate) id: String,
@@ -54,7 +54,7 @@ pub(crate) struct Section<'a> {
     pub(crate) blocks: Vec<Block<'a>>,
 }
 
-/// Where a section stands on a page.
+/// Where a section is on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Above everything.
@@ -83,7 +83,7 @@ pub(crate) enum Block<'a> {
     Text(String),
     /// Where a trace is from.
     Origin(String),
-    /// A paragraph behind a lead, its further lines below its first; the blanks before the lead are its depth.
+    /// A paragraph after a lead, its further lines below its first; the blanks before the lead are its depth.
     Hanging(String, String),
     /// A paragraph in a lower voice: how to read a table.
     Aside(String),
@@ -93,15 +93,15 @@ pub(crate) enum Block<'a> {
     Lead(String),
     /// A list of remarks.
     Remarks(Vec<Remark>),
-    /// Names and what they stand for.
+    /// Names and their meanings.
     Terms(Vec<(String, String)>),
     /// The same of arms, by index: pictures show their signs.
     Arms(Vec<(String, String)>),
     /// Rows with a header.
     Table(Table),
-    /// Drawn where there are pictures, else nothing: tables hold the same numbers.
+    /// Drawn if the format has pictures, otherwise left out: tables hold the same numbers.
     Pictures(Make<'a, Picture>),
-    /// What few need: a page folds it away under these words, print leaves it out.
+    /// Details that few readers need: collapsed under this summary in HTML, left out in text.
     More(String, Make<'a, Block<'a>>),
     /// What a page has at more length.
     Brief(Vec<Block<'a>>),
@@ -240,7 +240,7 @@ impl From<CheckState> for Tone {
 /// The room for a table, columns of text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// Of a whole line.
+    /// Width of a whole line.
     pub(crate) line: usize,
     /// Between two columns.
     pub(crate) gap: usize,

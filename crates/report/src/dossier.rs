@@ -31,7 +31,7 @@ pub struct DossierSubject {
     pub lang: Lang,
     /// Commits or patches, the oldest first; empty where no history was given.
     pub events: Vec<Event>,
-    /// Commits behind those, the oldest first.
+    /// Commits after those, the oldest first.
     pub later: Vec<Event>,
     /// Lines by subsystem; empty without a file MAINTAINERS.
     pub subsystems: Vec<SubsystemChange>,
@@ -54,7 +54,7 @@ pub struct DossierSubject {
 pub struct Term {
     /// Those used most first.
     pub structures: Vec<Structure>,
-    /// Of the key functions, in their order.
+    /// Bodies of the key functions, in their order.
     pub bodies: Vec<Body>,
 }
 

@@ -5,7 +5,7 @@ use crate::number::{percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::profile::{GroupFindings, GroupShare};
 
-/// Shares below this are told together in a sentence.
+/// Shares below this are summed up in a sentence.
 const WORTH_NAMING: f64 = 0.05;
 
 /// A page of its own.

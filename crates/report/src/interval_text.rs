@@ -2,7 +2,7 @@
 
 use crate::number::{is_factor, significant};
 
-/// A drawing narrower than this tells nothing; a wider one tells no more.
+/// A drawing narrower than this shows nothing; a wider one shows no more.
 const LEAST: usize = 11;
 const MOST: usize = 41;
 

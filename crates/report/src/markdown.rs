@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// Columns of a mail; columns of a table have a bar and two blanks between them.
 const ROOM: Room = Room { line: 78, gap: 3, border: 4 };
 
-/// A name cut shorter than this tells nothing.
+/// A name cut shorter than this is useless.
 const SHORTEST: usize = 8;
 
 /// The findings as Markdown.

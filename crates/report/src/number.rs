@@ -116,7 +116,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{text} %")
 }
 
-/// A share that somebody chose, without digits it never had: `5 %`, `0.5 %`.
+/// A share as the user gave it, without added digits: `5 %`, `0.5 %`.
 pub(crate) fn given(share: f64) -> String {
     let text = percent(share);
     text.replace(".0 %", " %")

@@ -42,7 +42,7 @@ impl<'w> Page<'w> {
         Room { line: self.width - 2, gap: 2, border: 0 }
     }
 
-    /// As it is, but for blanks at its end.
+    /// As it is, without blanks at its end.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
     }

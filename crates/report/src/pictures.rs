@@ -23,7 +23,7 @@ pub(crate) use tradeoff::tradeoff;
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
 
-/// What a picture is about, which decides where it stands on a page.
+/// What a picture is about, which decides where it is on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Forest,

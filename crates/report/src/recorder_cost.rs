@@ -19,7 +19,7 @@ pub fn recorder_cost_text(cost: &RecorderCost, out: &mut dyn Write) -> io::Resul
         None => {
             writeln!(
                 out,
-                "The events alone cannot be told from nothing here: give more --trials or a longer --trial."
+                "The cost of the events alone is not distinguishable from zero: give more --trials or a longer --trial."
             )?;
         }
     }

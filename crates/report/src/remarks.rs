@@ -7,7 +7,7 @@ use schedlab_analyze::{
 };
 use schedlab_run::{CheckState, counted, noun};
 
-/// So many claims that decide nothing may stand at the head of a report.
+/// Up to this many undecided claims may be at the head of a report.
 const SHORT: usize = 8;
 
 /// Remarks on a workload that no table holds. What [`problems`] says is not said again.
@@ -93,8 +93,8 @@ fn placed(workload: &WorkloadFindings) -> Option<String> {
     }
 }
 
-/// The claims that stand at the head of a report, and the rest, which the tables hold, too. Every one that tells a difference
-/// or an equivalence is at the head, and of the others as many as leave it short.
+/// The claims at the head of a report, and the rest, which are only in the tables. All claims of a difference or an
+/// equivalence are at the head, plus as many of the others as keep it short.
 pub(crate) fn claims(findings: &Findings) -> (Vec<&Claim>, Vec<&Claim>) {
     let is_aa = |c: &Claim| findings.arms.get(c.arm as usize).is_some_and(|a| a.is_aa);
     let open = |c: &Claim| matches!(c.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. }) || is_aa(c);

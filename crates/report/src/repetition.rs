@@ -1,4 +1,4 @@
-//! A pack, and what came of repeating it, on a terminal.
+//! A pack, and the result of repeating it, on a terminal.
 
 use crate::document::{Block, Document, Remark, Tone};
 use crate::number::effect_text;
@@ -66,7 +66,7 @@ fn row(effect: &RepeatedEffect, specs: &[WorkloadSpec], tone: impl Fn(Answer) ->
     ]
 }
 
-/// A workload as it can be told from the others.
+/// A workload's shortest distinct name.
 fn label(spec: &WorkloadSpec, all: &[WorkloadSpec]) -> String {
     spec.label_among(all.iter().filter(|other| *other != spec))
 }

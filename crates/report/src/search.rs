@@ -43,7 +43,7 @@ pub fn search(found: &SearchFindings) -> Document {
 fn unfinished(found: &SearchFindings) -> Option<Block<'static>> {
     let text = match found.ended.as_str() {
         "finished" => return None,
-        "interrupted" => "The search was interrupted; what stands here is what it had seen so far.".to_owned(),
+        "interrupted" => "The search was interrupted; this is what it had seen so far.".to_owned(),
         other => format!("The search ended early, {other}; nothing here is judged."),
     };
     Block::warnings([text])
@@ -138,7 +138,7 @@ fn measured(found: &SearchFindings) -> Vec<Block<'static>> {
     };
     let level = given(found.level);
     blocks.push(Block::Aside(format!(
-        "{of}, {level} intervals where there are two blocks: the best of them are too good."
+        "{of}, with {level} intervals where there are at least two blocks. The best of them are too good (selected for it)."
     )));
     blocks
 }

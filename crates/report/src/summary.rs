@@ -98,7 +98,7 @@ fn footer(page: &mut Page<'_>, more: &More) -> io::Result<()> {
     page.line(&format!("All of it: {}", crate::escape::terminal(&more.command)))
 }
 
-/// Of `each` lines at most.
+/// Warnings of `each` lines at most.
 fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result<()> {
     let mut all = remarks::weighed(findings);
     // What the claim says is not said again.

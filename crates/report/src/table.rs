@@ -60,7 +60,7 @@ pub(crate) enum Names {
     Header,
 }
 
-/// Longest and shortest name of an arm in a table, characters: a name cut shorter tells nothing.
+/// Longest and shortest name of an arm in a table, characters: a name cut shorter is useless.
 const NAMES: std::ops::RangeInclusive<usize> = 8..=20;
 
 /// Rows with one alignment per column. A row of one cell is a heading over those below it.
@@ -72,7 +72,7 @@ pub(crate) struct Table {
     pub(crate) names: Option<Names>,
     /// Columns that only a page has room for.
     pub(crate) wide: Vec<usize>,
-    /// Of the intervals in its cells.
+    /// Axis of the intervals in its cells.
     pub(crate) axis: Option<std::rc::Rc<RatioCells>>,
 }
 
@@ -131,8 +131,8 @@ impl Table {
         self.header.iter().enumerate().map(|(i, name)| cells(i).fold(width(name), usize::max)).collect()
     }
 
-    /// The table in parts that `holds` accepts: columns without room stand in a further part, beside the first column again.
-    /// A part has two columns at least, whatever is said of it.
+    /// The table in parts that `holds` accepts: columns that do not fit go to another part, which repeats the first
+    /// column. A part has at least two columns, even if `holds` rejects it.
     pub(crate) fn folded(&self, holds: impl Fn(&Self) -> bool) -> Vec<Self> {
         let part = |columns: std::ops::Range<usize>| self.picked(&Vec::from_iter(std::iter::once(0).chain(columns)));
         let (all, mut from, mut parts) = (self.align.len(), 1, Vec::new());
@@ -157,7 +157,7 @@ impl Table {
         widths
     }
 
-    /// Lines no wider than `limit`: columns that have no room stand below the others.
+    /// Lines no wider than `limit`: columns that do not fit are below the others.
     pub(crate) fn lines(&self, limit: usize, colour: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for part in self.folded(|part| row_width(&part.widths(limit)) <= limit) {
@@ -209,7 +209,7 @@ fn row_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
-/// The beginning and the end of a text: what tells names apart is as often the one as the other.
+/// The beginning and the end of a text: names differ at either of them.
 pub(crate) fn middle_cut(text: &str, limit: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= limit || width(text) <= limit {
@@ -244,7 +244,7 @@ pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
 fn unbroken(text: &str) -> Vec<String> {
     const LONGEST: usize = 24;
     let mut all: Vec<String> = Vec::new();
-    // Not at no-break spaces: they stand inside numbers.
+    // Not at no-break spaces: they are inside numbers.
     for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
         let after_number = |last: &str| last.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(['%', '×']);
         let in_interval = |last: &str| last.rfind('[') > last.rfind(']') && width(last) + width(word) < LONGEST;

@@ -50,7 +50,7 @@ pub(crate) fn tiers(workload: &WorkloadFindings) -> Vec<Tier> {
     Tier::ALL.into_iter().filter(has).collect()
 }
 
-/// Names and what they stand for, without a header.
+/// Names and their meanings, without a header.
 pub(crate) fn of_terms(terms: &[(String, String)]) -> Table {
     let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
     terms.iter().for_each(|(name, text)| table.push(vec![name.as_str().into(), text.as_str().into()]));

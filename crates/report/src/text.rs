@@ -37,7 +37,7 @@ pub(crate) fn print(page: &mut Page<'_>, sections: &[Section<'_>]) -> io::Result
     Ok(())
 }
 
-/// Whether a blank line stands between two blocks.
+/// Whether there is a blank line between two blocks.
 fn apart(before: &Block, block: &Block) -> bool {
     use Block::*;
     match (before, block) {

@@ -48,11 +48,11 @@ fn paragraph(found: &WhyFindings) -> String {
     let toggles = counted(found.factors.len(), "toggles of the scheduler");
     if let Some(cut) = &found.cut {
         return format!(
-            "The screen of {toggles} is not at its end: {cut}. `--resume` with a larger budget goes on, or ask of fewer (`--only`)."
+            "The screen of {toggles} is incomplete: {cut}. Continue with `--resume` and a larger budget, or test fewer (`--only`)."
         );
     }
     if !found.finished {
-        return format!("The screen of {toggles} is not at its end; `--resume` goes on.");
+        return format!("The screen of {toggles} is incomplete; continue with `--resume`.");
     }
     if found.named.is_empty() {
         return format!(
@@ -108,7 +108,7 @@ fn short(effect: &Effect) -> String {
     effect_text(effect, "")
 }
 
-/// A toggle with its letter, several by their letters: their names would not stand in a line.
+/// A toggle with its letter, several by their letters: their names would not fit into a line.
 fn label(found: &WhyFindings, names: &[String], between: &str) -> String {
     let singles = found.cells.iter().filter(|cell| cell.switched.len() == 1).map(|cell| &cell.switched[0]);
     let singles: Vec<&String> = singles.collect();
@@ -178,7 +178,7 @@ fn how(found: &WhyFindings) -> Vec<Block<'static>> {
             stage.stage,
             counted(stage.factors, "toggles"),
             100.0 * stage.sd,
-            if stage.stage == "full" { "named:" } else { "went on:" }
+            if stage.stage == "full" { "named:" } else { "kept:" }
         )
     };
     let all: Vec<&str> = found.factors.iter().map(|factor| factor.name.as_str()).collect();

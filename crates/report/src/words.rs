@@ -219,7 +219,7 @@ pub(crate) fn units_of(metric: &MetricFindings) -> String {
     }
 }
 
-/// What stands behind a verdict: A/A, or how much more would decide.
+/// What follows a verdict: A/A, or how much more would decide.
 pub(crate) fn aside(contrast: &Contrast) -> String {
     let mut parts = Vec::new();
     if contrast.is_aa {
@@ -266,7 +266,7 @@ pub(crate) fn metric_title(metric: &MetricFindings) -> String {
     parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// What the changes of a metric are, which stand beside medians and do not follow from them.
+/// What the changes of a metric are; they are shown next to medians, but do not follow from them.
 pub(crate) fn meaning_of_change(findings: &Findings, metric: &MetricFindings) -> Option<String> {
     let contrast = metric.contrasts.iter().find(|c| c.effect.is_some() && c.units > 0)?;
     let units = contrast.unit_name.as_str();
@@ -310,7 +310,7 @@ pub fn place(manifest: &Manifest) -> String {
 
 /// A command line that a shell reads back as it was.
 pub(crate) fn shell(command: &[String]) -> String {
-    schedlab_run::words::join(command.iter().map(String::as_str))
+    schedlab_run::shell_words::join(command.iter().map(String::as_str))
 }
 
 #[cfg(test)]

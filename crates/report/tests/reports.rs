@@ -99,8 +99,8 @@ fn every_report_shows_the_noise_and_the_certificate() {
     for (made, says) in [
         (small(), "which have the same settings"),
         (without_aa_arm(), "the control's second trial of a block against its first"),
-        (small(), "tell a difference from none if it is"),
-        (without_aa_arm(), "tell a difference from none if it is"),
+        (small(), "with this scatter"),
+        (without_aa_arm(), "with this scatter"),
     ] {
         assert_eq!(made.findings.workloads[0].aa_comparisons.len(), 1);
         for name in ["report.txt", "narrow.txt", "report.md", "report.html", "report.json"] {

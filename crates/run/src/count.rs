@@ -1,6 +1,6 @@
 //! Counts in sentences: `1 trial`, `2 trials`.
 
-/// A count with its noun, which is given in the plural: `counted(1, "blocks")` is `1 block`.
+/// A count with its noun, which is passed in the plural: `counted(1, "blocks")` is `1 block`.
 pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(n: N, plural: &str) -> String {
     let number = n.to_string();
     format!("{number} {}", noun(n, plural))

@@ -20,7 +20,7 @@ pub enum RunError {
     NotARun {
         /// The directory.
         dir: PathBuf,
-        /// Whether there is anything of that name.
+        /// Whether anything of that name exists.
         is_there: bool,
     },
     /// The directory is in use.
@@ -28,16 +28,16 @@ pub enum RunError {
     Occupied {
         /// The directory.
         dir: PathBuf,
-        /// Whether it holds a run.
+        /// Whether it contains a run.
         is_run: bool,
     },
-    /// A directory that would be written is somebody's already.
+    /// A directory to be written already exists and is not ours.
     #[error("{} already exists and is not empty: give another directory", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process writes this run.
+    /// Another process is writing this run.
     #[error("{} is being written by another schedlab: wait for it, or give another --out", .dir.display())]
     Busy {
         /// The directory.
@@ -59,19 +59,19 @@ pub enum RunError {
         /// Ours.
         read: u32,
     },
-    /// A device, a pipe or a directory where a run has a file.
+    /// A device, a pipe or a directory in the place of a run's file.
     #[error("{} is not a regular file: a run directory holds files only; restore it from a copy of the run", .path.display())]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
-    /// A link, or something else, where a run has a directory that is written to.
+    /// A link, or something else, in the place of a directory that is written to.
     #[error("{} is not a directory of the run's own: replace it with what it points to, then try again", .path.display())]
     NotADirectory {
         /// What is there.
         path: PathBuf,
     },
-    /// Two writers could not be told apart.
+    /// The directory cannot be locked, so two writers could not be kept apart.
     #[error("{} is on a file system without locks ({cause}): give an --out on another file system, such as a local disk", .dir.display())]
     NoLocks {
         /// The directory.
@@ -79,7 +79,7 @@ pub enum RunError {
         /// The kernel's answer.
         cause: io::Error,
     },
-    /// A file that is not what its name says.
+    /// A file whose content is not what its name says.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {
         /// The file.

@@ -1,12 +1,12 @@
-//! Two-level factorials: from factors to arms. Full where the arms allow it, else the regular fraction of least
-//! aberration (Box, Hunter & Hunter 2005, table 6.22; Montgomery, Design and Analysis of Experiments, table 8.14), the
-//! one in which all factors are low in the first arm.
+//! Two-level factorials: from factors to arms. Full if the arms allow it, else the regular fraction of minimum
+//! aberration (Box, Hunter & Hunter 2005, table 6.22; Montgomery, Design and Analysis of Experiments, table 8.14), in
+//! the version in which all factors are low in the first arm.
 
 use crate::manifest::{Factor, Factorial};
 use crate::setting::{Arm, Setting};
 use serde::{Deserialize, Serialize};
 
-/// Most factors of a design: beyond the table of fractions, and beyond what a machine has time for.
+/// Most factors of a design: the table of fractions ends here, and no machine has time for more.
 pub const MOST_FACTORS: usize = 8;
 
 /// A factor of a plan.
@@ -20,16 +20,17 @@ pub struct PlannedFactor {
     pub high: Arm,
 }
 
-/// What a kernel lets one switch, each from what it is (low) to its other value (high).
+/// What can be switched on a kernel, each from its present value (low) to its other value (high).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toggles {
     /// What can be switched.
     pub factors: Vec<PlannedFactor>,
-    /// What cannot although the kernel has it, and why; one line each.
+    /// What the kernel has but cannot be switched, and why; one line each.
     pub left_out: Vec<String>,
 }
 
-/// Generators of the fractions: (factors, generators): each further factor as a product of the first ones.
+/// Generators of the fractions: (factors, generators). Each generator gives a further factor as a product of the first
+/// ones.
 const FRACTIONS: &[(usize, &[&str])] = &[
     (3, &["AB"]),
     (4, &["ABC"]),
@@ -48,7 +49,7 @@ const FRACTIONS: &[(usize, &[&str])] = &[
     (8, &["BCD", "ACD", "ABC", "ABD"]),
 ];
 
-/// For each arm, for each factor, whether it is high; `None` when no design of the table has so few arms.
+/// For each arm and each factor, whether it is high; `None` if no design of the table has so few arms.
 pub fn levels(factors: usize, max_arms: usize) -> Option<Vec<Vec<bool>>> {
     let full: &[&str] = &[];
     let fractions = FRACTIONS.iter().filter(|(n, _)| *n == factors).map(|(_, generators)| *generators);
@@ -57,7 +58,7 @@ pub fn levels(factors: usize, max_arms: usize) -> Option<Vec<Vec<bool>>> {
     let free = factors - generators.len();
     let arm = |number: usize| {
         let mut levels: Vec<bool> = (0..free).map(|factor| number >> factor & 1 == 1).collect();
-        // A product of signs is a sum without carry of their bits.
+        // A product of signs is the sum of their bits without carry.
         let product = |word: &&str| word.bytes().fold(false, |sum, letter| sum ^ levels[usize::from(letter - b'A')]);
         let generated: Vec<bool> = generators.iter().map(product).collect();
         levels.extend(generated);
@@ -66,7 +67,8 @@ pub fn levels(factors: usize, max_arms: usize) -> Option<Vec<Vec<bool>>> {
     Some((0..1 << free).map(arm).collect())
 }
 
-/// The arms of a design over the factors that can be set here; `refused` says of each factor why it cannot.
+/// The arms of a design over the factors that can be set here; `refused` gives for each factor the reason why it
+/// cannot.
 pub fn arms(
     factors: &[PlannedFactor],
     refused: &[Option<String>],
@@ -84,7 +86,7 @@ pub fn arms(
             usable.len()
         ));
     };
-    // Factors that are left out stay low in name and untouched in fact.
+    // Factors that are left out are listed as low and are never changed.
     let widened: Vec<Vec<bool>> = designed
         .iter()
         .map(|of_arm| {
@@ -120,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Smallest number of factors whose product is the same in every arm.
+    /// The smallest number of factors whose product is the same in every arm.
     fn resolution(levels: &[Vec<bool>]) -> Option<usize> {
         let factors = levels[0].len();
         let constant = |word: &usize| {

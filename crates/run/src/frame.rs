@@ -1,4 +1,5 @@
-//! One finished trial as a file: a header of length and CRC-32, then JSON. A torn file is recognised, named and skipped.
+//! One finished trial as a file: a header with length and CRC-32, then JSON. A torn file is recognised, named and
+//! skipped.
 
 use crate::histogram::BUCKETS;
 use crate::record::TrialRecord;
@@ -11,7 +12,7 @@ const HEADER: usize = 8 + 8 + 4;
 /// Why a trial file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Shorter than its header says: the machine stopped while it was written.
+    /// Shorter than its header says: the machine stopped while the file was being written.
     #[error("it is truncated: {have} of {want} bytes")]
     Torn {
         /// Bytes present.
@@ -22,7 +23,7 @@ pub enum FrameError {
     /// Not a trial file.
     #[error("it is not a trial file")]
     Foreign,
-    /// The checksum does not fit.
+    /// The checksum does not match.
     #[error("its checksum does not match its content")]
     Checksum,
     /// The JSON inside is not a trial.
@@ -60,7 +61,7 @@ pub fn decode(bytes: &[u8]) -> Result<TrialRecord, FrameError> {
     let record: TrialRecord = serde_json::from_slice(payload).map_err(|e| FrameError::Content(e.to_string()))?;
     let histograms = record.outcome.iter().flat_map(|o| &o.histograms);
     match histograms.flat_map(|h| &h.histogram.cells).find(|c| c.0 as usize >= BUCKETS) {
-        // The range of a cell is a shift by its number: one beyond the last has none.
+        // A cell's range is computed by a shift by its number; beyond the last cell that is not possible.
         Some((cell, _)) => Err(FrameError::Content(format!("a histogram has no cell {cell}"))),
         None => Ok(record),
     }

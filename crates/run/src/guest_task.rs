@@ -1,4 +1,5 @@
-//! What a guest that was booted for a trial, or for those of a block, is told, and what it answers: files in the guest, as JSON.
+//! The task of a guest that was booted for a trial, or for the trials of a block, and its answer: files in the guest,
+//! as JSON.
 
 use crate::factorial::Toggles;
 use crate::manifest::{Environment, Manifest};
@@ -11,12 +12,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestTask {
-    /// Make the manifest of a plan, as the guest's machine allows it: its CPUs, counters and rights.
+    /// Make the manifest of a plan, from what the guest's machine has: its CPUs, counters and rights.
     Prepare {
         /// The plan.
         plan_toml: String,
     },
-    /// Tell what its kernel lets one switch.
+    /// Report what can be switched on its kernel.
     Toggles,
     /// Run trials, one after the other.
     Trials(Vec<GuestOrder>),
@@ -27,14 +28,14 @@ pub enum GuestTask {
 pub struct GuestOrder {
     /// The trial.
     pub order: TrialOrder,
-    /// Settings of the whole guest, to be in force before it, and not after it.
+    /// Settings of the whole guest, to be in force during the trial and undone after it.
     pub settings: Vec<Setting>,
-    /// Its outcome is known from before an interruption: it runs for what it leaves to those after it.
+    /// Its outcome is known from before an interruption; it runs again for the state it leaves to the trials after it.
     #[serde(default)]
     pub again: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestResult {
@@ -42,22 +43,22 @@ pub enum GuestResult {
     Prepared(Box<Manifest>),
     /// What can be switched.
     Toggles(Toggles),
-    /// Of each trial what it measured, or one sentence on why it failed; fewer than were ordered where the guest did not come to
-    /// its end.
+    /// For each trial its measurements, or one sentence on why it failed; fewer than were ordered if the guest ended
+    /// early.
     Measured(Vec<Result<TrialOutcome, String>>),
-    /// One sentence on why there is neither.
+    /// One sentence on why there is no result.
     Failed(String),
 }
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GuestAnswer {
-    /// What came of the task.
+    /// The result of the task.
     pub result: GuestResult,
-    /// The guest as a machine: which boot it was, and what its kernel says of itself.
+    /// The guest as a machine: its boot id, and what its kernel reports.
     pub environment: Environment,
     /// Words of its command line that have no effect in its kernel.
     pub words_without_effect: Vec<String>,
-    /// One sentence where its kernel sees another machine than was asked for.
+    /// One sentence, if its kernel sees another machine than was requested.
     pub other_machine: Option<String>,
 }

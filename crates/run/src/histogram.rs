@@ -1,14 +1,14 @@
-//! Log-linear histograms of nanoseconds: exact below 256 ns, then 256 buckets to each power of two (≤ 0.4 % wide),
-//! zero kept, exact minimum and maximum, mergeable without loss. The bucket rule is shared with the recording side
-//! (crate `bench`), which counts into a plain array of [`BUCKETS`] cells.
+//! Log-linear histograms of nanoseconds: exact below 256 ns, then 256 buckets per power of two (≤ 0.4 % wide). Zeros
+//! are kept, minimum and maximum are exact, and merging loses nothing. The recording side (crate `bench`) uses the same
+//! bucket rule and counts into a plain array of [`BUCKETS`] cells.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets to a power of two.
+/// Buckets per power of two.
 const SUB_BUCKETS: u64 = 256;
 const SUB_BITS: u32 = 8;
 
-/// Cells that cover 0 … 2^40 ns (18 minutes); what is longer lands in the last cell and in the exact maximum.
+/// The cells cover 0 … 2^40 ns (18 minutes); longer values are counted in the last cell, and in the exact maximum.
 pub const BUCKETS: usize = ((40 - SUB_BITS as usize) + 1) * SUB_BUCKETS as usize;
 
 /// The cell of a value. `#[inline]`: the recording side calls it in the timed region.
@@ -76,9 +76,9 @@ impl Histogram {
         for &(cell, n) in &self.cells {
             if below.saturating_add(n) as f64 >= rank {
                 let (low, high) = bucket_range(cell as usize);
-                // The last cell is open above; the exact maximum bounds it.
+                // The last cell has no upper end; the exact maximum limits it.
                 let high = if cell as usize == BUCKETS - 1 { self.max_ns.max(low) + 1 } else { high };
-                // Whole nanoseconds below 256: a cell of width one holds exactly its low value.
+                // Below 256 a cell is one nanosecond wide and contains exactly its low value.
                 let width = (high - low).saturating_sub(1) as f64;
                 let inside = ((rank - below as f64) / n as f64).clamp(0.0, 1.0);
                 return Some((low as f64 + width * inside).clamp(self.min_ns as f64, self.max_ns as f64));
@@ -97,7 +97,7 @@ impl Histogram {
             *self = other.clone();
             return;
         }
-        // In place: an analysis adds hundreds of small distributions to a large one.
+        // In place, because an analysis adds hundreds of small distributions to a large one.
         let mut at = 0;
         for &(cell, n) in &other.cells {
             at += self.cells[at..].partition_point(|(before, _)| *before < cell);

@@ -1,5 +1,5 @@
-//! Sorting without code of its own for each type: the standard library's sorts are made anew for every type and comparison,
-//! some 4 kB each. For lists that are short or sorted once; hot paths take the library's.
+//! Sorting without a separate sort routine for each type: the standard library's sorts are compiled for every type and
+//! comparison, some 4 kB each. For lists that are short or sorted once; hot paths use the library's sorts.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ impl<T> InOrder<T> for [T] {
     fn in_order_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
         let mut order: Vec<usize> = (0..self.len()).collect();
         sort(&mut order, &mut |a, b| compare(&self[a], &self[b]));
-        // Each cycle of the permutation once; what is in place has its own index.
+        // Applies each cycle of the permutation once; an element in its place has its own index.
         for start in 0..order.len() {
             let mut to = start;
             loop {
@@ -35,7 +35,7 @@ impl<T> InOrder<T> for [T] {
     }
 }
 
-/// The one sort: equal elements by their indices, so it is stable.
+/// The one sort routine: equal elements are ordered by their indices, so it is stable.
 fn sort(order: &mut [usize], compare: &mut dyn FnMut(usize, usize) -> Ordering) {
     order.sort_unstable_by(|a, b| compare(*a, *b).then(a.cmp(b)));
 }

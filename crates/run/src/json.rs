@@ -1,6 +1,6 @@
-//! JSON as people read it: an entry a line, indented by two. serde_json writes it small, and it is laid out from there: a
-//! serializer that indents, and one for each kind of output, for every type that is printed is a hundred kilobytes more
-//! program.
+//! JSON for people: one entry a line, indented by two. serde_json writes compact JSON, and this lays it out. An
+//! indenting serializer, and one for each kind of output, for every printed type would make the program a hundred
+//! kilobytes larger.
 
 mod short;
 
@@ -8,8 +8,8 @@ pub use short::{Room, USUAL_BYTES};
 
 use serde::Serialize;
 
-/// The same text as `serde_json::to_string_pretty`, and what steers a terminal in escapes. Fails where a map has keys that are no
-/// strings.
+/// The same text as `serde_json::to_string_pretty`, with characters that control a terminal as escapes. Fails if a map
+/// has keys that are not strings.
 pub fn pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
     Ok(laid_out(&small(value)?))
 }
@@ -19,7 +19,7 @@ pub fn small<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Err
     serde_json::to_string(value).map(crate::plain::json)
 }
 
-/// An answer: an object whose first member says its `schema`, unless it does so itself, cut to the room there is.
+/// An answer: an object whose first member is its `schema` (unless it has one already), cut to the available room.
 pub fn answer<T: Serialize + ?Sized>(schema: &str, value: &T, room: Room) -> Result<String, serde_json::Error> {
     let small = small(value)?;
     let members = small.strip_prefix('{').unwrap_or(&small);
@@ -40,7 +40,7 @@ fn laid_out(small: &str) -> String {
             escaped = byte == b'\\' && !escaped;
             continue;
         }
-        // Only bytes of ASCII end a piece, so pieces are whole characters.
+        // A piece ends only at an ASCII byte, so pieces are whole characters.
         let (opens, closes) = (matches!(before, b'{' | b'['), matches!(byte, b'}' | b']'));
         depth -= usize::from(closes && !opens);
         let broken = if closes { !opens } else { opens || before == b',' };

@@ -1,4 +1,4 @@
-//! The kernels that guests of a run were booted with, so that somebody else can get the same ones.
+//! The kernels that guests of a run were booted with, so that others can get the same ones.
 
 use serde::{Deserialize, Serialize};
 

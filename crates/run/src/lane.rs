@@ -1,8 +1,8 @@
-//! How time passed where a run was made: on a machine as it is, or in one of the two lanes of a guest. In the **real**
-//! lane it is the wall clock's; in the **virtual** lane it is counted in instructions, so that a run repeats to the bit
-//! and tells nothing of caches or of CPUs that truly run at once. Numbers of different lanes are never compared.
+//! How time passed where a run was made: on a plain machine, or in one of the two lanes of a guest. In the **real**
+//! lane it is the wall clock's. In the **virtual** lane it is counted in instructions, so that a run repeats bit by
+//! bit, but shows nothing about caches or truly concurrent CPUs. Numbers of different lanes are never compared.
 //!
-//! A lane is written on the guest's kernel command line, so that it is in every manifest that the guest writes.
+//! A lane is on the guest's kernel command line, so it is in every manifest that the guest writes.
 
 use crate::manifest::Environment;
 use crate::splitmix;
@@ -14,17 +14,17 @@ use std::str::FromStr;
 /// What runs a guest's instructions in the real lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The host's CPUs, by /dev/kvm.
+    /// The host's CPUs, through /dev/kvm.
     Kvm,
-    /// Translation, a host thread for each CPU.
+    /// Translation, with a host thread for each CPU.
     Tcg,
 }
 
-/// What the user wants to run them: `--accel` of `vm`, `accelerator` of a plan's `[guest]`.
+/// What the user wants: `--accel` of `vm`, `accelerator` of a plan's `[guest]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WantedAccelerator {
-    /// KVM where it runs the guest's kernel, else translation.
+    /// KVM if it runs the guest's kernel, else translation.
     #[default]
     Auto,
     /// KVM, or an error.
@@ -58,24 +58,24 @@ impl FromStr for WantedAccelerator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoKvm {
-    /// The user wants it so.
+    /// The user asked for translation.
     Unwanted,
-    /// The guest is of another architecture than the host, or of one for which KVM is not used.
+    /// The guest has another architecture than the host, or one for which KVM is not used.
     Foreign,
     /// There is no /dev/kvm.
     Absent,
     /// /dev/kvm cannot be opened.
     Refused,
-    /// QEMU ended, or said that KVM failed, before the guest was up.
+    /// QEMU ended, or reported that KVM failed, before the guest was up.
     Dies,
-    /// The guest's kernel never said a word.
+    /// The guest's kernel never printed anything.
     Hangs,
 }
 
 impl NoKvm {
     const ALL: [Self; 6] = [Self::Unwanted, Self::Foreign, Self::Absent, Self::Refused, Self::Dies, Self::Hangs];
 
-    /// In one word, as it stands on the guest's command line.
+    /// As one word, as on the guest's command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unwanted => "unwanted",
@@ -87,7 +87,7 @@ impl NoKvm {
         }
     }
 
-    /// In a sentence.
+    /// As a sentence.
     pub fn why(self) -> &'static str {
         match self {
             Self::Unwanted => "it was not wanted (--accel tcg)",
@@ -105,44 +105,45 @@ impl NoKvm {
 pub enum Lane {
     /// Wall clock.
     Real {
-        /// By what.
+        /// What runs the instructions.
         accelerator: Accelerator,
-        /// More CPUs than the host has: nothing of it can be compared.
+        /// The guest has more CPUs than the host, so nothing can be compared.
         oversubscribed: bool,
     },
     /// Instructions counted, one CPU after the other.
     Virtual(Virtual),
 }
 
-/// The virtual lane's parameters, all part of the result.
+/// The virtual lane's parameters; all of them belong to the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Virtual {
     /// An instruction takes 2^shift ns.
     pub shift: u8,
-    /// Which of the harmless differences this boot has; 0: none. One seed is one sample.
+    /// Which harmless differences this boot has; 0: none. One seed is one sample.
     pub seed: u64,
     /// A CPU's turn ends after at most this, µs; without it, at the next timer.
     pub quantum_us: Option<u32>,
-    /// Before its workload starts, each task uses up to this much CPU time, µs, as the seed says; 0: none.
+    /// Before its workload starts, each task uses up to this much CPU time, µs; the seed decides how much. 0: none.
     pub dither_us: u32,
 }
 
 impl Virtual {
-    /// The number that a seed draws at a place of its sequence, from 1 (splitmix64); `None` for seed 0, which makes no
-    /// difference. The first three are the boot's, the others the tasks' ([`Dither`]).
+    /// The number that a seed gives at a place of its sequence, from 1 (splitmix64); `None` for seed 0, which varies
+    /// nothing. The first three are the boot's, the others the tasks' ([`Dither`]).
     pub fn draw(&self, place: u64) -> Option<u64> {
         let state = (self.seed != 0).then(|| self.seed.wrapping_add(place.wrapping_mul(splitmix::STEP)));
         state.map(splitmix::mixed)
     }
 
-    /// What the tasks of a workload do before it starts; none with seed 0.
+    /// What the tasks of a workload do before it starts; nothing with seed 0.
     pub fn dither(self) -> Option<Dither> {
         (self.seed != 0 && self.dither_us != 0).then_some(Dither(self))
     }
 }
 
-/// CPU time that each task of a workload uses before it is ready. Which of two tasks has had more of it decides for hundreds
-/// of milliseconds whether one preempts the other; what a kernel does before the start would else decide it, in each arm apart.
+/// CPU time that each task of a workload uses before it is ready. Which of two tasks has had more CPU time decides for
+/// hundreds of milliseconds whether one preempts the other. Without the dither, whatever a kernel does before the start
+/// would decide it, differently in each arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dither(Virtual);
 
@@ -150,7 +151,7 @@ impl Dither {
     /// Places of the sequence before the tasks'.
     const OF_THE_BOOT: u64 = 3;
 
-    /// The time of a task, ns, evenly from 0 to the lane's most.
+    /// The time of a task, ns, uniform between 0 and the lane's maximum.
     pub fn ns_of(self, task: usize) -> u64 {
         let draw = self.0.draw(Self::OF_THE_BOOT + 1 + task as u64).unwrap_or(0);
         let most_ns = u64::from(self.0.dither_us) * 1000;
@@ -158,20 +159,20 @@ impl Dither {
     }
 }
 
-/// What a guest's results were made by.
+/// What the results of a guest were made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
     /// How time passed.
     pub lane: Lane,
     /// QEMU's version; in the virtual lane it decides how CPUs take turns.
     pub qemu: String,
-    /// Real lane: why it is without KVM, where it is and where it was written down.
+    /// Real lane: why KVM was not used, if it was not and if the reason was recorded.
     pub no_kvm: Option<NoKvm>,
 }
 
 impl Provenance {
-    /// Words for the kernel's command line, which takes what has a dot in it for a parameter of a module that is not
-    /// there.
+    /// Words for the kernel's command line. The kernel takes a word with a dot for a parameter of a module that is not
+    /// loaded.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut say = |key: &str, value: &dyn fmt::Display| words.push(format!("schedlab.{key}={value}"));
@@ -202,7 +203,7 @@ impl Provenance {
         words
     }
 
-    /// What those words say; `None` for a machine that is not a guest of ours.
+    /// The lane in those words; `None` for a machine that is not one of our guests.
     pub fn of_command_line(line: &str) -> Option<Self> {
         let word = |key: &str| {
             let words = line.split_ascii_whitespace().filter_map(|word| word.strip_prefix("schedlab."));
@@ -217,7 +218,7 @@ impl Provenance {
                 shift: word("shift")?.parse().ok()?,
                 seed: word("seed")?.parse().ok()?,
                 quantum_us: word("quantum_us").and_then(|us| us.parse().ok()),
-                // Not written by versions that had none.
+                // Earlier versions did not write it.
                 dither_us: word("dither_us").and_then(|us| us.parse().ok()).unwrap_or(0),
             }),
             _ => return None,
@@ -226,11 +227,11 @@ impl Provenance {
         Some(Self { lane, qemu: word("qemu").unwrap_or_default().to_owned(), no_kvm })
     }
 
-    /// What two samples of one population have in common: all but the seed.
+    /// What two samples of one population share: everything but the seed.
     fn population(self) -> Self {
         match self.lane {
             Lane::Virtual(parameters) => Self { lane: Lane::Virtual(Virtual { seed: 0, ..parameters }), ..self },
-            // A newer QEMU is another machine, and not another kind of time; why there was no KVM is none at all.
+            // A newer QEMU is another machine, but not another kind of time; the reason for not using KVM is neither.
             Lane::Real { .. } => Self { qemu: String::new(), no_kvm: None, ..self },
         }
     }
@@ -243,7 +244,7 @@ impl fmt::Display for Accelerator {
 }
 
 impl Provenance {
-    /// In words; without the seed where many runs, or the trials of one, are meant.
+    /// As text; without the seed if many runs, or the trials of one run, are meant.
     fn say(&self, f: &mut dyn fmt::Write, with_seed: bool) -> fmt::Result {
         match self.lane {
             Lane::Real { accelerator, oversubscribed } => {
@@ -272,28 +273,30 @@ impl fmt::Display for Provenance {
     }
 }
 
-/// A word on the command line of a guest that went on from a kept state: its seed is the boot's, and an order's is the sample's.
+/// A word on the command line of a guest that resumed from a saved state: its seed is the boot's, and an order's seed
+/// is the sample's.
 pub const KEPT: &str = "schedlab.kept=1";
 
-/// A word for a guest's command line that tells its kernel from another build of the same release. By the checksum of the image
-/// alone, which is as long for each kernel: two guests of one seed differ in nothing else.
+/// A word for a guest's command line that distinguishes its kernel from another build of the same release. It is only
+/// the image's checksum, which has the same length for each kernel, so that two guests of one seed differ in nothing
+/// else.
 pub fn kernel_word(crc32: u32) -> String {
     format!("schedlab.kernel={crc32:08x}")
 }
 
-/// What that word says: the image's CRC-32, as text.
+/// The image's CRC-32 in that word, as text.
 pub fn kernel_of(command_line: &str) -> Option<&str> {
     command_line.split_ascii_whitespace().find_map(|word| word.strip_prefix("schedlab.kernel="))
 }
 
-/// What the times of a run made in a guest mean, and what they cannot tell: a sentence for its report. None for hardware and
-/// for KVM, where the guest's code runs as it is.
+/// What the times of a run in a guest mean, and what they cannot show: a sentence for its report. `None` for hardware
+/// and for KVM, where the guest's code runs natively.
 pub fn caveat(environment: &Environment) -> Option<String> {
     Provenance::of_command_line(&environment.cmdline)?.caveat()
 }
 
 impl Provenance {
-    /// The same of one result.
+    /// The same for one result.
     pub fn caveat(&self) -> Option<String> {
         let qemu = &self.qemu;
         let no_kvm = self.no_kvm.map(|no_kvm| format!("; without KVM, since {}", no_kvm.why())).unwrap_or_default();
@@ -313,14 +316,14 @@ impl Provenance {
     }
 }
 
-/// Why a run gives no verdict at all.
+/// Why a run gets no verdict at all.
 pub fn worthless(environment: &Environment) -> Option<String> {
     let made_by = Provenance::of_command_line(&environment.cmdline)?;
     let reason = "the guest had more CPUs than its host (--oversubscribe): they waited for each other";
     matches!(made_by.lane, Lane::Real { oversubscribed: true, .. }).then(|| reason.to_owned())
 }
 
-/// Why the numbers of two machines cannot be set side by side, if their lanes forbid it.
+/// Why the numbers of two machines cannot be compared, if their lanes do not allow it.
 pub fn differ(a: &Environment, b: &Environment) -> Option<String> {
     let of = |e: &Environment| Provenance::of_command_line(&e.cmdline).map(Provenance::population);
     let (a, b) = (of(a), of(b));
@@ -449,12 +452,12 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 400);
-        // Of 400 even draws, each quarter of the range has 100 ± 9.
+        // In 400 uniform draws each quarter of the range gets 100 ± 9.
         for quarter in 0..4 {
             let of_it = all.iter().filter(|&ns| ns / 3_000_000 == quarter).count();
             assert!((70..=130).contains(&of_it), "{of_it} in quarter {quarter}");
         }
-        // Neighbouring seeds and tasks have nothing in common: the first of two tasks is ahead as often as the second.
+        // Neighbouring seeds and tasks are unrelated: the first of two tasks is ahead as often as the second.
         let ahead = times.iter().filter(|of| of[0] > of[1]).count();
         assert!((35..=65).contains(&ahead), "{ahead}");
     }

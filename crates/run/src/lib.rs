@@ -1,5 +1,5 @@
-//! The run directory, the one hinge of schedlab: hosts, guests and imported files produce run directories, every
-//! analysis reads them. This crate owns the plan, what a trial is told ([`TrialOrder`]), what it answers
+//! The run directory, on which everything in schedlab turns: hosts, guests and imported files produce run directories,
+//! and every analysis reads them. This crate owns the plan, the order of a trial ([`TrialOrder`]), its answer
 //! ([`TrialOutcome`]), the manifest, the table schemas, and the reader and writer. It knows no workload, no knob path
 //! and no view; `FORMAT.md` describes what it writes.
 #![forbid(unsafe_code)]
@@ -30,13 +30,13 @@ mod regular;
 pub mod require;
 mod self_checked;
 pub mod setting;
+pub mod shell_words;
 pub mod splitmix;
 pub mod statement;
 mod stored;
 mod tables;
 pub mod tracing;
 pub mod units;
-pub mod words;
 pub mod workload_spec;
 pub mod writer;
 

@@ -1,4 +1,4 @@
-//! The manifest: what was asked, of which machine, and everything a reader needs to trust or distrust the run.
+//! The manifest: what was asked, on which machine, and everything a reader needs to judge the run.
 
 use crate::kernel::BootedKernel;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
@@ -7,15 +7,15 @@ use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the run directory's format; `FORMAT.md` lists what changed.
+/// Version of the run directory's format; `FORMAT.md` lists the changes.
 pub const FORMAT_VERSION: u32 = 6;
-/// Since this version a manifest carries its own CRC-32, tables have their checksums and trial files their list; older
-/// runs may lack them.
+/// From this version on a manifest contains its own CRC-32, tables have their checksums, and trial files their list;
+/// older runs may lack them.
 pub(crate) const CHECKED_SINCE: u32 = 4;
-/// Since this version there is a table of slow operations.
+/// From this version on there is a table of slow operations.
 pub(crate) const SLOW_OPERATIONS_SINCE: u32 = 3;
 
-/// How an environment check came out.
+/// The result of an environment check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
@@ -29,11 +29,12 @@ pub enum CheckState {
     Unavailable,
 }
 
-/// Checks whose value moves by itself: shown, never counted as a change of the machine.
+/// Checks whose value changes by itself: shown, but never counted as a change of the machine.
 pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
 
-/// One line of `doctor`, of the manifest and of the diff between the start and the end of a run or between two runs. It
-/// is said of the host: the arms of a run take turns on it, and what an arm sets is read back in each trial instead.
+/// One line of `doctor`, of the manifest, and of the difference between the start and the end of a run or between two
+/// runs. It describes the host, which the arms of a run share in turn; what an arm sets is read back in each trial
+/// instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Stable id, such as `preempt_model`, by which checks are compared.
@@ -131,11 +132,11 @@ pub enum Design {
 pub enum OrderKnown {
     /// We ordered the trials ourselves.
     Randomized,
-    /// Imported: nobody knows in which order the numbers came.
+    /// Imported: the order of the numbers is not known.
     Unknown,
 }
 
-/// One look of a sequential design: when it happened and how much of the information was in.
+/// An interim look of a sequential design: when it happened and how much of the information was available.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LookRecord {
     /// Workload index.
@@ -144,20 +145,20 @@ pub struct LookRecord {
     pub blocks: u32,
     /// Information fraction, 0…1.
     pub fraction: f64,
-    /// Whether it gave every primary contrast of the workload its verdict, which ends the workload.
+    /// Whether it gave every primary contrast of the workload a verdict, which ends the workload.
     #[serde(default)]
     pub decided: bool,
 }
 
-/// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no
-/// value has a time of day to itself.
+/// One option of a workload swept over several values: each value became a workload, and their blocks are interleaved,
+/// so that no value has a time of day to itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The option, `copies`.
     pub option: String,
-    /// Whether it says how much runs at the same time: of such an option it is asked how linearly it scales.
+    /// Whether it says how much runs at the same time; for such an option the report shows how linearly it scales.
     pub parallel: bool,
-    /// Its values as spelled out, in the order they were given.
+    /// Its values in full, in the order they were given.
     pub values: Vec<String>,
     /// The workload of each value, as an index.
     pub workloads: Vec<u32>,
@@ -166,9 +167,9 @@ pub struct Sweep {
 /// A two-level factorial: the arms are combinations of the levels of its factors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factorial {
-    /// The factors, also those that cannot be set here.
+    /// The factors, including those that cannot be set here.
     pub factors: Vec<Factor>,
-    /// For each arm, for each factor: whether it is high. The control is low in all.
+    /// For each arm and each factor, whether it is high. In the control all are low.
     pub levels: Vec<Vec<bool>>,
 }
 
@@ -244,10 +245,11 @@ pub struct Manifest {
     /// The factorial that the arms are made of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factorial: Option<Factorial>,
-    /// How many boots the blocks of a fixed design are divided among: the units of its verdicts. `None`: blocks are.
+    /// Number of boots among which the blocks of a fixed design are divided; they are the units of its verdicts.
+    /// `None`: the blocks are the units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boots: Option<u32>,
-    /// Kernels of the guests, each once; none where trials ran on the host, and up to version 5.
+    /// Kernels of the guests, each once; empty if trials ran on the host, and up to version 5.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<BootedKernel>,
 }
@@ -255,9 +257,9 @@ pub struct Manifest {
 /// Blocks divided among boots, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedBoots {
-    /// Planned ones.
+    /// Planned blocks.
     pub blocks: u32,
-    /// For all of them.
+    /// Boots for all of them.
     pub boots: u32,
 }
 
@@ -269,21 +271,21 @@ impl SharedBoots {
     }
 }
 
-/// How a run ended, as far as it matters for its analysis.
+/// How a run ended, as far as it matters for the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEnd<'m> {
-    /// It runs, or was killed.
+    /// It is running, or was killed.
     Unfinished,
-    /// Somebody ended it, maybe because of what it showed.
+    /// The user ended it, maybe because of what it showed.
     Interrupted,
-    /// It gets no verdict, and why.
+    /// It gets no verdict, with the reason.
     Void(&'m str),
-    /// By its own rule, or imported.
+    /// By its own rule, or it is imported.
     Whole,
 }
 
 impl<'m> RunEnd<'m> {
-    /// Reads what a manifest or the findings of a search have as `ended`.
+    /// Parses `ended` of a manifest or of a search's findings.
     pub fn of(ended: &'m str) -> Self {
         match ended {
             "" => Self::Unfinished,
@@ -302,24 +304,25 @@ impl Manifest {
         RunEnd::of(&self.ended)
     }
 
-    /// It has fewer blocks than its own rule requires, ended or not.
+    /// Whether it has fewer blocks than its own rule requires, ended or not.
     pub fn is_cut_off(&self) -> bool {
         matches!(self.end(), RunEnd::Unfinished | RunEnd::Interrupted)
     }
 
-    /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond
-    /// the planned ones begin with the first boot again.
+    /// The boot of a block, from 1, if blocks share boots. Blocks of one boot are consecutive, and blocks beyond the
+    /// planned ones start again with the first boot.
     pub fn boot_of(&self, block: u32) -> Option<u32> {
         self.shared_boots().map(|shared| shared.of(block))
     }
 
-    /// How blocks share boots, where they do.
+    /// How blocks share boots, if they do.
     pub fn shared_boots(&self) -> Option<SharedBoots> {
         let (Design::Fixed { blocks }, Some(boots)) = (&self.design, self.boots) else { return None };
         Some(SharedBoots { blocks: (*blocks).max(1), boots })
     }
 
-    /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.
+    /// Groups of workloads whose blocks are interleaved, as indices, in order: those of a sweep together, any other one
+    /// alone.
     pub fn groups(&self) -> Vec<Vec<u32>> {
         let mut groups: Vec<Vec<u32>> = Vec::new();
         for workload in 0..self.workloads.len() as u32 {

@@ -1,6 +1,7 @@
 //! The nearest known word to a mistyped one.
 
-/// The known word nearest to a mistyped one, if near enough to be meant (Damerau–Levenshtein ≤ a third of its length).
+/// The known word nearest to a mistyped one, if it is near enough to be what was meant (Damerau–Levenshtein ≤ a third
+/// of its length).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -10,12 +11,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, k)| k)
 }
 
-/// The hint behind a mistyped word: ` (did you mean `known`?)`, or nothing where no word is near enough.
+/// The hint after a mistyped word: ` (did you mean `known`?)`, or nothing if no word is near enough.
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     hint_at(nearest(word, known))
 }
 
-/// The same of a word that was found before.
+/// The same hint for a word that was found before.
 pub fn hint_at(nearest: Option<&str>) -> String {
     nearest.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default()
 }

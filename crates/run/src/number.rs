@@ -1,5 +1,5 @@
-//! Floating-point numbers in JSON. JSON knows no NaN and no infinity and serde_json writes both as `null`, which reads
-//! back as damage: one odd metric would lose a finished trial. They travel as text instead; finite numbers stay numbers.
+//! Floating-point numbers in JSON. JSON has no NaN and no infinity. serde_json writes both as `null`, which cannot be
+//! read back: one odd metric would lose a finished trial. So they are written as text; finite numbers stay numbers.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serializer};

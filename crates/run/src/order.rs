@@ -1,4 +1,4 @@
-//! What one trial is told: the message from the trial loop to the exec of ourselves that runs the workload.
+//! What one trial is to do: the message from the trial loop to the exec of ourselves that runs the workload.
 
 use crate::setting::Setting;
 use crate::tracing::TraceOrder;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stamping {
-    /// No clock is read in the loop: the fidelity and `Time:` rows.
+    /// No clock is read in the loop: used for the fidelity and `Time:` rows.
     Off,
     /// Every k-th operation, k calibrated so that the cost stays at or below 1 %.
     #[default]
@@ -25,10 +25,10 @@ pub enum Stamping {
 pub enum CounterLevel {
     /// rusage, schedstat and /proc tables before and after: nothing runs beside the workload.
     Basic,
-    /// Also perf events where permitted, and a sample of everything each 100 ms.
+    /// Also perf events if permitted, and a sample of everything every 100 ms.
     #[default]
     Full,
-    /// As full, with the PMU given to the groups of a top-down analysis, and memory bandwidth by socket and die.
+    /// As full, but the PMU is used for the groups of a top-down analysis; also memory bandwidth by socket and die.
     TopDown,
 }
 
@@ -58,13 +58,13 @@ pub struct SwitchbackOrder {
     pub b_first: Vec<bool>,
 }
 
-/// Everything a trial process needs to know, as JSON on its standard input.
+/// Everything that a trial process needs to know, as JSON on its standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialOrder {
     /// The workload with every argument spelled out.
     pub workload: WorkloadSpec,
-    /// Settings of the tasks ([`Setting::is_per_task`]) and, with `net_namespace`, `net.*` sysctls; the others are in
-    /// force already.
+    /// Settings of the tasks ([`Setting::is_per_task`]) and, with `net_namespace`, `net.*` sysctls; all others are
+    /// already in force.
     pub settings: Vec<Setting>,
     /// Stamping level.
     pub stamping: Stamping,
@@ -79,9 +79,10 @@ pub struct TrialOrder {
     pub load_group: LoadGroup,
     /// Whether the workload runs in a network namespace of its own (loopback up).
     pub net_namespace: bool,
-    /// `cgroup.procs` (or v1 `tasks`) files to write our pid to before the herd is forked.
+    /// `cgroup.procs` (or v1 `tasks`) files to which our pid is written before the workload's tasks are forked.
     pub cgroup_procs: Vec<PathBuf>,
-    /// `cgroup.procs` files of the cgroups that the workload spreads its tasks over, as it names them.
+    /// `cgroup.procs` files of the cgroups over which the workload spreads its tasks, under the workload's names for
+    /// them.
     pub workload_cgroups: Vec<PathBuf>,
     /// Whether and how it is traced.
     #[serde(default)]

@@ -205,9 +205,9 @@ pub struct TierCount {
 pub struct Window {
     /// Pair number from 0.
     pub pair: u32,
-    /// Whether B was in force.
+    /// Whether B was active.
     pub is_b: bool,
-    /// ns after release at which the setting was in force on all tasks.
+    /// ns after release at which the setting was applied to all tasks.
     pub start_ns: u64,
     /// ns after release from which operations were counted.
     pub counted_from_ns: u64,
@@ -224,7 +224,7 @@ pub struct Applied {
     pub setting: Setting,
     /// The value read back, written like the setting.
     pub effective: String,
-    /// `None` when in force; else why it is not (`not applied`).
+    /// `None` if it is applied; otherwise why it is not (`not applied`).
     pub not_applied: Option<String>,
 }
 

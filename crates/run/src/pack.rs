@@ -1,6 +1,6 @@
-//! A pack: what another person needs to repeat a run, in one JSON file of at most 1 MB that carries its own CRC-32 and names neither
-//! a host nor a place on its disk. Pure: bytes in, a checked [`Pack`] out. What a pack says is believed by nobody: it is parsed
-//! with bounds, and everything in it that names something is checked here.
+//! A pack: everything that another person needs to repeat a run, in one JSON file of at most 1 MB that contains its own
+//! CRC-32 and names neither a host nor a path on its disk. This module is pure: bytes in, a checked [`Pack`] out.
+//! Nothing in a pack is trusted: it is parsed with limits, and everything in it that names something is checked here.
 
 mod portable;
 
@@ -28,7 +28,7 @@ const LONGEST_TITLE: usize = 300;
 pub struct Pack {
     /// [`PACK_VERSION`] of the writer.
     pub pack_version: u32,
-    /// Of the program that measured.
+    /// Version of the program that measured.
     pub schedlab_version: String,
     /// Title of the run.
     pub title: String,
@@ -46,7 +46,7 @@ pub struct Pack {
     pub effects: Vec<ExpectedEffect>,
 }
 
-/// The machine of a run, as far as it is of a class and no single one.
+/// The machine of a run, described as a class of machines and not as an individual one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedMachine {
@@ -68,7 +68,7 @@ pub struct PackedMachine {
     pub knobs: BTreeMap<String, String>,
 }
 
-/// An effect with its interval, as it was printed.
+/// An effect with its interval, as reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedEffect {
@@ -120,36 +120,36 @@ pub enum Said {
     Differs,
     /// Any difference is smaller than the plan's smallest effect of interest.
     Equivalent,
-    /// Neither; nothing to be found again.
+    /// Neither of these; there is no effect to find again.
     Open,
 }
 
-/// Why bytes are no pack that can be repeated.
+/// Why bytes are not a pack that can be repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// More bytes than a pack has.
+    /// The file is larger than a pack may be.
     #[error("it is larger than {} kB, the limit for a pack: ask its author for another", MOST_PACK_BYTES >> 10)]
     TooLong,
     /// Written by a later schedlab.
     #[error("it is a pack of format {0}, and this schedlab reads up to {PACK_VERSION}: use a newer schedlab")]
     Newer(u32),
-    /// Bytes that are not those that were written.
+    /// The bytes are not those that were written.
     #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its author")]
     Changed,
-    /// No pack at all.
+    /// It is not a pack at all.
     #[error("it is not a pack written by `schedlab pack`: {0}")]
     NoPack(String),
-    /// A run that claims nothing.
+    /// A run without an effect to repeat.
     #[error("there is nothing to repeat: {0}")]
     Nothing(String),
-    /// It names what no other machine has.
+    /// It names something that no other machine has.
     #[error("{0}")]
     NotPortable(String),
 }
 
 impl Pack {
-    /// The file's bytes. Refuses a pack that nobody else could repeat, or that is too long.
+    /// The file's bytes. Refuses a pack that nobody else could repeat, or that is too large.
     pub fn to_bytes(&self) -> Result<Vec<u8>, PackError> {
         self.check()?;
         let object = json::pretty(self).map_err(|e| PackError::NoPack(e.to_string()))?;
@@ -167,7 +167,7 @@ impl Pack {
         Ok(bytes)
     }
 
-    /// A pack from a file's bytes: the version first, then the checksum, then the content.
+    /// A pack from a file's bytes. The version is checked first, then the checksum, then the content.
     pub fn parse(bytes: &[u8]) -> Result<Self, PackError> {
         #[derive(Deserialize)]
         struct Version {
@@ -192,8 +192,8 @@ impl Pack {
         Plan::parse(&self.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))
     }
 
-    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a
-    /// real-time policy, build a kernel.
+    /// What it would do on this machine that a stranger should not decide: run commands, change settings of the whole
+    /// host, use a real-time policy, build a kernel.
     pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
@@ -203,7 +203,7 @@ impl Pack {
         let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
         for setting in plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings) {
             match setting {
-                // What is the guest's own, and groups of ours, change nothing here.
+                // Settings inside a guest, and cgroups of our own, change nothing here.
                 Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
                 _ if setting.is_of_guest() => {}
                 Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
@@ -221,7 +221,7 @@ impl Pack {
         Ok(asks)
     }
 
-    /// Everything that later code relies on, and that nothing names a place of one machine.
+    /// Checks everything that later code relies on, and that no path of one machine is named.
     fn check(&self) -> Result<(), PackError> {
         let no_pack = |why: String| Err(PackError::NoPack(why));
         let plan = self.plan()?;
@@ -255,7 +255,7 @@ impl Pack {
             }
             if effect.is_belied(plan.sesoi) {
                 let ExpectedEffect { metric, lo, hi, said, .. } = effect;
-                return no_pack(format!("it says of {metric} {said:?}, and the interval [{lo}, {hi}] does not"));
+                return no_pack(format!("it calls {metric} {said:?}, which contradicts the interval [{lo}, {hi}]"));
             }
         }
         match self.effects.iter().find(|effect| !effect.is_sound(self.workloads.len(), arms)) {
@@ -265,7 +265,7 @@ impl Pack {
         }
     }
 
-    /// The list of workloads is the plan's: those that run are those that the effects are of.
+    /// The list of workloads must be the plan's, so that the effects belong to the workloads that will run.
     fn check_workloads(&self, plan: &Plan) -> Result<(), PackError> {
         let no_pack = |why: String| Err(PackError::NoPack(why));
         let mut listed = self.workloads.iter().zip(&self.workload_ids);
@@ -276,7 +276,7 @@ impl Pack {
                 let Some((spec, id)) = listed.next() else {
                     return no_pack("its plan has more workloads than its list of them".into());
                 };
-                // What a workload derives from the option that is swept is spelled out in the list alone.
+                // Options that a workload derives from the swept option are only in the list.
                 let same = match value {
                     Some((option, value)) => spec.args.get(option) == Some(value),
                     None => spec.args == planned.run.args,
@@ -300,11 +300,11 @@ impl Pack {
     }
 }
 
-/// How far the control's mean of a pack may be from that of the units, from which a plan's sesoi was taken.
+/// How far the control's mean in a pack may differ from that of the units from which a plan's sesoi was derived.
 const SESOI_SLACK: f64 = 1.5;
 
 impl ExpectedEffect {
-    /// One metric of one workload has one unit and one good direction, and of each arm one size.
+    /// Checks that each metric of a workload has one unit and one good direction, and each arm one effect.
     fn contradiction(&self, other: &Self) -> Option<String> {
         if (self.workload, &self.metric) != (other.workload, &other.metric) {
             return None;
@@ -319,7 +319,7 @@ impl ExpectedEffect {
         })
     }
 
-    /// Whether its interval does not say what was said: a verdict is read from the interval.
+    /// Whether its interval contradicts its verdict: a verdict follows from the interval.
     fn is_belied(&self, sesoi: f64) -> bool {
         let (none, least, most) = match self.scale {
             ExpectedScale::Ratio => (1.0, (1.0 - 1e-9) / (1.0 + sesoi), (1.0 + 1e-9) * (1.0 + sesoi)),

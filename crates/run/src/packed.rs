@@ -1,12 +1,13 @@
-//! Numbers of a trial beside names that it shares with other trials: a report of a hundred thousand trials holds them all,
-//! and the same thirty names in each were most of it. [`TrialOutcome`]'s readers find both forms by the functions here.
+//! The numbers of a trial without their names, which it shares with other trials. A report of a hundred thousand trials
+//! keeps all of them, and the same thirty names in each took up most of the memory. The functions here let
+//! [`TrialOutcome`]'s readers use both forms.
 
 use crate::histogram::Histogram;
 use crate::outcome::{Direction, Tier, TrialOutcome};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What many trials of a workload have in common.
+/// What many trials of a workload share.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Names {
     /// Name, unit and direction of each metric.
@@ -32,10 +33,10 @@ pub struct Packed {
     pub histograms: Box<[PackedHistogram]>,
 }
 
-/// A distribution in some three bytes a cell.
+/// A distribution in some three bytes per cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedHistogram {
-    /// Of each cell how far it is from the one before, and its count, as numbers of seven bits a byte, the lowest first.
+    /// For each cell its distance from the one before and its count, as numbers with seven bits per byte, lowest first.
     cells: Box<[u8]>,
     sum_ns: u64,
     min_ns: u64,
@@ -43,7 +44,7 @@ pub struct PackedHistogram {
 }
 
 impl PackedHistogram {
-    /// The same distribution, smaller.
+    /// The same distribution in the small form.
     pub fn new(histogram: &Histogram) -> Self {
         let (mut cells, mut before) = (Vec::new(), 0);
         for &(cell, count) in &histogram.cells {
@@ -55,7 +56,7 @@ impl PackedHistogram {
         Self { cells: cells.into(), sum_ns, min_ns, max_ns }
     }
 
-    /// As it was.
+    /// The distribution in its original form.
     pub fn unpacked(&self) -> Histogram {
         let (mut rest, mut cells, mut before) = (&self.cells[..], Vec::new(), 0u32);
         while let (Some(step), Some(count)) = (pop(&mut rest), pop(&mut rest)) {
@@ -87,7 +88,7 @@ fn pop(rest: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// A metric of a trial, whichever way it is held.
+/// A metric of a trial, in either form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stated<'o> {
     /// Such as `msgs_per_s`.
@@ -100,7 +101,7 @@ pub struct Stated<'o> {
     pub direction: Direction,
 }
 
-/// A counter of a trial, whichever way it is held.
+/// A counter of a trial, in either form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted<'o> {
     /// Such as `voluntary_switches`.
@@ -112,7 +113,7 @@ pub struct Counted<'o> {
 }
 
 impl TrialOutcome {
-    /// The metrics, in the order the workload states them.
+    /// The metrics, in the workload's order.
     pub fn stated(&self) -> impl Iterator<Item = Stated<'_>> {
         let whole = self.metrics.iter().map(|m| Stated {
             name: &m.name,
@@ -139,21 +140,21 @@ impl TrialOutcome {
         }))
     }
 
-    /// Name and tier (`None` of all operations) of each distribution, and it.
+    /// Name and tier (`None`: all operations) of each distribution, and the distribution.
     pub fn distributions(&self) -> impl Iterator<Item = (&str, Option<Tier>, Cow<'_, Histogram>)> {
         let whole = self.histograms.iter().map(|h| (&*h.name, h.tier, Cow::Borrowed(&h.histogram)));
         let packed = self.packed.iter().flat_map(|packed| packed.names.histograms.iter().zip(&packed.histograms));
         whole.chain(packed.map(|((name, tier), packed)| (&**name, *tier, Cow::Owned(packed.unpacked()))))
     }
 
-    /// Whether it has a distribution of all operations by this name.
+    /// Whether it has a distribution of all operations with this name.
     pub fn has_distribution(&self, name: &str) -> bool {
         let packed = self.packed.iter().flat_map(|packed| &packed.names.histograms);
         let whole = self.histograms.iter().map(|h| (&h.name, h.tier));
         whole.chain(packed.map(|(name, tier)| (name, *tier))).any(|(n, tier)| n == name && tier.is_none())
     }
 
-    /// The distribution of all operations by this name.
+    /// The distribution of all operations with this name.
     pub fn distribution(&self, name: &str) -> Option<Cow<'_, Histogram>> {
         if let Some(whole) = self.histograms.iter().find(|h| h.name == name && h.tier.is_none()) {
             return Some(Cow::Borrowed(&whole.histogram));
@@ -163,7 +164,7 @@ impl TrialOutcome {
         Some(Cow::Owned(packed.histograms.get(at)?.unpacked()))
     }
 
-    /// What a reader should know of it.
+    /// What a reader should know about it.
     pub fn remarks(&self) -> impl Iterator<Item = &str> {
         let packed = self.packed.iter().flat_map(|packed| &packed.names.notes);
         self.notes.iter().chain(packed).map(String::as_str)

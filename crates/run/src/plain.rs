@@ -1,24 +1,25 @@
-//! Text that leaves the program. Names, reasons and lines come from guests, traces, commands and run directories; nothing in
-//! them may steer a terminal, end a line or a field, or turn the direction of what stands beside them. Every printer goes
-//! through here: [`line()`] for a text within a line, [`Plain`] for a whole stream.
+//! Text that leaves the program. Names, reasons and lines come from guests, traces, commands and run directories. They
+//! must not control a terminal, end a line or a field, or change the direction of the text next to them. Every printer
+//! uses this module: [`line()`] for a text within a line, [`Plain`] for a whole stream.
 
 use std::io::{self, Write};
 
-/// Whether a character steers: a control character, a mark that turns the direction of text (Unicode's bidirectional
-/// formatting, UAX #9), or Unicode's own line and paragraph separators.
+/// Whether a character could do that: a control character, a mark that changes the direction of text (Unicode's
+/// bidirectional formatting, UAX #9), or Unicode's own line and paragraph separators.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text as a part of one line: a blank for each character that steers.
+/// A text as part of one line: each such character becomes a blank.
 pub fn line(text: &str) -> String {
     text.replace(steers, " ")
 }
 
-/// JSON in which those characters are escapes. They stand in strings only, where `\u202e` says the same.
+/// JSON with those characters as escapes. They occur only in strings, where `\u202e` means the same.
 pub(crate) fn json(json: String) -> String {
-    // What is laid out breaks its lines outside of strings; inside, serde_json has escaped all below a blank.
+    // Line breaks of the layout are outside strings; inside strings serde_json has already escaped everything below a
+    // blank.
     let raw = |c: char| steers(c) && c != '\n';
     if !json.contains(raw) {
         return json;
@@ -30,7 +31,7 @@ pub(crate) fn json(json: String) -> String {
     out
 }
 
-/// A stream for a terminal or a file: lines and tabulators pass, escape sequences and all else that steers do not. Bytes
+/// A stream for a terminal or a file: lines and tabs pass, escape sequences and other such characters do not. Bytes
 /// that are not UTF-8 become `�`.
 #[derive(Debug)]
 pub struct Plain<W: Write> {
@@ -38,29 +39,30 @@ pub struct Plain<W: Write> {
     /// Whether sequences that set colours pass: those of our own pages, on a terminal.
     colours: bool,
     state: State,
-    /// The first bytes of a character whose others are to come.
+    /// The first bytes of a character whose remaining bytes have not arrived yet.
     begun: Vec<u8>,
 }
 
-/// Where in an escape sequence the stream is (ECMA-48, and what xterm takes).
+/// The stream's position in an escape sequence (ECMA-48, and what xterm accepts).
 #[derive(Debug, PartialEq)]
 enum State {
     Text,
-    /// Behind a carriage return, which ends a line unless a line feed does.
+    /// After a carriage return, which ends a line unless a line feed does.
     Return,
-    /// Behind ESC.
+    /// After ESC.
     Escape,
-    /// In a control sequence: what it has so far.
+    /// In a control sequence, with its characters so far.
     Sequence(String),
-    /// In a string that only a terminator ends; or the line: what never ends must not hide the rest.
+    /// In a string that a terminator ends. The end of the line ends it, too: a string that never ends must not hide the
+    /// rest.
     String,
 }
 
-/// Longest sequence that is looked at, characters.
+/// Longest sequence that is recognised, in characters.
 const LONGEST: usize = 64;
 
 impl<W: Write> Plain<W> {
-    /// With `colours`, what sets colours passes.
+    /// With `colours`, sequences that set colours pass.
     pub fn new(inner: W, colours: bool) -> Self {
         Self { inner, colours, state: State::Text, begun: Vec::new() }
     }
@@ -100,7 +102,7 @@ impl<W: Write> Plain<W> {
         }
     }
 
-    /// A character outside of sequences.
+    /// Handles a character outside of sequences.
     fn begin(&mut self, c: char, out: &mut String) {
         match c {
             '\n' | '\t' => out.push(c),
@@ -163,7 +165,7 @@ impl<W: Write> Write for Plain<W> {
 mod tests {
     use super::*;
 
-    /// What is left of bytes that come in pieces.
+    /// Handles the rest of bytes that arrive in pieces.
     fn left(bytes: &[u8], piece: usize, colours: bool) -> String {
         let mut plain = Plain::new(Vec::new(), colours);
         bytes.chunks(piece).for_each(|piece| plain.write_all(piece).unwrap());

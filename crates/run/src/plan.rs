@@ -1,5 +1,5 @@
-//! PLAN.toml: what a person asks for. Parsing checks everything that can be checked without a machine; unknown keys
-//! are errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
+//! PLAN.toml: what the user asks for. Parsing checks everything that can be checked without a machine; unknown keys are
+//! errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
 
 mod canonical;
 mod check;
@@ -22,7 +22,7 @@ use crate::statement::Statement;
 use crate::units::UnitError;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 
-/// More samples than an arm has in a round.
+/// More than the number of samples that an arm has in a round.
 const SEEDS_OF_A_ROUND: u64 = 900;
 
 /// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
@@ -40,7 +40,7 @@ pub enum Stopping {
     Budget {
         /// The whole budget.
         budget_ns: u64,
-        /// Looks, evenly spread.
+        /// Interim looks, evenly spaced.
         looks: u32,
     },
     /// `until_decided = true`.
@@ -53,18 +53,18 @@ pub enum Stopping {
 /// A workload of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedWorkload {
-    /// What to run, not yet checked by its owner.
+    /// What to run, not yet checked by the workload.
     pub run: WorkloadSpec,
-    /// An option and the values it is to take one after the other.
+    /// An option and the values that it takes one after the other.
     pub sweep: Option<(String, Vec<String>)>,
-    /// Loads beside it.
+    /// Background loads.
     pub load: Vec<WorkloadSpec>,
-    /// Primary metrics; empty is the workload's own.
+    /// Primary metrics; empty means the workload's own.
     pub primary: Vec<String>,
 }
 
 impl PlannedWorkload {
-    /// Whether the workload or a load beside it has an option at this value, as written: the default of an option is
+    /// Whether the workload or one of its loads has an option with this value, as written; the default of an option is
     /// not known here.
     pub fn has_option(&self, key: &str, value: &str) -> bool {
         let of_spec = |spec: &WorkloadSpec| spec.args.get(key).is_some_and(|written| written == value);
@@ -100,9 +100,9 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// At least two with distinct names; the first is the control. Empty while a factorial is not settled.
     pub arms: Vec<Arm>,
-    /// What must hold in every trial for the run to mean anything.
+    /// Conditions for every trial, without which the run means nothing.
     pub require: Vec<Requirement>,
-    /// What others say of the arms, to be judged.
+    /// Published claims about the arms, to be judged.
     pub statements: Vec<Statement>,
     /// The guests that the trials run in; `None`: they run on this machine.
     pub guest: Option<GuestPlan>,
@@ -110,12 +110,12 @@ pub struct Plan {
     pub factors: Vec<PlannedFactor>,
     /// Most arms that a factorial may have.
     pub max_arms: u32,
-    /// The design of the factors, once it is settled ([`Plan::settle`]).
+    /// The design of the factors, once it is known ([`Plan::settle`]).
     pub factorial: Option<Factorial>,
-    /// Title of the study that this run is a round of. The study judges its rounds together, so a round may have fewer
-    /// blocks than a verdict needs.
+    /// Title of the study to which this run belongs as a round. The study judges its rounds together, so a round may
+    /// have fewer blocks than a verdict needs.
     pub round_of: Option<String>,
-    /// The knobs that are searched; the arms then are none, or the control alone.
+    /// The knobs that are searched; then there are no arms, or only the control.
     pub search: Option<PlannedSearch>,
 }
 
@@ -138,7 +138,7 @@ pub enum PlanError {
         /// All keys of the table.
         known: Vec<String>,
     },
-    /// A size, time or share that is not one.
+    /// A size, time or share that cannot be parsed.
     #[error("{key}: {cause}")]
     Unit {
         /// The key.
@@ -146,7 +146,7 @@ pub enum PlanError {
         /// What is wrong.
         cause: UnitError,
     },
-    /// A workload that does not have the form of one.
+    /// A workload that cannot be parsed.
     #[error(transparent)]
     Workload(#[from] SpecError),
     /// The settings of an arm or of a factor's level.
@@ -157,7 +157,7 @@ pub enum PlanError {
         /// What is wrong.
         cause: SettingError,
     },
-    /// Keys that fit singly but not together.
+    /// Keys that are valid alone but not together.
     #[error("{0}")]
     Inconsistent(String),
 }
@@ -185,9 +185,9 @@ impl Plan {
             || values.any(|arm| sets(&arm))
     }
 
-    /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and
-    /// a fixed number of blocks. In the virtual lane each round has seeds and boots of its own: what one round chose by
-    /// is not what the next one judges by.
+    /// The plan as a round of a study: the same measurement, with other arms (the first is the control) and a fixed
+    /// number of blocks. In the virtual lane each round has its own seeds and boots, so that a choice made in one round
+    /// is judged by independent samples in the next.
     pub fn round(&self, number: u32, arms: Vec<Arm>, blocks: u32, seed: u64) -> Self {
         let mut guest = self.guest.clone();
         if let Some(guest) = guest.as_mut().filter(|guest| guest.lane == GuestLane::Virtual) {
@@ -209,7 +209,8 @@ impl Plan {
         }
     }
 
-    /// The plan with the arms of its factorial, if it has one; `refused` says of each factor why it cannot be set here.
+    /// The plan with the arms of its factorial, if it has one; `refused` gives for each factor the reason why it cannot
+    /// be set here.
     pub fn settle(&self, refused: &[Option<String>]) -> Result<Self, PlanError> {
         let mut settled = self.clone();
         if !self.factors.is_empty() {

@@ -10,7 +10,7 @@ pub struct Profile {
     pub pace: String,
     /// Unit of a sample's weight: `ns` or `cycles`.
     pub unit: String,
-    /// The pace cannot see code that runs with interrupts off: its samples stand where they come back on.
+    /// The pace cannot see code that runs with interrupts off: its samples are taken where they come back on.
     pub blind_with_interrupts_off: bool,
     /// Samples asked for, a second of CPU time.
     pub frequency_hz: u32,
@@ -34,7 +34,7 @@ pub struct Profile {
     pub tasks: Vec<TaskIds>,
     /// Call chains that were met.
     pub chains: Vec<CallChain>,
-    /// The samples, in order of time but for those of different CPUs within a drain.
+    /// The samples, in order of time, except for those of different CPUs within a drain.
     pub samples: Vec<Sample>,
     /// Samples lost because a ring buffer was full.
     pub lost: u64,
@@ -102,7 +102,7 @@ pub struct TaskIds {
 pub struct Sample {
     /// µs after the start.
     pub at_us: u32,
-    /// What it stands for, in the profile's unit.
+    /// Its weight, in the profile's unit.
     pub weight: u32,
     /// Index of its call chain.
     pub chain: u32,

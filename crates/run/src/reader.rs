@@ -1,4 +1,4 @@
-//! Reading a run directory, sealed or not, finished or torn: what can be read is read, what cannot is named.
+//! Reads a run directory, sealed or not, finished or torn: what can be read is read, and the rest is reported.
 
 use crate::error::RunError;
 use crate::frame;
@@ -21,11 +21,11 @@ pub struct Run {
     pub trials: Vec<TrialRecord>,
     /// Whether the run is complete and its tables are written.
     pub sealed: bool,
-    /// What could not be read, in sentences.
+    /// What could not be read, as sentences.
     pub problems: Vec<String>,
-    /// Trial files that hold no trial; the first of `problems` say why, in the same order.
+    /// Trial files that contain no trial; the first of `problems` give the reasons, in the same order.
     pub unreadable: Vec<PathBuf>,
-    /// Those of `problems` that say what had been stored and is gone.
+    /// Those of `problems` that concern something that was stored and is missing.
     pub missing: Vec<String>,
 }
 
@@ -39,8 +39,8 @@ impl RunReader {
         Self::open_with(dir, &mut |_, record| Some(record))
     }
 
-    /// The same, with each trial as `take` gives it back, or without it: of a long run nobody wants to hold all. They come in
-    /// the order of their numbers.
+    /// The same, but each trial is passed to `take`, which may keep, change or drop it, because nobody wants a long run
+    /// in memory as a whole. The trials come in the order of their numbers.
     pub fn open_with(dir: &Path, take: Take<'_>) -> Result<Run, RunError> {
         let manifest = read_manifest(dir)?;
         let mut run = Run {
@@ -54,7 +54,7 @@ impl RunReader {
         let tables = dir.join(TABLES);
         if !tables.exists() {
             let read = read_trial_files(&dir.join(TRIALS), &mut run, take).and_then(|()| run.note_missing(dir));
-            // A run that is sealed while it is read loses its trial files the moment it has tables.
+            // If a run is sealed while it is read, its trial files disappear the moment it has tables.
             if !tables.exists() {
                 read?;
                 run.note_set_aside(dir);
@@ -103,7 +103,7 @@ pub enum ManifestError {
     Content(String),
 }
 
-/// A manifest whose bytes are those that were written. Those of older versions carry no checksum.
+/// Checks that a manifest's bytes are those that were written. Manifests of older versions have no checksum.
 fn checked_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let version = version(bytes)?;
     let restore = |what: &str| ManifestError::Content(format!("{what}; restore it from a copy of the run"));
@@ -114,7 +114,7 @@ fn checked_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     }
 }
 
-/// The version is looked at first: a newer manifest may have any other shape.
+/// The version is checked first: a newer manifest may have any other form.
 fn version(bytes: &[u8]) -> Result<u32, ManifestError> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -130,13 +130,13 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let content = |e: serde_json::Error| ManifestError::Content(e.to_string());
     version(bytes)?;
     let manifest: Manifest = serde_json::from_slice(bytes).map_err(content)?;
-    // Indexes that later code follows without looking.
+    // Indices that later code uses without a check.
     let workloads = manifest.workloads.len();
     let lengths = [manifest.workload_ids.len(), manifest.primary.len(), manifest.load.len()];
     if manifest.arms.is_empty() || lengths != [workloads; 3] {
         return Err(ManifestError::Content("its lists of arms and workloads do not match".into()));
     }
-    // What no plan may ask for, and statistics are not made for.
+    // What no plan may contain, and the statistics cannot handle.
     let (sesoi, alpha) = (manifest.sesoi, manifest.alpha);
     if !((0.0..1.0).contains(&sesoi) && alpha > 0.0 && alpha <= 0.5) {
         let why = format!("sesoi {sesoi} does not lie between 0 and 1, or alpha {alpha} not between 0 and 0.5");
@@ -160,7 +160,7 @@ fn design_fits(manifest: &Manifest) -> bool {
     manifest.sweeps.iter().all(sweep) && manifest.factorial.as_ref().is_none_or(factorial)
 }
 
-/// What becomes of a trial that is read.
+/// What to do with a trial that was read.
 pub type Take<'a> = &'a mut dyn FnMut(&Manifest, TrialRecord) -> Option<TrialRecord>;
 
 fn read_trial_files(dir: &Path, run: &mut Run, take: Take<'_>) -> Result<(), RunError> {
@@ -184,7 +184,7 @@ fn read_trial_files(dir: &Path, run: &mut Run, take: Take<'_>) -> Result<(), Run
     Ok(())
 }
 
-/// The trial files of a directory by their names; none where there is no directory.
+/// The trial files of a directory by their names; empty if the directory does not exist.
 pub(crate) fn trial_files(dir: &Path) -> Result<Vec<PathBuf>, RunError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -214,7 +214,8 @@ impl Run {
         self.unreadable.push(path);
     }
 
-    /// What the list of stored trials knows and the directory no longer has. What was set aside is told apart.
+    /// What the list of stored trials contains and the directory does not. Files that were set aside are reported
+    /// separately.
     fn note_missing(&mut self, dir: &Path) -> Result<(), RunError> {
         if self.manifest.format_version < CHECKED_SINCE {
             return Ok(());

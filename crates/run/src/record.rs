@@ -1,9 +1,9 @@
-//! A trial as a row: its place in the design, what befell it, and what it measured.
+//! A trial as a row: its place in the design, what happened during it, and what it measured.
 
 use crate::outcome::TrialOutcome;
 use serde::{Deserialize, Serialize};
 
-/// How a trial ended. A failed trial is a row with its reason; the run goes on.
+/// How a trial ended. A failed trial is a row with its reason; the run continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "reason")]
 pub enum TrialStatus {
@@ -11,7 +11,7 @@ pub enum TrialStatus {
     Ok,
     /// Not measured: the reason.
     Failed(String),
-    /// Measured, but a setting of its arm is not in force: never gets a verdict.
+    /// Measured, but a setting of its arm is not in force: it never gets a verdict.
     NotApplied(String),
 }
 
@@ -30,7 +30,7 @@ pub enum Mark {
         /// What was seen.
         evidence: String,
     },
-    /// A knob or the set of CPUs changed under us: voids the run.
+    /// A knob or the set of CPUs was changed by another process: voids the run.
     Foreign {
         /// What changed, from what to what.
         what: String,
@@ -44,7 +44,7 @@ pub struct TrialRecord {
     pub trial: u64,
     /// Index into the manifest's workloads.
     pub workload: u32,
-    /// Index into the manifest's arms; `None` for a switchback trial, which holds two.
+    /// Index into the manifest's arms; `None` for a switchback trial, which contains two.
     pub arm: Option<u32>,
     /// Block number within the workload, from 0; repeats of a contaminated block get a new number.
     pub block: u32,
@@ -52,15 +52,15 @@ pub struct TrialRecord {
     pub position: u32,
     /// The block this one repeats, if it repeats one.
     pub repeats_block: Option<u32>,
-    /// A trial before block 0 that is shown and never compared.
+    /// A trial before block 0, which is shown and never compared.
     pub warm_up: bool,
     /// How it ended.
     pub status: TrialStatus,
-    /// What befell the machine.
+    /// What happened to the machine.
     pub marks: Vec<Mark>,
     /// Start on CLOCK_REALTIME, ns since 1970.
     pub started_unix_ns: u64,
-    /// From the order's dispatch to the answer, set-up included.
+    /// From sending the order to the answer, set-up included.
     pub wall_ns: u64,
     /// Boot the trial ran under.
     pub boot_id: String,

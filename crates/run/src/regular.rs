@@ -1,5 +1,5 @@
-//! Opening what a run directory holds. Whoever gave us the directory chose what its names lead to: a pipe would be waited
-//! for, a device never ends.
+//! Opens the files of a run directory. Whoever gave us the directory chose what its names refer to: we would wait for a
+//! pipe, and a device never ends.
 
 use crate::error::RunError;
 use std::fs::File;
@@ -7,10 +7,11 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// `O_NONBLOCK`: opening a pipe that nobody writes returns at once. The same on every machine we are built for.
+/// `O_NONBLOCK`: opening a pipe without a writer returns at once. It has the same value on every architecture we build
+/// for.
 const DO_NOT_WAIT: i32 = 0o4000;
 
-/// Most bytes of a file that is read whole: a manifest, a list, the file of one trial. The largest of ours have some MB.
+/// Largest file that is read as a whole: a manifest, a list, the file of one trial. The largest of ours have some MB.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Opens a regular file for reading.

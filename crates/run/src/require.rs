@@ -1,5 +1,6 @@
 //! `[[require]]`: what must hold in every trial of an arm for the comparison to mean anything. A setting that was read
-//! back can still do nothing (autocorking without a queue never corks); a requirement on a counter says that it did.
+//! back can still have no effect (autocorking without a queue never corks); a requirement on a counter shows that it
+//! had one.
 
 use crate::nearest::hint;
 use crate::outcome::{Counter, TrialOutcome};
@@ -14,14 +15,14 @@ pub struct Requirement {
     pub arm: Option<String>,
     /// Name of the workload it is about, without version; `None`: every workload.
     pub workload: Option<String>,
-    /// What is looked at.
+    /// The number that is checked.
     pub subject: Subject,
-    /// What it must be.
+    /// The limits of the number.
     pub bound: Bound,
 }
 
-/// Counters of this name and a function's count the function's calls, in the trials that a requirement holds them
-/// against and in no other: a probe is not free.
+/// Counters with this prefix and a function's name count the function's calls, but only in the trials to which the
+/// requirement applies: a probe is not free.
 pub const CALLS: &str = "calls.";
 
 /// The number that a requirement is about.
@@ -58,7 +59,7 @@ pub(crate) struct WrittenRequirement {
 }
 
 impl WrittenRequirement {
-    /// The requirement, fit for the plan's arms and workloads, or one sentence on what is wrong with it.
+    /// The requirement, checked against the plan's arms and workloads, or one sentence on what is wrong with it.
     pub(crate) fn requirement(&self, plan: &Plan) -> Result<Requirement, String> {
         if self.arm.is_some() && !plan.factors.is_empty() {
             return Err("[[require]]: the arms of a factorial follow from its factors; leave out `arm`".into());
@@ -92,7 +93,7 @@ fn known<'p>(what: &str, name: Option<&str>, all: impl Iterator<Item = &'p str> 
 }
 
 impl Requirement {
-    /// The function of the kernel whose calls are to be counted in trials of this workload and arm (any of them: `None`).
+    /// The kernel function whose calls must be counted in trials of this workload and arm (`None`: of any).
     pub fn called(&self, of: Option<(&str, &str)>) -> Option<&str> {
         let about = |name: &Option<String>, this: &str| name.as_ref().is_none_or(|name| name == this);
         let is_meant = of.is_none_or(|(workload, arm)| about(&self.workload, workload) && about(&self.arm, arm));
@@ -102,8 +103,8 @@ impl Requirement {
         }
     }
 
-    /// What is not met by a trial of this arm and workload, as a part of a sentence; `None` when it is met or not about
-    /// them.
+    /// What a trial of this arm and workload does not meet, as part of a sentence; `None` if it meets the requirement
+    /// or is not concerned.
     pub fn unmet(&self, workload: &str, arm: &str, outcome: &TrialOutcome) -> Option<String> {
         let about = |name: &Option<String>, this: &str| name.as_ref().is_none_or(|name| name == this);
         if !about(&self.workload, workload) || !about(&self.arm, arm) {
@@ -138,7 +139,7 @@ impl Requirement {
 }
 
 impl Subject {
-    /// The number in one trial, or why there is none.
+    /// The number in one trial, or the reason why there is none.
     fn value(&self, outcome: &TrialOutcome) -> Result<f64, String> {
         match self {
             Self::Metric(name) => {
@@ -153,16 +154,16 @@ impl Subject {
     }
 }
 
-/// Scopes in which a counter is looked for, the nearest to the workload first.
+/// Scopes in which a counter is searched, the nearest to the workload first.
 const SCOPES: [&str; 3] = ["workload", "netns", "host"];
 
-/// A counter's total. Trials keep no row for a count of 0, but one for a count that could not be taken.
+/// A counter's total. Trials have no row for a count of 0, but they have one for a count that could not be taken.
 fn counted(name: &str, counters: &[Counter]) -> Result<f64, String> {
     let rows = |scope: &'static str| counters.iter().filter(move |c| c.scope == scope && c.name == name);
     if let Some(value) = SCOPES.iter().flat_map(|scope| rows(scope)).find_map(|row| row.count.value()) {
         return Ok(value as f64);
     }
-    // A table that could not be read is one row, named by what its counters' names begin with.
+    // A table that could not be read is one row, named by the prefix of its counters' names.
     let of_table =
         |row: &&Counter| name == row.name || name.strip_prefix(&row.name).is_some_and(|r| r.starts_with('.'));
     match counters.iter().filter(of_table).find_map(|row| row.count.why_not()) {

@@ -1,7 +1,7 @@
-//! JSON that carries the CRC-32 of itself: the last member of the object, over every byte before it. The manifest is one
-//! file and is replaced whole, so a list beside it would be a second thing to replace at the same moment.
+//! JSON with its own CRC-32: the last member of the object covers every byte before it. The manifest is one file that
+//! is replaced as a whole, so a separate list would have to be replaced at the same moment.
 
-/// What stands around the eight hexadecimal digits. The comma belongs to it, so that all before is covered.
+/// The text around the eight hexadecimal digits. It includes the comma, so that everything before is covered.
 const BEFORE: &str = ",\n  \"crc32\": \"";
 const AFTER: &str = "\"\n}";
 const DIGITS: usize = 8;
@@ -13,19 +13,19 @@ pub(crate) fn with_crc(object: &str) -> Vec<u8> {
     format!("{body}{BEFORE}{crc:08x}{AFTER}").into_bytes()
 }
 
-/// Whether the content is what was written; `None` where it carries no CRC.
+/// Whether the content is what was written; `None` if it has no CRC.
 pub(crate) fn is_intact(bytes: &[u8]) -> Option<bool> {
     let (body, digits) = parts(bytes)?;
     Some(format!("{:08x}", crc32fast::hash(body)).as_bytes() == digits)
 }
 
-/// The object without the member; `None` where it is not what was written, or carries no CRC.
+/// The object without the member; `None` if it is not what was written, or has no CRC.
 pub(crate) fn without_crc(bytes: &[u8]) -> Option<Vec<u8>> {
     let (body, _) = parts(bytes).filter(|_| is_intact(bytes) == Some(true))?;
     Some([body, b"\n}"].concat())
 }
 
-/// What is covered, and the digits.
+/// The covered bytes, and the digits.
 fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = bytes.strip_suffix(AFTER.as_bytes())?;
     let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;

@@ -1,5 +1,5 @@
-//! What an arm can differ in: the `;`-list of knob settings (`slice=0.1ms;policy=batch`), parsed but not yet applied.
-//! Paths, ranges and read-back belong to crate `tune`.
+//! What arms can differ in: a list of knob settings separated by `;` (`slice=0.1ms;policy=batch`), parsed but not yet
+//! applied. Paths, ranges and read-back belong to crate `tune`.
 
 mod written;
 
@@ -78,7 +78,7 @@ impl IdleStates {
     }
 }
 
-/// One knob and the value it is to take.
+/// One knob and the value to set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
@@ -97,7 +97,7 @@ pub enum Setting {
     Autogroup(bool),
     /// `timer_slack=1us`: `prctl(PR_SET_TIMERSLACK)`.
     TimerSlack {
-        /// Requested slack. 0 is the thread's default, which is that of the thread that made it; the least is 1 ns.
+        /// Requested slack. 0 means the thread's default, which comes from its parent thread; the minimum is 1 ns.
         ns: u64,
     },
     /// `sysctl:net.ipv4.tcp_autocorking=0`. `net.*` is written inside the workload's own network namespace.
@@ -139,8 +139,8 @@ pub enum Setting {
     },
     /// `thp=never`: transparent huge pages, `kernel/mm/transparent_hugepage/enabled` in sysfs.
     Thp(Thp),
-    /// `halt_poll=200us`: how long a CPU polls before it halts: `guest_halt_poll_ns` in a guest with the haltpoll
-    /// governor, else `halt_poll_ns` of kvm, which acts on the vCPUs of this machine's guests alone.
+    /// `halt_poll=200us`: how long a CPU polls before it halts. In a guest with the haltpoll governor this is
+    /// `guest_halt_poll_ns`, otherwise `halt_poll_ns` of kvm, which affects only the vCPUs of this machine's guests.
     HaltPoll {
         /// Longest poll; 0 polls never.
         ns: u64,
@@ -164,13 +164,13 @@ pub enum Setting {
     Topology(String),
     /// `trace=on:full`: whether the scheduler is traced while a trial runs.
     Trace(TraceSetting),
-    /// `plant=spin:25ns`: a spin planted into each operation, to test what the statistics can find.
+    /// `plant=spin:25ns`: adds a spin to each operation, to test what the statistics can find.
     PlantSpin {
         /// Added time per operation.
         ns: u64,
     },
-    /// `plant=stall:100ms/5s`: the tasks that serve operations stand still for 100 ms in the middle of every 5 s, a
-    /// known stall that an honest latency measurement must show.
+    /// `plant=stall:100ms/5s`: the tasks that serve operations stop for 100 ms in the middle of every 5 s. A latency
+    /// measurement must show this known stall.
     PlantStall {
         /// Length of a stall.
         ns: u64,
@@ -179,7 +179,7 @@ pub enum Setting {
     },
 }
 
-/// A SPEC that is not a list of settings.
+/// A SPEC that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The key is not a setting.
@@ -190,7 +190,7 @@ pub enum SettingError {
         /// The nearest known key.
         nearest: Option<String>,
     },
-    /// A key that there is, in another form.
+    /// A key that exists, but in another form.
     #[error("`{key}` has another form: `{form}`")]
     Form {
         /// The key.
@@ -208,7 +208,7 @@ pub enum SettingError {
         /// What is wrong and what would be right.
         why: String,
     },
-    /// A size, time or CPU list that is not one.
+    /// A size, time or CPU list that cannot be parsed.
     #[error("{key}: {cause}")]
     Unit {
         /// The key.
@@ -219,7 +219,7 @@ pub enum SettingError {
     /// One key twice in a list.
     #[error("`{0}` is set twice in one arm")]
     Twice(String),
-    /// A setting in the value of another one.
+    /// A setting inside the value of another one.
     #[error("`{0}` holds several settings: join them by `;`, as in `slice=0.1ms;policy=batch`")]
     Joined(String),
 }
@@ -247,12 +247,12 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
     ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
     ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
-    ("plant", "plant=spin:25ns", "a known delay in each operation, to test what is found"),
-    ("plant", "plant=stall:100ms/5s", "a known stall in every period"),
+    ("plant", "plant=spin:25ns", "injects a known delay into each operation, to test detection"),
+    ("plant", "plant=stall:100ms/5s", "injects a known stall into every period"),
 ];
 
 impl Setting {
-    /// What two settings must not share in one arm: `slice`, `sysctl:kernel.sched_rt_runtime_us`, …
+    /// The key that two settings of one arm must not share: `slice`, `sysctl:kernel.sched_rt_runtime_us`, …
     pub fn key(&self) -> String {
         match self {
             Self::Sysctl { name, .. } => format!("sysctl:{name}"),
@@ -267,7 +267,7 @@ impl Setting {
         }
     }
 
-    /// Where it is put in force.
+    /// Where it is applied.
     pub fn place(&self) -> Place {
         match self {
             Self::Slice { .. }
@@ -295,7 +295,7 @@ impl Setting {
         }
     }
 
-    /// Whether it is put on tasks.
+    /// Whether it is applied to tasks.
     pub fn is_per_task(&self) -> bool {
         self.place() == Place::Task
     }
@@ -305,17 +305,17 @@ impl Setting {
         self.place() == Place::Workload
     }
 
-    /// Whether another guest is booted for it.
+    /// Whether it needs a guest of its own.
     pub fn is_of_guest(&self) -> bool {
         self.place() == Place::Guest
     }
 
-    /// Whether it is there before a trial begins, and not by the trial itself: the host's, or its guest's.
+    /// Whether it is in force before a trial begins, on the host or its guest, and not applied by the trial itself.
     pub fn is_host_wide(&self) -> bool {
         matches!(self.place(), Place::Host | Place::Guest)
     }
 
-    /// Whether it is a trace beside the trial.
+    /// Whether it is a trace during the trial.
     pub fn is_trace(&self) -> bool {
         self.place() == Place::Trace
     }
@@ -326,20 +326,20 @@ impl Setting {
     }
 }
 
-/// Where a setting is put in force, each in one place.
+/// Where a setting is applied; each is applied in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// On tasks: inherited over fork, changeable while they run.
     Task,
-    /// In the workload, which is told of it: no task and no host is changed.
+    /// In the workload, which gets it as an option: no task and no host is changed.
     Workload,
     /// In the network namespace of the trial.
     Namespace,
-    /// On the host: set before a trial and taken back after it.
+    /// On the host: set before a trial and undone after it.
     Host,
-    /// In the guest's machine: it is booted with it, not set in it.
+    /// In the guest's machine: it is booted with the setting.
     Guest,
-    /// Beside the trial: whoever runs the trial starts and ends the trace.
+    /// During the trial: whoever runs the trial starts and ends the trace.
     Trace,
 }
 
@@ -357,7 +357,7 @@ impl Arm {
     pub fn parse(name: &str, spec: &str) -> Result<Self, SettingError> {
         let mut settings: Vec<Setting> = Vec::new();
         for part in spec.split(';').map(str::trim).filter(|p| !p.is_empty()) {
-            // `sysctl:` would take the rest for its value, and the kernel's refusal tells nobody why.
+            // `sysctl:` would take the rest as its value, and the kernel's refusal would not explain why.
             if part.split([',', ' ']).skip(1).any(|rest| rest.parse::<Setting>().is_ok()) {
                 return Err(SettingError::Joined(part.to_owned()));
             }
@@ -370,7 +370,7 @@ impl Arm {
         Ok(Self { name: name.to_owned(), settings })
     }
 
-    /// Whether both set the same, in whatever order.
+    /// Whether both have the same settings, in any order.
     pub fn sets_as(&self, other: &Self) -> bool {
         let has = |arm: &Self, setting| arm.settings.contains(setting);
         self.settings.len() == other.settings.len() && self.settings.iter().all(|setting| has(other, setting))

@@ -1,7 +1,7 @@
-//! SplitMix64 (Steele, Lea & Flood 2014): what seeds, coins and orders are drawn from. Recorded seeds give the same draws in
-//! every later version.
+//! SplitMix64 (Steele, Lea & Flood 2014): the source of seeds, coins and orders. Recorded seeds give the same numbers
+//! in every later version.
 
-/// What one state differs from the next by.
+/// Difference between one state and the next.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The 64 bits of a state.

@@ -1,5 +1,5 @@
-//! `[[statement]]`: what somebody else has said of the arms, to be judged by this run: a published result, a rule of thumb, the
-//! text of a patch. Each is a sentence and the claim on arms that it comes down to.
+//! `[[statement]]`: a claim by others about the arms, to be judged by this run: a published result, a rule of thumb,
+//! the text of a patch. Each has a sentence and the claim about arms that it amounts to.
 
 use crate::nearest::hint;
 use crate::plan::Plan;
@@ -8,28 +8,29 @@ use crate::units::parse_number;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer values along a setting have no trend.
+/// With fewer values along a setting there is no trend.
 const LEAST_VALUES: usize = 3;
 
-/// A sentence and what it claims of the primary metric.
+/// A sentence and its claim about the primary metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     /// The sentence.
     pub says: String,
-    /// The arms that it is about: the name of one, or for points of a grid the spans that their values lie in, `w=4ms..17ms`.
+    /// The arms that it is about: the name of an arm, or for points of a grid the ranges of their values,
+    /// `w=4ms..17ms`.
     pub arms: String,
-    /// The arms that they are held against, in the same form; `None`: the control. Trends and the best have none.
+    /// The arms that they are compared with, in the same form; `None`: the control. Trends and `best` have none.
     pub than: Option<String>,
     /// What it claims.
-    pub claim: Claim,
+    pub claim: Assertion,
 }
 
-/// What is claimed of some arms.
+/// What is claimed about some arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
-    /// Better by the metric's direction.
+pub enum Assertion {
+    /// Better, in the metric's direction.
     Better,
-    /// Worse by it.
+    /// Worse, in the metric's direction.
     Worse,
     /// Within the smallest effect of interest.
     Same,
@@ -47,7 +48,7 @@ pub enum Claim {
     Best,
 }
 
-impl Claim {
+impl Assertion {
     /// All, with their words in a plan.
     const ALL: [(&str, Self); 9] = [
         ("better", Self::Better),
@@ -66,7 +67,7 @@ impl Claim {
         Self::ALL[self as usize].0
     }
 
-    /// Whether it is about one span of a setting.
+    /// Whether it is about one range of a setting.
     pub fn is_trend(self) -> bool {
         matches!(self, Self::Rising | Self::Falling | Self::Level)
     }
@@ -76,7 +77,8 @@ impl Claim {
     }
 }
 
-/// An arm, by index, and where it lies along the setting that varies in what the statement names; `None` where none does, or several.
+/// An arm by index, and its value of the one setting that varies within the range of the statement; `None` if no
+/// setting varies, or several do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Index of the arm.
@@ -85,18 +87,19 @@ pub struct Point {
     pub at: Option<f64>,
 }
 
-/// Arms of both sides that are alike in all that the statement does not name; `than` is empty where there is no other side.
+/// Arms of both sides that are equal in everything that the statement does not name; `than` is empty if there is no
+/// other side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Matched {
-    /// What it is about.
+    /// The arms that the statement is about.
     pub arms: Vec<Point>,
-    /// What that is held against.
+    /// The arms that they are compared with.
     pub than: Vec<Point>,
 }
 
 impl Statement {
-    /// The arms of both sides, apart by the settings that the statement does not name. Only what has both sides, or of a trend
-    /// three values, is there.
+    /// The arms of both sides, grouped by the settings that the statement does not name. Groups without one of the
+    /// sides are left out, and for a trend groups with fewer than three values.
     pub fn matched(&self, arms: &[Arm]) -> Result<Vec<Matched>, String> {
         let own = self.select(&self.arms, arms)?;
         let others = match &self.than {
@@ -107,7 +110,7 @@ impl Statement {
         if let Some((_, both)) = own.iter().find(|(_, a)| others.iter().any(|(_, b)| a.arm == b.arm)) {
             return Err(format!("{self}: arm `{}` is on both sides", arms[both.arm as usize].name));
         }
-        // One that is named is held against all points of the other side.
+        // An arm given by name is compared with all points of the other side.
         let keys: Vec<Option<String>> = own.iter().chain(&others).map(|(key, _)| key.clone()).collect();
         let mut groups: BTreeMap<String, Matched> =
             keys.into_iter().flatten().map(|k| (k, Matched::default())).collect();
@@ -135,7 +138,8 @@ impl Statement {
         }
     }
 
-    /// Arms that a text means, each with what it does not name of them (`None`: it is the name of an arm).
+    /// The arms that a text selects, each with the part of its name that the text does not fix (`None`: the text is the
+    /// name of an arm).
     fn select(&self, text: &str, arms: &[Arm]) -> Result<Vec<(Option<String>, Point)>, String> {
         let indexed = || (0..).zip(arms);
         if let Some((arm, _)) = indexed().find(|(_, arm)| arm.name == text) {
@@ -188,7 +192,7 @@ impl std::fmt::Display for Statement {
     }
 }
 
-/// Values of a setting, `w=4ms..17ms`, `w=17ms..`, `w=4ms`; both ends belong to it.
+/// A range of values of a setting, `w=4ms..17ms`, `w=17ms..`, `w=4ms`; both ends are included.
 struct Span<'t> {
     text: &'t str,
     axis: &'t str,
@@ -211,12 +215,12 @@ impl<'t> Span<'t> {
         pairs.find(|(axis, _)| *axis == self.axis).map(|(_, value)| value)
     }
 
-    /// The text of a value is not always the number's own: 0.1 ms and 100 us are one.
+    /// A number may be written in several ways: 0.1 ms and 100 us are the same.
     fn holds(&self, value: &str) -> bool {
         parse_number(value).is_some_and(|value| (self.lo..=self.hi).contains(&value))
     }
 
-    /// Whether it can mean some arms; if not, why not.
+    /// The reason why it cannot select any arms, if there is one.
     fn fits(&self, arms: &[Arm]) -> Result<(), String> {
         let Self { text, axis, ends: [lo, hi], .. } = self;
         let mut values: Vec<&str> = Vec::new();
@@ -225,7 +229,7 @@ impl<'t> Span<'t> {
                 values.push(value);
             }
         }
-        // A time or a bare number; 0 is either.
+        // A time or a plain number; 0 is both.
         let is_time = |text: &&str| match text.parse::<f64>() {
             Ok(number) => (number != 0.0).then_some(false),
             Err(_) => parse_number(text).map(|_| true),
@@ -261,10 +265,10 @@ pub(crate) struct WrittenStatement {
 }
 
 impl WrittenStatement {
-    /// The statement, fit for the plan's arms, or one sentence on what is wrong with it.
+    /// The statement, checked against the plan's arms, or one sentence on what is wrong with it.
     pub(crate) fn statement(&self, plan: &Plan) -> Result<Statement, String> {
-        let words = || Claim::ALL.iter().map(|(word, _)| *word);
-        let Some((_, claim)) = Claim::ALL.iter().find(|(word, _)| *word == self.is) else {
+        let words = || Assertion::ALL.iter().map(|(word, _)| *word);
+        let Some((_, claim)) = Assertion::ALL.iter().find(|(word, _)| *word == self.is) else {
             let (hint, all) = (hint(&self.is, words()), Vec::from_iter(words()).join(", "));
             return Err(format!("[[statement]] `{}`: nothing is `{}`{hint}; there are {all}", self.says, self.is));
         };

@@ -1,5 +1,5 @@
-//! `trials/stored.txt`: the names of the trial files that were stored, a line each, so that one that is gone is missed. A
-//! trial file has a checksum of its own; that it was ever there, only a list can say.
+//! `trials/stored.txt`: the names of the stored trial files, one per line, so that a missing one is noticed. A trial
+//! file has a checksum of its own, but only a list can show that the file once existed.
 
 use crate::error::RunError;
 use crate::regular::read_text;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Its name, in the directory of the trial files.
+/// Its name in the directory of the trial files.
 const FILE: &str = "stored.txt";
 
 /// Where it is.
@@ -17,13 +17,13 @@ pub(crate) fn path(trials: &Path) -> PathBuf {
     trials.join(FILE)
 }
 
-/// An empty list: from here on a directory without one has lost it.
+/// Writes an empty list: from here on a directory without a list has lost it.
 pub(crate) fn create(trials: &Path) -> Result<(), RunError> {
     write_durably(trials, FILE, b"").map(drop)
 }
 
-/// Adds a file that is durable. The line itself is not waited for: what a power cut takes of the list only makes it
-/// miss less.
+/// Adds a file that is durable. The line itself is not synced: if a power cut loses it, a missing file may go
+/// unnoticed.
 pub(crate) fn add(trials: &Path, file: &Path) -> Result<(), RunError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let path = path(trials);
@@ -43,7 +43,7 @@ pub(crate) fn fix(trials: &Path) -> Result<(), RunError> {
     }
 }
 
-/// What is wrong, in sentences: the list is gone, names a file that is not among `there`, or is not such a list.
+/// What is wrong, as sentences: the list is missing, names a file that is not in `there`, or is not a list.
 pub(crate) fn problems(trials: &Path, there: &BTreeSet<String>) -> Result<Vec<String>, RunError> {
     let path = path(trials);
     let list = match read_text(&path) {
@@ -55,7 +55,7 @@ pub(crate) fn problems(trials: &Path, there: &BTreeSet<String>) -> Result<Vec<St
     };
     let (names, others): (BTreeSet<&str>, BTreeSet<&str>) =
         whole_lines(&list).lines().partition(|line| line.ends_with(".rec"));
-    // A run that goes on stores files after `there` was listed.
+    // A run that is still going stores files after `there` was listed.
     let is_gone = |name: &&str| !there.contains(*name) && !trials.join(name).exists();
     let gone: Vec<&str> = names.into_iter().filter(is_gone).collect();
     let mut problems = Vec::new();

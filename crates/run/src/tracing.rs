@@ -1,5 +1,5 @@
-//! Whether and what of the scheduler is traced while a trial runs: a setting of an arm (`trace=on`), so that the cost of
-//! tracing is measured like any other effect, and the order a trial gets.
+//! Whether and how the scheduler is traced while a trial runs. It is a setting of an arm (`trace=on`), so that the cost
+//! of tracing is measured like any other effect, and a part of a trial's order.
 
 use crate::nearest::hint;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A group of the kernel's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventGroup {
-    /// `sched_switch`, `sched_waking`: what waits and run times are told by. In every selection.
+    /// `sched_switch`, `sched_waking`: waits and run times are computed from these. In every selection.
     Min,
     /// Also wakeups, migrations, forks, execs, exits and renames.
     Full,
@@ -24,7 +24,7 @@ pub enum EventGroup {
     Pi,
     /// Idle states of CPUs.
     Idle,
-    /// System calls, of every thread of the machine: each of them costs more while they are traced.
+    /// System calls, of every thread of the machine: each call costs more while they are traced.
     Syscalls,
     /// Moves of threads between cgroups.
     Cgroup,
@@ -87,7 +87,7 @@ impl FromStr for TraceEvents {
 
 impl fmt::Display for TraceEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What `min` adds to the others goes without saying.
+        // What `min` contains is in every selection and need not be named.
         let words = EventGroup::ALL.iter().filter(|(group, _)| self.has(*group)).map(|(_, name)| *name);
         let words: Vec<&str> = words.collect();
         let shown = if words.len() > 1 { &words[1..] } else { &words[..] };
@@ -113,14 +113,14 @@ impl From<TraceEvents> for String {
 pub enum TraceSetting {
     /// Nothing is traced.
     Off,
-    /// The events are on in a ring buffer that nobody reads: what the kernel's part alone costs.
+    /// The events go into a ring buffer that nobody reads: this shows the cost of the kernel's part alone.
     Unread(TraceEvents),
     /// The events are recorded into a file.
     On(TraceEvents),
 }
 
 impl TraceSetting {
-    /// What a trial under it is ordered to do; `out` is the file that a recording goes to.
+    /// The order for a trial with this setting; `out` is the file for a recording.
     pub fn order(self, out: impl FnOnce() -> PathBuf) -> Option<TraceOrder> {
         let order =
             |events, out| Some(TraceOrder { events, source: TraceSource::Auto, out, keep_ns: None, buffer_kib: None });
@@ -133,7 +133,7 @@ impl TraceSetting {
 }
 
 impl TraceOrder {
-    /// The setting that it follows from.
+    /// The setting to which this order belongs.
     pub fn setting(&self) -> TraceSetting {
         if self.out.is_some() { TraceSetting::On(self.events) } else { TraceSetting::Unread(self.events) }
     }
@@ -166,7 +166,7 @@ impl fmt::Display for TraceSetting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TraceSource {
-    /// An instance of tracefs, or perf's rings where none can be made.
+    /// An instance of tracefs, or perf's rings if no instance can be made.
     #[default]
     Auto,
     /// An instance of tracefs.
@@ -199,10 +199,10 @@ pub struct TraceOrder {
     pub source: TraceSource,
     /// The file of the recording; `None` leaves the events unread.
     pub out: Option<PathBuf>,
-    /// Only the last so many ns are kept (a flight recorder).
+    /// Only this many ns before the end are kept (a flight recorder).
     #[serde(default)]
     pub keep_ns: Option<u64>,
-    /// Size of the kernel's buffer for each CPU, KiB; chosen where it is `None`.
+    /// Size of the kernel's buffer for each CPU, KiB; `None`: chosen automatically.
     #[serde(default)]
     pub buffer_kib: Option<u64>,
 }

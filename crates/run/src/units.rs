@@ -1,10 +1,11 @@
-//! The forms kernel people write: sizes (`64k`), times (`2.5ms`), rates (`1gbit`), shares (`5%`), CPU lists (`0-3,8`).
+//! The notations that kernel developers use: sizes (`64k`), times (`2.5ms`), rates (`1gbit`), shares (`5%`), CPU lists
+//! (`0-3,8`).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that is not the size, time, share or CPU list it should be.
+/// A text that cannot be parsed as a size, time, share or CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what}, such as {example}")]
 pub struct UnitError {
@@ -43,13 +44,13 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     if ns < 9.2e18 { Ok(ns.round() as u64) } else { Err(bad()) }
 }
 
-/// A plain number, or a time in nanoseconds; `None` for what is neither.
+/// A plain number, or a time in nanoseconds; `None` if it is neither.
 pub fn parse_number(text: &str) -> Option<f64> {
     let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
     plain().or_else(|| parse_duration_ns(text).ok().map(|ns| ns as f64))
 }
 
-/// Bytes from `100`, `100B`, `64k`, `4KiB`, `1M` or `1G`; all multiples are of 1024, as in the peers.
+/// Bytes from `100`, `100B`, `64k`, `4KiB`, `1M` or `1G`; all are multiples of 1024, as in the reference tools.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let bad = || unit_error(text, "size", "`100`, `64k` or `1M`");
     let (number, unit) = number_and_unit(text).ok_or_else(bad)?;
@@ -71,14 +72,15 @@ pub fn parse_bit_rate(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = number_and_unit(text).ok_or_else(bad)?;
     let (_, scale) = BIT_RATES.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).ok_or_else(bad)?;
     let bits = number * *scale as f64;
-    // Beyond 2^53 a double holds no whole numbers.
+    // Beyond 2^53 a double cannot hold every whole number.
     if bits.fract() == 0.0 && bits < 9e15 { Ok(bits as u64) } else { Err(bad()) }
 }
 
 const BIT_RATES: [(&str, u64); 5] =
     [("tbit", 1_000_000_000_000), ("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
-/// A rate in the largest unit that keeps it whole, so that it reads back as the same number: `1gbit`, `2500mbit`.
+/// A rate in the largest unit in which it is a whole number, so that it reads back as the same number: `1gbit`,
+/// `2500mbit`.
 pub fn format_bit_rate(bits_per_s: u64) -> String {
     let whole = |(_, scale): &&(&str, u64)| bits_per_s >= *scale && bits_per_s.is_multiple_of(*scale);
     let (name, scale) = BIT_RATES.iter().find(whole).unwrap_or(&("bit", 1));
@@ -108,19 +110,20 @@ pub fn format_ns(ns: u64) -> String {
     format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The same for reading only, with `µs` as everywhere in print: `100µs` would be no value of an option.
+/// The same for output only, with `µs` as everywhere in print; options do not accept `100µs`.
 pub fn show_ns(ns: u64) -> String {
     format_ns(ns).replace("us", "µs")
 }
 
 /// A duration that reads back as the same number of nanoseconds, in the largest unit that keeps it above one: `2.5ms`,
-/// `1.2345ms`. What a setting is stored and sent as; [`format_ns`] is for people.
+/// `1.2345ms`. Settings are stored and sent in this form; [`format_ns`] is for people.
 pub fn format_ns_exact(ns: u64) -> String {
     let (unit, name) = match ns {
         0..1_000 => return format!("{ns}ns"),
         1_000..1_000_000 => (1_000, "us"),
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        // Beyond 2^51 ns (26 days) the reader, which rounds a fraction of seconds and then the ns, can be off by one.
+        // Beyond 2^51 ns (26 days) the reader, which rounds first a fraction of seconds and then the ns, can be off by
+        // one.
         _ if ns >= 1 << 51 => return format!("{ns}ns"),
         _ => (1_000_000_000, "s"),
     };
@@ -133,7 +136,7 @@ pub fn format_ns_exact(ns: u64) -> String {
 /// Year, month, day, hour, minute and second in UTC of seconds since 1970: proleptic Gregorian, from the day count alone.
 pub fn utc(unix_s: u64) -> [u64; 6] {
     let seconds = unix_s % 86_400;
-    // Days since 0000-03-01, so that a leap day is the last of its year; 400 years are 146 097 days.
+    // Days since 0000-03-01, so that a leap day is the last day of its year; 400 years are 146 097 days.
     let shifted = unix_s / 86_400 + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -145,7 +148,7 @@ pub fn utc(unix_s: u64) -> [u64; 6] {
     [year, month, day, seconds / 3600, seconds / 60 % 60, seconds % 60]
 }
 
-/// A set of CPU numbers, in ascending order; written as the kernel writes it (`0-3,8`).
+/// A set of CPU numbers, in ascending order; written like the kernel writes it (`0-3,8`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<u32>);
@@ -176,7 +179,7 @@ impl FromStr for CpuList {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let low: u32 = low.trim().parse().map_err(|_| bad())?;
             let high: u32 = high.trim().parse().map_err(|_| bad())?;
-            // 65536 is far above CONFIG_NR_CPUS of any kernel; it bounds what a typing slip can allocate.
+            // 65536 is far above any kernel's CONFIG_NR_CPUS; it limits what a typo can allocate.
             if high < low || high >= 65536 {
                 return Err(bad());
             }

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// A workload's name and its arguments, not yet checked against the workload that owns the name.
+/// A workload's name and its arguments, not yet checked against the workload of that name.
 ///
-/// `messaging:5x50,groups=10` has name `messaging`, shorthand `5x50` and the argument `groups`. A version may be
-/// pinned (`messaging/1`). What the arguments mean is the workload's own business (crate `bench`).
+/// `messaging:5x50,groups=10` has the name `messaging`, the shorthand `5x50` and the argument `groups`. A version may
+/// be given (`messaging/1`). The meaning of the arguments belongs to the workload (crate `bench`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WorkloadSpec {
     /// The id without its version: `messaging`.
     pub name: String,
-    /// The semantic version, when written (`messaging/1`).
+    /// The version, if written (`messaging/1`).
     pub version: Option<u32>,
-    /// The argument without a key (`5x50`), when written.
+    /// The argument without a key (`5x50`), if written.
     pub shorthand: Option<String>,
     /// `key=value` arguments.
     pub args: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ pub enum SpecError {
     /// `name/VERSION` with a version that is not a number.
     #[error("`{0}`: the version after `/` is not a number")]
     BadVersion(String),
-    /// A quote that does not end.
+    /// A quote without an end.
     #[error("`{0}`: a quote is not closed; put a value that contains one kind of quote into the other")]
     Unclosed(String),
     /// The same key twice.
@@ -60,7 +60,7 @@ impl FromStr for WorkloadSpec {
         }
         let mut spec = Self { name: name.to_owned(), version, shorthand: None, args: BTreeMap::new() };
         // A comma inside a CPU list (`cpus=0-3,8`) or a command line continues the value: a part that is not
-        // `key=value` belongs to what stands before it.
+        // `key=value` belongs to the part before it.
         let mut last_key: Option<String> = None;
         for part in parts(rest).ok_or_else(|| SpecError::Unclosed(text.to_owned()))? {
             match (key_value(part), &last_key) {
@@ -89,7 +89,7 @@ impl FromStr for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// The workload as an arm has it: with the options that the arm sets.
+    /// The workload of an arm: with the options that the arm sets.
     pub fn with_options(&self, settings: &[Setting]) -> Self {
         let mut spec = self.clone();
         for setting in settings {
@@ -101,7 +101,7 @@ impl WorkloadSpec {
         spec
     }
 
-    /// What arms with these settings have in common: without the options that one of them sets.
+    /// What arms with these settings share: the workload without the options that one of them sets.
     pub fn shared_by<'s>(&self, settings: impl IntoIterator<Item = &'s Setting>) -> Self {
         let mut spec = self.clone();
         for setting in settings {
@@ -113,11 +113,12 @@ impl WorkloadSpec {
         spec
     }
 
-    /// As short as it can be told from the others: its name, and the options in which it differs from those of that name.
+    /// The shortest text that distinguishes it from the others: its name, and the options in which it differs from
+    /// those of the same name.
     pub fn label_among<'o>(&self, others: impl Iterator<Item = &'o Self>) -> String {
         let namesakes: Vec<&Self> = others.filter(|other| other.name == self.name).collect();
         if namesakes.iter().all(|other| other.args.get("command") != self.args.get("command")) {
-            // What runs a command is known by the command.
+            // A workload that runs a command is known by the command.
             if let Some(command) = self.args.get("command") {
                 return command.clone();
             }
@@ -129,7 +130,7 @@ impl WorkloadSpec {
             |(key, value): &(&String, &String)| namesakes.iter().any(|other| other.args.get(*key) != Some(*value));
         let args: BTreeMap<String, String> =
             self.args.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone())).collect();
-        // Without a difference it is the same beside another load, or differs in its shorthand.
+        // Without a difference it has another load, or differs in its shorthand.
         let whole = args.is_empty() || self.shorthand.is_some();
         if whole { self.to_string() } else { Self { version: None, args, ..self.clone() }.to_string() }
     }
@@ -144,7 +145,8 @@ impl WorkloadSpec {
     }
 }
 
-/// The parts between commas, trimmed, the empty ones left out; a comma within quotes is none. `None`: a quote is open.
+/// The parts between commas, trimmed, without empty ones; a comma inside quotes does not separate. `None`: a quote is
+/// not closed.
 fn parts(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     while at < text.len() {
@@ -162,7 +164,7 @@ fn parts(text: &str) -> Option<Vec<&str>> {
     Some(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
 }
 
-/// Where the quote that `text` begins with ends; in double quotes a backslash escapes the next byte.
+/// Where the quote ends with which `text` begins; in double quotes a backslash escapes the next byte.
 fn closing_quote(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -177,7 +179,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     None
 }
 
-/// `key=value`, where the key is a word: the `=` in `make CC=gcc` separates nothing.
+/// `key=value`, if the key is a word: the `=` in `make CC=gcc` does not separate.
 fn key_value(part: &str) -> Option<(&str, &str)> {
     let (key, value) = part.split_once('=')?;
     let key = key.trim();
@@ -186,7 +188,7 @@ fn key_value(part: &str) -> Option<(&str, &str)> {
     word.then_some((key, value.trim()))
 }
 
-/// A value that is quoted as a whole, without its quotes; any other value as it is, quotes and all.
+/// A value that is quoted as a whole, without its quotes; any other value unchanged, including quotes.
 fn unquoted(value: &str) -> String {
     if !value.starts_with(['\'', '"']) || closing_quote(value) != Some(value.len() - 1) {
         return value.to_owned();
@@ -209,7 +211,7 @@ fn unquoted(value: &str) -> String {
     text
 }
 
-/// The value so that it reads back: in quotes only where it has to be.
+/// The value in a form that reads back: in quotes only if needed.
 fn quoted(value: &str, shorthand: bool) -> String {
     let mut pieces = value.split(',');
     let first = pieces.next().unwrap_or_default();

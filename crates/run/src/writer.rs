@@ -1,4 +1,4 @@
-//! Writing a run directory so that a crash loses no finished trial: each trial is one file, fsynced and renamed before
+//! Writes a run directory so that a crash loses no finished trial: each trial is one file, fsynced and renamed before
 //! the next trial starts; at the end the files become tables in one atomic rename.
 
 use crate::error::RunError;
@@ -19,15 +19,15 @@ pub const MANIFEST: &str = "manifest.json";
 /// Names of the others.
 pub(crate) const TRIALS: &str = "trials";
 pub(crate) const TABLES: &str = "tables";
-/// Trial files that hold no trial, kept for a person to look at.
+/// Trial files that contain no trial, kept for people to look at.
 pub(crate) const UNREADABLE: &str = "unreadable";
 const LOG: &str = "log.txt";
 
-/// The one writer of a run directory.
+/// The only writer of a run directory.
 #[derive(Debug)]
 pub struct RunWriter {
     dir: PathBuf,
-    /// Held for its flock(2) on the directory: two writers would give one number to two trials.
+    /// Kept for its flock(2) on the directory: two writers would give one number to two trials.
     _lock: File,
 }
 
@@ -41,7 +41,7 @@ impl RunWriter {
         let trials = dir.join(TRIALS);
         let holders = holders_of_new_entries(dir);
         fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
-        // Whatever is synced inside a directory is lost with it when its own name was never written out.
+        // Files synced inside a directory are lost if the directory's own name was never synced.
         holders.iter().try_for_each(|holder| sync_dir(holder))?;
         stored::create(&trials)?;
         let mut writer = Self { dir: dir.to_owned(), _lock: lock(dir)? };
@@ -49,7 +49,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Continues an unsealed run. Trial files that hold no trial are moved to `unreadable/`.
+    /// Continues an unsealed run. Trial files that contain no trial are moved to `unreadable/`.
     pub fn resume(dir: &Path) -> Result<Self, RunError> {
         let run = RunReader::open_with(dir, &mut |_, _| None)?;
         let _lock = lock(dir)?;
@@ -65,7 +65,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Stores a finished trial, durable when this returns, in the file that it answers.
+    /// Stores a finished trial, durable when this returns; returns its file.
     pub fn append(&mut self, record: &TrialRecord) -> Result<PathBuf, RunError> {
         let trials = self.dir.join(TRIALS);
         let file = write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))?;
@@ -73,23 +73,23 @@ impl RunWriter {
         Ok(file)
     }
 
-    /// Replaces the manifest, durable when this returns, and answers its file.
+    /// Replaces the manifest, durable when this returns; returns its file.
     pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<PathBuf, RunError> {
         write_durably(&self.dir, MANIFEST, &manifest_bytes(manifest))
     }
 
-    /// The list of the trial files that were stored.
+    /// The list of the stored trial files.
     pub fn stored(&self) -> PathBuf {
         stored::path(&self.dir.join(TRIALS))
     }
 
-    /// The run's log, for whoever tells of the run while this writes it.
+    /// The run's log, for those who report on the run while this writes it.
     pub fn log(&self) -> RunLog {
         RunLog { path: self.dir.join(LOG) }
     }
 
-    /// Turns the trial files into tables: written aside, made durable, renamed into place, then the trial files go. A
-    /// crash at any point leaves a run that can be read.
+    /// Turns the trial files into tables: the tables are written elsewhere, made durable and renamed into place, then
+    /// the trial files are removed. After a crash at any point the run can be read.
     pub fn seal(mut self) -> Result<(), RunError> {
         // All of them at once would be the whole run in memory.
         let mut numbers = Vec::new();
@@ -120,7 +120,7 @@ impl RunWriter {
         sync_dir(&self.dir)
     }
 
-    /// What is missing is known by a list that sealing removes: from here on the manifest tells it.
+    /// Which files are missing is known from a list that sealing removes; from here on the manifest says it.
     fn tell_missing(&mut self, run: &Run) -> Result<(), RunError> {
         let mut manifest = run.manifest.clone();
         let new: Vec<String> = run.missing.iter().filter(|what| !manifest.warnings.contains(what)).cloned().collect();
@@ -132,8 +132,8 @@ impl RunWriter {
         self.update_manifest(&manifest).map(drop)
     }
 
-    /// Sealing removes the trial files, and a resumed run reuses their numbers: what could not be read must be out of the
-    /// way of both, for it may be all that is left of a trial.
+    /// Sealing removes the trial files, and a resumed run reuses their numbers. Unreadable files must be out of the way
+    /// of both, because they may be all that is left of a trial.
     fn set_aside(&mut self, run: &Run) -> Result<(), RunError> {
         if run.unreadable.is_empty() {
             return Ok(());
@@ -152,20 +152,20 @@ impl RunWriter {
     }
 }
 
-/// `log.txt` of a run directory: for a person, never read back.
+/// `log.txt` of a run directory: for people, never read back.
 #[derive(Debug, Clone)]
 pub struct RunLog {
     path: PathBuf,
 }
 
 impl RunLog {
-    /// Adds a line, with the time (UTC) before it.
+    /// Adds a line, preceded by the time (UTC).
     pub fn line(&self, line: &str) -> Result<(), RunError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let [year, month, day, hour, minute, second] = utc(now);
         let line = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z {line}\n");
         let file = places::append_to(&self.path);
-        // One write, so that a line is whole or absent.
+        // One write, so that a line is complete or absent.
         file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(RunError::io(&self.path))
     }
 }
@@ -176,7 +176,7 @@ pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
     self_checked::with_crc(&json)
 }
 
-/// Takes the run for this process; the kernel lets go of it when the process ends, however it ends.
+/// Locks the run for this process; the kernel releases the lock when the process ends, however it ends.
 fn lock(dir: &Path) -> Result<File, RunError> {
     let file = File::open(dir).map_err(RunError::io(dir))?;
     locked(dir, file.try_lock()).map(|()| file)
@@ -190,7 +190,8 @@ fn locked(dir: &Path, answer: Result<(), TryLockError>) -> Result<(), RunError> 
     }
 }
 
-/// Refuses a link where trials are written or moved to: whoever gave us the run chose where it leads. Nothing at all is in order.
+/// Refuses a link where trials are written or moved to: whoever gave us the run chose its target. A missing path is
+/// fine.
 fn must_be_its_own(dir: &Path) -> Result<(), RunError> {
     match fs::symlink_metadata(dir) {
         Ok(there) if !there.is_dir() => Err(RunError::NotADirectory { path: dir.to_owned() }),
@@ -199,7 +200,7 @@ fn must_be_its_own(dir: &Path) -> Result<(), RunError> {
     }
 }
 
-/// The trial files by the numbers of their trials, which are in the order of the files' names.
+/// The trial files by their trials' numbers, which have the order of the files' names.
 fn in_order(trials: &Path, numbers: Vec<u64>) -> Result<Vec<PathBuf>, RunError> {
     let paths = trial_files(trials)?;
     if paths.len() != numbers.len() {
@@ -211,7 +212,7 @@ fn in_order(trials: &Path, numbers: Vec<u64>) -> Result<Vec<PathBuf>, RunError> 
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The directories that get a new entry when `dir` and what it lacks above it are made, the innermost first. `dir` itself
+/// The directories that get a new entry when `dir` and its missing parents are created, innermost first. `dir` itself
 /// is synced with its manifest.
 fn holders_of_new_entries(dir: &Path) -> Vec<PathBuf> {
     let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
@@ -222,7 +223,8 @@ fn holders_of_new_entries(dir: &Path) -> Vec<PathBuf> {
     holders
 }
 
-/// A name that nobody can know before, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
+/// Writes under an unguessable name, then fsync, rename, and fsync of the directory: after a power cut the file is
+/// complete or absent.
 pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, RunError> {
     let path = dir.join(name);
     let mut draft = Draft::beside(&path, 0o666).map_err(RunError::io(&path))?;
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_file_system_without_locks_is_told_with_another_place() {
-        // ENOLCK, as of an NFS server without lockd: nothing here refuses flock(2) by itself.
+        // ENOLCK, for example from an NFS server without lockd: locally, nothing refuses flock(2).
         let told = locked(Path::new("out/run"), Err(TryLockError::Error(std::io::Error::from_raw_os_error(37))));
         let told = told.unwrap_err().to_string();
         assert!(told.contains("out/run is on a file system without locks") && told.contains("--out"), "{told}");

@@ -81,7 +81,7 @@ pub(crate) enum Command {
 
 /// Output for programs.
 #[derive(Debug, Args, Clone, Default)]
-pub(crate) struct Answer {
+pub(crate) struct OutputOptions {
     /// Print the result as JSON (`schedlab explain-json` documents it)
     #[arg(long)]
     pub(crate) json: bool,
@@ -92,10 +92,10 @@ pub(crate) struct Answer {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ab {
-    /// Two quoted commands, the control first; instead of -w and --b
+    /// Two quoted commands, the control first (replaces -w and --b)
     #[arg(num_args = 2, value_names = ["COMMAND A", "COMMAND B"], conflicts_with_all = ["workload", "command"])]
     pub(crate) commands: Vec<String>,
-    /// The workload; may be given several times, one row each
+    /// The workload; repeat the option to compare on several
     #[arg(short, long, required_unless_present = "commands", value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
     /// Compare at each value of an option and show how it scales, such as copies=1,2,4,ncpu
@@ -107,16 +107,16 @@ pub(crate) struct Ab {
     /// Settings of the other side, separated by `;`
     #[arg(long, value_name = "SPEC", required_unless_present = "commands")]
     pub(crate) b: Option<String>,
-    /// Time for the whole comparison, with set-up (the default design, 60s)
+    /// Time for the whole comparison, set-up included [default: 60s]
     #[arg(long, value_name = "TIME", group = "stopping")]
     pub(crate) budget: Option<String>,
-    /// Run a fixed number of blocks instead (a block is ABBA or BAAB)
+    /// Run exactly N blocks instead of a time budget. N counts blocks, not trials; a block is four trials, ABBA or BAAB
     #[arg(long, value_name = "N", group = "stopping")]
     pub(crate) trials: Option<u32>,
-    /// Run until there is a verdict (valid whenever it stops; at most --max-blocks)
+    /// Run until there is a verdict, or --max-blocks are done (the error rate holds whenever it stops)
     #[arg(long, group = "stopping")]
     pub(crate) until_decided: bool,
-    /// Most blocks that --until-decided may run
+    /// Upper limit on the blocks of --until-decided
     #[arg(long, value_name = "N", default_value_t = 200, requires = "until_decided")]
     pub(crate) max_blocks: u32,
     /// Smallest effect of interest: smaller ones count as equivalent
@@ -149,8 +149,8 @@ pub(crate) struct RunOutput {
     /// Continue the interrupted run in the run directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Run nothing: print the plan, the rights its arms need, the order of trials and the forecast (of a plan with guests, their
-    /// machines)
+    /// Run nothing: print the plan, the privileges that each arm needs, the order of the trials and the expected
+    /// duration (for guests also their machines)
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Exit with 3 if a primary metric is worse, 4 if one is inconclusive
@@ -160,7 +160,7 @@ pub(crate) struct RunOutput {
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Record a scheduler trace of every trial (into traces/ of the run directory) [default EVENTS: min]
     #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "min")]
     pub(crate) trace: Option<String>,
@@ -190,7 +190,7 @@ pub(crate) struct Compare {
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Write Markdown to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) md: Option<PathBuf>,
@@ -227,7 +227,7 @@ pub(crate) struct Import {
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Print what would be imported, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -235,7 +235,7 @@ pub(crate) struct Import {
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// The run directory, sealed or not
+    /// The run directory; the run may still be in progress
     pub(crate) run: PathBuf,
     /// Write one self-contained HTML file
     #[arg(long, value_name = "FILE")]
@@ -250,7 +250,7 @@ pub(crate) struct Report {
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
 }
 
 #[derive(Debug, Args)]
@@ -259,13 +259,14 @@ pub(crate) struct Bisect {
     pub(crate) good: String,
     /// The bad end
     pub(crate) bad: String,
-    /// What to measure: a plan with one workload; its first arm is run with each member
+    /// The plan that measures it: one workload; its first arm is run on each member of the history
     #[arg(long, value_name = "PLAN")]
     pub(crate) plan: PathBuf,
     /// Kernels, oldest first, such as debian:6.1,debian:6.6,build:x, or a file with one per line
     #[arg(long, value_name = "LIST|FILE", group = "history")]
     pub(crate) kernels: Option<String>,
-    /// A directory of patches for --onto, in the order of its `series` file or by name; member 0 is the unpatched tree
+    /// A directory of patches for --onto, in the order of its `series` file, otherwise by name; member 0 is the
+    /// unpatched tree
     #[arg(long, value_name = "DIR", group = "history", requires = "onto")]
     pub(crate) series: Option<PathBuf>,
     /// The source tree of --series; it is not modified
@@ -286,20 +287,20 @@ pub(crate) struct Bisect {
     /// Let `why` try these toggles only, as `why --only` does
     #[arg(long, value_name = "TOGGLES", value_delimiter = ',', conflicts_with = "no_why")]
     pub(crate) only: Vec<String>,
-    /// Let `why` begin no stage that would end after this time
+    /// Time budget of `why`: it starts no stage that would exceed it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration_ns, conflicts_with = "no_why")]
     pub(crate) why_budget: u64,
-    /// Begin no round after N trials, warm-ups not counted; report what is known by then
+    /// Start no round after N trials (warm-ups excluded); report the result so far
     #[arg(long, value_name = "N", default_value_t = 4000)]
     pub(crate) max_trials: usize,
-    /// Directory of the study [default: out/bisect-<name of PLAN>]
+    /// Directory for the runs of the bisection [default: out/bisect-<name of PLAN>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Continue the interrupted study in that directory
+    /// Continue the interrupted bisection in that directory
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Print the history and the first round's plan, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -313,7 +314,7 @@ pub(crate) struct PackArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Print what the pack would contain, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -335,7 +336,7 @@ pub(crate) struct Repeat {
     /// Source tree to build the pack's kernels from
     #[arg(long, value_name = "TREE")]
     pub(crate) tree: Option<PathBuf>,
-    /// Use another kernel than the pack's, such as debian:6.1=debian:6.12; the result is then about that kernel
+    /// Replace a kernel of the pack by one of yours, such as debian:6.1=debian:6.12; the result then applies to yours
     #[arg(long, value_name = "ITS=YOURS")]
     pub(crate) kernel: Vec<String>,
     /// A mirror of Debian's archive, as for `vm fetch`
@@ -344,11 +345,11 @@ pub(crate) struct Repeat {
     /// Run the commands, write the files and build the kernels that the pack names
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Exit with 3 if an effect is contradicted, 4 if it stays open
+    /// Exit with 3 if an effect is contradicted, 4 if the repetition is inconclusive
     #[arg(long, value_name = "ANSWER", value_parser = ["contradicted"])]
     pub(crate) fail_on: Option<String>,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Print what the pack holds and what would be fetched, built and run, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -374,21 +375,21 @@ impl TuneAction {
 pub(crate) enum TuneAction {
     /// Show the knobs of this kernel: current value and default
     Show {
-        /// Only these knobs, by any of their names
+        /// Show only these knobs, by any of their names
         names: Vec<String>,
         #[command(flatten)]
-        answer: Answer,
+        answer: OutputOptions,
     },
     /// List all knobs of all kernels: what each does, its range, what it depends on, and whether it can be set here
     Catalog {
-        /// Only these knobs, by any of their names
+        /// Show only these knobs, by any of their names
         names: Vec<String>,
         #[command(flatten)]
-        answer: Answer,
+        answer: OutputOptions,
     },
     /// Set knobs of this host until `tune restore`, or while a command runs
     Set {
-        /// NAME is a knob of the catalogue or a setting of a SPEC; either all values are set or none
+        /// NAME is a knob (`tune catalog`) or a setting of a SPEC; if one value cannot be set, none is
         #[arg(required = true, value_name = "NAME=VALUE")]
         values: Vec<String>,
         /// Set them only while the command after `--` runs; per-task settings (slice, policy, nice, cpus) apply to it
@@ -401,7 +402,8 @@ pub(crate) enum TuneAction {
         #[arg(last = true, value_name = "COMMAND", requires = "during")]
         command: Vec<String>,
     },
-    /// Write settings as files to keep: sysctl.d, a systemd unit, a tuned profile, a script that starts a command with them
+    /// Write configuration files that make the settings permanent: sysctl.d, a systemd unit, a tuned profile, a script
+    /// that starts a command with them
     Export {
         /// As for `tune set`
         #[arg(required = true, value_name = "NAME=VALUE")]

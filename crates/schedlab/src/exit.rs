@@ -12,7 +12,7 @@ use std::fmt;
 pub(crate) const DONE: u8 = 0;
 /// Error: one line on standard error says which.
 pub(crate) const ERROR: u8 = 1;
-/// What was typed or written in a plan cannot be meant: known from the words alone, on any machine.
+/// Usage error: the command line or the plan is invalid on every machine.
 const USAGE: u8 = 2;
 /// Asked for with `--fail-on`: the answer is no.
 pub(crate) const WORSE: u8 = 3;
@@ -48,12 +48,12 @@ pub(crate) use usage;
 /// What clap says of the command line, printed where it belongs: help and the version on standard output.
 pub(crate) fn of_the_command_line(error: &anyhow::Error) -> u8 {
     let Some(error) = error.downcast_ref::<clap::Error>() else { return ERROR };
-    // Nobody may read it any more.
+    // The reader of the output may be gone.
     let _ = error.print();
     if error.use_stderr() { USAGE } else { DONE }
 }
 
-/// 2 for words that cannot be meant on any machine (command line, SPEC, WORKLOAD, plan), 1 for everything else.
+/// 2 if the words (command line, SPEC, WORKLOAD, plan) are invalid on every machine, 1 for everything else.
 pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
     let is_of_words = |cause: &(dyn std::error::Error + 'static)| {
         let of_workload = cause.downcast_ref::<BenchError>().is_some_and(|error| {

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Most bytes of one: a plan has some kB, a log of a night of benchmarks some MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// All bytes of a file, or one more than `most`, which then tells that it is longer.
+/// All bytes of a file, or one more than `most`, which shows that it is longer.
 pub(crate) fn at_most(file: &Path, most: u64) -> Result<Vec<u8>> {
     let unread = || format!("{} cannot be read", file.display());
     let mut bytes = Vec::new();
@@ -31,8 +31,8 @@ pub(crate) fn text(file: &Path) -> Result<String> {
     String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
 }
 
-/// All bytes of a file that somebody else's tree or series holds. What is not a regular file is as one that is missing: a pipe
-/// would be waited for.
+/// All bytes of a file of an untrusted tree or series. What is not a regular file counts as missing: a pipe would be
+/// waited for.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(file)?.is_file() {
         return Err(ErrorKind::NotFound.into());

@@ -50,7 +50,7 @@ fn restore_after_a_panic() {
     let owner = std::process::id();
     let says_it = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // What was forked from here has the hook too, and settings of nobody's.
+        // Forked children inherit the hook, but have no settings to restore.
         if cfg!(panic = "abort") && std::process::id() == owner {
             let restore = ["tune", "restore"];
             let _ = Command::new("/proc/self/exe").args(restore).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
@@ -60,16 +60,16 @@ fn restore_after_a_panic() {
 }
 
 fn finish(result: anyhow::Result<u8>) -> ExitCode {
-    // What was kept and said is the command's; that it was told to end is what scripts must know.
+    // The command has reported and stored what it has; the exit code must show scripts that it was interrupted.
     let told_to_end = Interrupt::seen().map(exit::of_signal);
     match result {
         Ok(code) => ExitCode::from(told_to_end.unwrap_or(code)),
-        // Who ordered this trial is gone; results of commands go through `output`.
+        // The parent of this trial is gone; results of commands go through `output`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
         Err(error) if error.is::<clap::Error>() => ExitCode::from(exit::of_the_command_line(&error)),
         Err(error) => {
             let text = format!("{error:#}");
-            // What is no setting, as a knob, has one fix; it stands in place of the general one.
+            // If the unknown setting is the name of a knob, there is a specific fix, which replaces the general one.
             let knob = knob_of_that_name(&error);
             let told = knob.and_then(|knob| Some(format!("{}{knob}", text.split_once("unknown setting")?.0)));
             output::say(format_args!("schedlab: {}", told.unwrap_or(text)));
@@ -87,7 +87,7 @@ fn knob_of_that_name(error: &anyhow::Error) -> Option<String> {
     };
     let key = error.chain().find_map(key)?;
     let place = schedlab_tune::in_a_spec(&schedlab_tune::Roots::default(), &key)?;
-    Some(format!("the knob {key} is `{place}=…` in a SPEC, with the same values as in `tune set {key}=…`"))
+    Some(format!("in a SPEC, the knob {key} is written `{place}=…`; it has the same values as in `tune set {key}=…`"))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

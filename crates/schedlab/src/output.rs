@@ -1,6 +1,6 @@
-//! What the binary says: results on standard output, talk on standard error, and nothing on either that steers a terminal
-//! but our own colours on one: whatever a page, a message or a guest let through ends here. A reader who has seen enough (`schedlab list |
-//! head`) is no error and changes no exit code, and one who has left standard error ends no run.
+//! What the binary prints: results on standard output, messages on standard error. All control sequences except our own
+//! colours are removed here, whatever page, message or guest they come from. A reader that has seen enough (`schedlab
+//! list | head`) is no error and does not change the exit code, and a closed standard error does not end a run.
 
 use anyhow::{Context, Result};
 use schedlab_run::json::Room;
@@ -41,7 +41,7 @@ pub(crate) fn print_fitted(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -
     print_line(fitted(&String::from_utf8_lossy(&text), columns(io::stdout())))
 }
 
-/// Of a terminal; no limit where it is none.
+/// Columns of a terminal; no limit if it is not one.
 fn columns(of: impl std::os::fd::AsFd) -> usize {
     schedlab_sys::terminal::columns(of).map_or(usize::MAX, usize::from)
 }

@@ -11,30 +11,30 @@ use schedlab_trial::{HostRunner, Runner, Watch, factors, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
 
-/// Such a place.
+/// A place where trials run.
 pub(crate) trait Place {
     /// The manifest of a run that is about to begin; what cannot work here is refused.
     fn prepare(&self, plan: &Plan) -> Result<Manifest>;
 
-    /// The plan and what becomes of it here, for `--dry-run`: nothing is started, tried or written.
+    /// Describes the plan and what would be run here, for `--dry-run`: nothing is started, tried or written.
     fn describe(&self, plan: &Plan) -> Result<String>;
 
-    /// The place as it is now, for the run in `dir` that goes on; an error where the run began in another one.
+    /// Reads the environment again to continue the run in `dir`; an error if the run began in another place.
     fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment>;
 
-    /// Who runs trials here, after those of an interrupted run.
+    /// The runner of trials here, after those of an interrupted run.
     fn runner<'a>(&'a self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<Box<dyn Runner + 'a>>;
 
-    /// Who watches what befalls trials; none where nothing of this host reaches them.
+    /// Monitors this host during trials; `None` if nothing of this host affects them.
     fn watch(&self) -> Option<Watch>;
 
-    /// The place at the end of a run; none where trials have machines of their own.
+    /// The environment at the end of a run; `None` if trials have their own machines.
     fn at_end(&self) -> Option<Environment> {
         None
     }
 }
 
-/// The one that the plan asks for.
+/// Selects this host or guests, as the plan asks.
 pub(crate) fn of(plan: &Plan) -> Result<Box<dyn Place>> {
     Ok(match Guests::of(plan)? {
         Some(guests) => Box::new(guests),
@@ -95,12 +95,12 @@ fn settled(plan: &Plan) -> Result<Plan> {
     if plan.factors.is_empty() {
         return Ok(plan.clone());
     }
-    // Ctrl-C must not end this process between a value of ours and its original.
+    // Ctrl-C must not end this process while a setting is changed and not yet restored.
     schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut host = HostRunner::of_this_host()?;
     let refused = factors::refused(plan, &Roots::default(), &mut |settings| host.apply(settings));
     host.restore()?;
-    // What cannot be set here is no fault of the words.
+    // Not a usage error: the factor cannot be set on this machine.
     let settled = plan.settle(&refused?).map_err(|why| anyhow!("{why}"))?;
     for factor in settled.factorial.iter().flat_map(|factorial| &factorial.factors) {
         if let Some(why) = &factor.not_applied {

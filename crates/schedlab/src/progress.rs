@@ -30,13 +30,13 @@ pub(crate) struct Progress {
     next_interval: Instant,
     /// Names, in the manifest's order.
     arms: Vec<String>,
-    /// Each workload as short as it can be told from the others.
+    /// The shortest distinct name of each workload.
     workloads: Vec<String>,
     log: RunLog,
 }
 
 impl Progress {
-    /// Of a run that begins or, when it has `trials` already, goes on.
+    /// Starts with a run that begins, or that continues if it has `trials` already.
     pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
         let settings = || manifest.arms.iter().flat_map(|arm| &arm.settings);
@@ -76,7 +76,7 @@ impl Progress {
     }
 
     /// To the run's log alone. The log is an account for a person; where it cannot be written, as on a full disk, neither
-    /// can the next trial be stored, and that error is the one to tell.
+    /// can the next trial be stored, and that error is the one to report.
     pub(crate) fn note(&self, line: &str) {
         let _ = self.log.line(&plain::line(line));
     }
@@ -111,7 +111,7 @@ impl Progress {
                 ));
             }
             Event::ArmDropped { arm, reason, .. } => {
-                self.say(&format!("{} is not applied and left out: {reason}", self.arm(Some(*arm))))
+                self.say(&format!("{} could not be applied and is left out: {reason}", self.arm(Some(*arm))))
             }
             Event::Look { look, trials, manifest } => {
                 self.state = interval_line(manifest, trials, look.workload);
@@ -186,7 +186,7 @@ fn mark_text(mark: &Mark) -> String {
     }
 }
 
-/// The primary contrasts as they stand, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
+/// The primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
     if manifest.factorial.is_some() {
         // No arm of it is a question of its own, and they are many.

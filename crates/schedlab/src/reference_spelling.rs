@@ -1,6 +1,6 @@
 //! The spellings of the references, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
 //! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it. Long options with
-//! one dash are nothing clap can know. Also, an option of the form `no|yes` may stand alone for yes.
+//! one dash cannot be parsed by clap. Also, an option of the form `no|yes` may have no value, which means yes.
 
 use std::ffi::OsString;
 
@@ -32,8 +32,8 @@ fn reference_of(workload: &str) -> &'static [(&'static str, Ours)] {
 }
 
 /// The whole command line, program name first: references' options of `bench` replaced, and switches of `bench` and `ab` given
-/// their value; other commands are left alone. `switches` are the long options of the form `no|yes`. What stands after
-/// `--` is another program's line.
+/// their value; other commands are left alone. `switches` are the long options of the form `no|yes`. What follows `--`
+/// is another program's line.
 pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
     let command = arguments.get(1).and_then(|command| command.to_str()).unwrap_or_default();
     if !["bench", "ab"].contains(&command) {
@@ -57,7 +57,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                 ours.push((*option).into());
                 // Without a value clap says what is missing.
                 if let Some(mut value) = rest.next() {
-                    // A value that is not a number stands in the message as it was typed.
+                    // A value that is not a number is in the message as it was typed.
                     if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
                         value.push(unit);
                     }

@@ -29,11 +29,11 @@ pub(crate) fn restore_leftovers() -> Result<()> {
         Err(TuneError::Busy { pid }) => {
             SAID.store(true, Relaxed);
             say(format_args!(
-                "schedlab: another schedlab (pid {pid}) is changing settings of this host: what is measured now is measured \
-                 beside it, under its settings"
+                "schedlab: another schedlab (pid {pid}) is changing settings of this host: results measured now are \
+                 affected by those settings"
             ));
         }
-        // As with sudo -E. A run that changes settings of this host is refused when it takes the journal.
+        // As with sudo -E. A run that changes settings of this host is refused later, when it opens the journal.
         Err(TuneError::State { path, source }) if source.kind() == ErrorKind::PermissionDenied => {
             SAID.store(true, Relaxed);
             say(format_args!(
@@ -60,7 +60,7 @@ fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
 fn report_restored(restored: &[Restored]) -> Result<()> {
     let (done, failed): (Vec<_>, Vec<_>) = restored.iter().partition(|one| one.is_done());
     for one in done {
-        say(format_args!("schedlab: left by a killed run: {one}"));
+        say(format_args!("schedlab: cleaned up after a killed run: {one}"));
     }
     if failed.is_empty() {
         return Ok(());
@@ -101,7 +101,7 @@ pub(crate) fn orphaned_namespaces() -> Result<Vec<String>> {
 /// Below a run directory: the traces of trials, each with its trial's number.
 pub(crate) const TRACES: &str = "traces";
 
-/// A run that has come to its end.
+/// A run that has ended.
 pub(crate) struct Ended {
     /// Complete.
     pub(crate) manifest: Manifest,
@@ -113,9 +113,9 @@ pub(crate) struct Ended {
 
 /// A run that has a directory.
 pub(crate) struct Begun {
-    /// As it begins, or goes on.
+    /// As it begins, or continues.
     pub(crate) manifest: Manifest,
-    /// Of its directory.
+    /// Writer of its directory.
     pub(crate) writer: RunWriter,
     /// What an interrupted run has measured.
     pub(crate) trials: Vec<TrialRecord>,
@@ -135,7 +135,7 @@ pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn Place) -> Result<Ended> 
     Ok(Ended { manifest, trials, sealed })
 }
 
-/// Whether this is a guest of schedlab. Its run cannot go on: the next boot is another one.
+/// Whether this is a guest of schedlab. Its run cannot be resumed: the next boot is another one.
 pub(crate) fn is_guest() -> bool {
     Provenance::of_command_line(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()).is_some()
 }
@@ -206,12 +206,12 @@ pub(crate) fn default_out(name: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     // A command line can be longer than a file name may be.
     let name = name.chars().take(100).map(plain).collect::<String>();
-    // `日本`, `..`: nothing to tell it by, and not the directory of all runs.
+    // `日本` and `..` leave no usable characters: use a fixed name, never `out` itself.
     let name = name.trim_matches(['-', '.']).to_lowercase();
     Path::new("out").join(if name.is_empty() { "run" } else { &name })
 }
 
-/// The directory itself, or `<dir>-2`, `<dir>-3`, … whichever holds nothing yet.
+/// The first of the directory itself, `<dir>-2`, `<dir>-3`, … that holds nothing yet.
 pub(crate) fn unused(dir: PathBuf) -> PathBuf {
     let free = |dir: &Path| std::fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none());
     let numbered = |n: u32| PathBuf::from(format!("{}-{n}", dir.display()));

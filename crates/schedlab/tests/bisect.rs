@@ -86,11 +86,11 @@ fn what_is_no_history_is_one_sentence() {
     for (arguments, needle) in [
         (&["0", "2", "--arms", "arms", "--resume", "-o", "nosuch"][..], "nosuch contains no study to resume"),
         (&["0", "2", "--arms", "arms", "--metric", "round_trips"], "did you mean `round_trips_per_s`?"),
-        (&["2", "0", "--arms", "arms"], "stands at or after BAD"),
+        (&["2", "0", "--arms", "arms"], "is at or after BAD"),
         (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
         (&["0", "1"], "what is bisected?"),
         (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),
-        (&["0", "1", "--series", "empty", "--onto", "empty"], "holds no patch"),
+        (&["0", "1", "--series", "empty", "--onto", "empty"], "holds no *.patch"),
         (&["a", "b", "--git", "empty"], "is not a commit of empty"),
         (&["0", "2", "--arms", "arms", "--max-trials", "10"], "48 at least"),
     ] {

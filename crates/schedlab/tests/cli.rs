@@ -85,9 +85,9 @@ fn progress_calls_an_arm_by_its_name() {
     let out = lab.path("run");
     let ab = ["ab", "-w", "pipe:pin=same", "--b", "sysctl:kernel.nosuch=1", "--trials", "6", "--trial", "20ms"];
     let ran = schedlab(&[&ab[..], &["--out", &out]].concat());
-    assert!(ran.stderr.contains("arm `B` is not applied and left out: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("arm `B` could not be applied and is left out: "), "{}", ran.stderr);
     let log = std::fs::read_to_string(format!("{out}/log.txt")).unwrap();
-    for words in [": seed ", "arm `B` is not applied and left out: ", "ended: nothing left to compare"] {
+    for words in [": seed ", "arm `B` could not be applied and is left out: ", "ended: nothing left to compare"] {
         let line = log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("no `{words}` in:\n{log}"));
         assert!(line.starts_with("20") && line.as_bytes()[19] == b'Z', "the time before it: {line}");
     }

@@ -109,7 +109,7 @@ fn a_command_that_fails_outlives_its_time_or_hides_its_figure_is_an_error_and_le
         let ran = schedlab(&arguments).failure();
         assert!(expected.iter().all(|text| ran.stderr.contains(text)), "{script}: {}", ran.stderr);
         // Any start takes back what another test's killed run has left, and says so.
-        let said = ran.stderr.lines().filter(|line| !line.starts_with("schedlab: left by a killed run: "));
+        let said = ran.stderr.lines().filter(|line| !line.starts_with("schedlab: cleaned up after a killed run: "));
         assert_eq!(said.count(), 1, "{}", ran.stderr);
         assert_eq!(with_argument(&sleep), [] as [u32; 0], "{script}");
         assert!(started.elapsed() < Duration::from_secs(60), "nobody waits for the sleep");

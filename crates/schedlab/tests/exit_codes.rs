@@ -116,8 +116,9 @@ fn a_run_that_is_told_to_end_says_by_its_code_and_how_to_go_on() {
     for (signal, code, out) in [(SIGINT, 130, ""), (SIGTERM, 143, "-2"), (SIGHUP, 129, "-3")] {
         let (ended, said) = ended_by(signal, &ab, &lab.path(""));
         assert_eq!(ended, Some(code), "{said}");
-        let line = said.lines().find_map(|line| line.strip_prefix("schedlab: interrupted; to go on: ")).expect(&said);
-        let words = schedlab_run::words::split(line).unwrap();
+        let line =
+            said.lines().find_map(|line| line.strip_prefix("schedlab: interrupted; to continue: ")).expect(&said);
+        let words = schedlab_run::shell_words::split(line).unwrap();
         let dir = format!("out/ab-pipe-loops-10-pin-same{out}");
         assert_eq!(words[1..], [&["ab", "--resume", "-o", &dir][..], &ab[1..]].concat());
         let run = || schedlab_run::RunReader::open(std::path::Path::new(&lab.path(&dir))).unwrap();

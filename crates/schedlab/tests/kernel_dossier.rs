@@ -193,13 +193,13 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     assert_ne!(edited, page);
     std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
     let again = [&words[..], &["--lang", "zh"]].concat();
-    assert!(!schedlab(&again).success().stderr.contains("was changed outside"));
+    assert!(!schedlab(&again).success().stderr.contains("was edited outside"));
     let chinese = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
     assert!(chinese.contains(&format!("{slot}It *opens*.\n")) && chinese.contains("## 5. 总结"), "{chinese}");
     assert!(!chinese.contains("engineer") && chinese.contains("[由工程师填写：用途与工作原理。]"), "{chinese}");
     std::fs::write(lab.path("out/dossier.md"), chinese.replace("## 5. 总结", "## 5. Mine")).unwrap();
     let seen = schedlab(&again).success().stderr;
-    assert!(seen.contains("changed outside of its slots; as it was it is kept as dossier.md.old1"), "{seen}");
+    assert!(seen.contains("edited outside of its slots; the old file is kept as dossier.md.old1"), "{seen}");
     assert!(std::fs::read_to_string(lab.path("out/dossier.md.old1")).unwrap().contains("## 5. Mine"));
     std::fs::write(lab.path("out/dossier.md"), edited.replace("It *opens*.\n<!-- end of slot -->", "It")).unwrap();
     let refused = schedlab(&words);

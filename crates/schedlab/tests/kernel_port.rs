@@ -468,8 +468,8 @@ fn a_source_tree_without_the_series_is_refused_or_doubted() {
         |from: &str| schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--from", &lab.path(from)]);
     let ran = port("empty").failure();
     assert!(ran.stderr.contains("it has none of the files that the series changes"), "{}", ran.stderr);
-    assert!(port("other").success().stderr.contains("without place there: 1 hunk of the series"));
-    assert!(!port("tree").success().stderr.contains("without place"));
+    assert!(port("other").success().stderr.contains("applied only without 1 hunk of the series"));
+    assert!(!port("tree").success().stderr.contains("only without"));
 }
 
 /// Two places of one function that three lines of context do not tell apart: where the series is from is told.

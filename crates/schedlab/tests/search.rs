@@ -142,6 +142,25 @@ fn a_command_runs_with_its_settings_or_not_at_all() {
 }
 
 #[test]
+fn an_export_keeps_a_file_that_has_other_text() {
+    let lab = Lab::new("search-export-again");
+    let out = lab.path("keep");
+    let export = |value: &str| schedlab(&["tune", "export", value, "-o", &out]).success().stderr;
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(&out).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        entries.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    };
+    assert_eq!(export("nice=1"), "");
+    let [name] = &names()[..] else { panic!("{:?}", names()) };
+    assert_eq!(export("nice=1"), "", "the same text again");
+    let first = std::fs::read(format!("{out}/{name}")).unwrap();
+    let said = export("nice=2");
+    assert!(said.contains(&format!("{name} has other text; the old file is kept as {name}.old1")), "{said}");
+    assert_eq!(names(), [name.clone(), format!("{name}.old1")]);
+    assert_eq!(std::fs::read(format!("{out}/{name}.old1")).unwrap(), first);
+}
+
+#[test]
 fn an_export_without_a_file_is_an_error_and_leaves_nothing() {
     let lab = Lab::new("search-export-none");
     let out = lab.path("keep");

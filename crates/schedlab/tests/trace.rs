@@ -156,8 +156,8 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
         &["trace", "latency", &file, "--cgroup", "/a"],
         "recordings of `schedlab record` and of `perf record --all-cgroups` do",
     );
-    wrong_words(&["trace", "latency", "-", "--cgroup", "/a"], "standard input is read once: name a file");
-    wrong_words(&["trace", "map", &file, "--state", "S"], "--state: a map shows who has each CPU");
+    wrong_words(&["trace", "latency", "-", "--cgroup", "/a"], "which standard input does not allow: give a file");
+    wrong_words(&["trace", "map", &file, "--state", "S"], "--state: a map shows running tasks only");
     wrong_words(&["trace", "queues", &file, "--comm", "A"], "--comm: the length of a queue counts all threads");
     wrong_words(&["trace", "queues", &file, "--prio", "rt"], "--prio: the length of a queue counts all threads");
     wrong_words(&["trace", "kworkers", &file, "--state", "S"], "--state: a work item has no state");
@@ -343,10 +343,10 @@ fn two_traces_are_laid_beside_each_other() {
     let (a, same) = (write("a.txt", &worker(10, 20, false)), write("same.txt", &worker(50, 20, false)));
     let b = write("b.txt", &worker(90, 400, true));
     let page = schedlab(&["trace", "diff", &a, &b]).success().stdout;
-    assert!(page.starts_with("Apart, without a verdict: burner ran 0 ns/s → "), "{page}");
+    assert!(page.starts_with("Different, but without a verdict: burner ran 0 ns/s → "), "{page}");
     assert!(page.contains("one trace a side has no verdict"), "{page}");
     let equal = schedlab(&["trace", "diff", &a, &same]).success().stdout;
-    assert!(equal.starts_with("Nothing is apart"), "{equal}");
+    assert!(equal.starts_with("Nothing differs: "), "{equal}");
     let found = json(&schedlab(&["trace", "diff", &a, &b, "--json", "--top", "1"]).success().stdout);
     let first = &found["tables"][0]["rows"][0];
     assert_eq!(
@@ -392,7 +392,7 @@ fn what_is_not_compared_is_one_sentence() {
         (vec!["trace", "diff", &file, &empty], "is empty"),
         (vec!["trace", "diff", &file, &wakings], "has no sched_switch"),
         (vec!["trace", "diff", &file, &strangers], "no thread of A has a name that B has"),
-        (vec!["trace", "diff", &file], "one trace is not compared"),
+        (vec!["trace", "diff", &file], "one trace cannot be compared"),
         (vec!["trace", "diff", &file, "-"], "a trace is read twice"),
         (vec!["trace", "diff", &file, "/dev/null"], "is not a file"),
         (vec!["trace", "diff", &file, &copy, "--comm", "nobody"], "the same recording"),

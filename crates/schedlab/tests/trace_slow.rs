@@ -70,7 +70,7 @@ fn what_cannot_be_told_is_one_sentence() {
         assert!(failed.stderr.lines().count() == 1 && failed.stderr.contains(part), "{part}: {}", failed.stderr);
     };
     let (lab, dir) = recorded("slow-none", &outcome(Stamping::Off));
-    one_line(&dir, &[], "no operation was stamped (`--latency off`)");
+    one_line(&dir, &[], "operations have no timestamps (`--latency off`)");
     one_line(&dir, &["--trial", "3"], "holds one trial");
     one_line(&lab.path("out/trace.slt"), &["--trial", "3"], "is the trace of one trial");
     one_line(&lab.path("nothing"), &[], "nothing is not there");

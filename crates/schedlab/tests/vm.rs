@@ -348,7 +348,7 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
         said
     };
     let said = cut("cut", &|pid| schedlab_sys::process::kill(pid, 2).unwrap());
-    assert!(said.contains("once more ends the guest at once"), "{said}");
+    assert!(said.contains("Ctrl-C again ends the guest at once"), "{said}");
     kept("cut", &said);
     // A guest that dies has sent each trial as it ended.
     let said = cut("died", &|pid| {

@@ -113,7 +113,7 @@ fn a_plan_of_which_one_kernel_hangs_under_kvm_has_all_its_guests_translated() {
     }
     schedlab_sys::process::kill(child.id(), 2).unwrap();
     let said = String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr).into_owned();
-    assert!(said.contains("all guests of the plan are translated then"), "{said}");
+    assert!(said.contains("all guests of the plan run under TCG"), "{said}");
     let started = started(&lab);
     assert_eq!(started[..5], ["kvm", "kvm", "tcg", "tcg", "tcg"], "both arms again, and then trials: {said}");
     assert!(started[5..].iter().all(|one| one == "tcg"), "{started:?}");

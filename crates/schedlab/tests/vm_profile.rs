@@ -124,7 +124,7 @@ fn what_is_no_profile_costs_no_boot() {
     let lab = Lab::new("vm-profile-input");
     std::fs::write(lab.path("other.json"), "{}").unwrap();
     for (words, needle) in [
-        ("--legs --cpus 2 -- bench pipe", "legs are told apart on one CPU: --cpus 1"),
+        ("--legs --cpus 2 -- bench pipe", "legs can be counted on one CPU only: --cpus 1"),
         ("-- list", "takes a `bench` command"),
         ("-- bench pipe --json -", "without --json"),
         ("-- bench pipe --json=x.json", "without --json"),

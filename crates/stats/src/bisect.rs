@@ -24,7 +24,7 @@ pub struct BisectRules {
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BisectStep {
-    /// Compare two members over so many units.
+    /// Compare two members over this many units.
     Compare {
         /// An end of the history.
         control: usize,
@@ -64,13 +64,13 @@ pub enum BisectAnswer {
     Nothing,
 }
 
-/// A bisection under way. A pure state machine: what it asks depends on its rules and on what it was told.
+/// A bisection under way. A pure state machine: what it asks depends on its rules and on the results it was given.
 #[derive(Clone, Debug)]
 pub struct Bisection {
     last: usize,
     rules: BisectRules,
     untestable: BTreeSet<usize>,
-    /// Of each compared pair the differences, candidate − control by place: the later member minus the earlier one.
+    /// The differences of each compared pair, candidate − control by place: the later member minus the earlier one.
     pairs: BTreeMap<(usize, usize), Vec<f64>>,
 }
 
@@ -85,7 +85,7 @@ pub struct Stretch {
     pub probability: f64,
 }
 
-/// What the comparisons say if the change lies at one place.
+/// Sufficient statistics of the comparisons, if the change is at a given place.
 struct Fit {
     straddling: f64,
     sum: f64,
@@ -93,7 +93,7 @@ struct Fit {
 }
 
 impl Bisection {
-    /// Of a history of members 0 (the first, taken for good) to `last` (taken for bad), `last` ≥ 1.
+    /// A bisection of members 0 (the first, assumed good) to `last` (assumed bad), `last` ≥ 1.
     pub fn new(last: usize, rules: BisectRules) -> Self {
         Self { last: last.max(1), rules, untestable: BTreeSet::new(), pairs: BTreeMap::new() }
     }
@@ -110,20 +110,20 @@ impl Bisection {
         self.untestable.insert(member);
     }
 
-    /// Units that were told.
+    /// Units it was given.
     pub fn units(&self) -> usize {
         self.pairs.values().map(Vec::len).sum()
     }
 
-    /// The last member's difference from the first, by the comparisons of those two alone. They went on until the two were told
-    /// apart, and end the sooner the larger the difference seems: it is too large on average.
+    /// The last member's difference from the first, by the comparisons of those two alone. They continued until the two
+    /// were told apart, and end the sooner the larger the difference seems: it is too large on average.
     pub fn ends(&self) -> Option<Estimate> {
         t_estimate(self.pairs.get(&(0, self.last))?, 1.0 - self.rules.alpha)
     }
 
     /// The size of the change where it most probably is, by the comparisons that straddle it, those of the two ends aside, which
     /// were chosen by their size; `None` where no other does. The bisection ends when it is sure, so that this is too large as well,
-    /// by less: only fresh trials tell the size.
+    /// by less: only fresh trials show the size.
     pub fn change(&self) -> Option<Estimate> {
         let mut later = self.clone();
         later.pairs.remove(&(0, self.last));
@@ -139,7 +139,7 @@ impl Bisection {
         Some(Estimate::from_t(fit.sum / fit.straddling, se, units, df, 1.0 - self.rules.alpha))
     }
 
-    /// Where the change may be, with the probability of each stretch; even before anything is told.
+    /// Where the change may be, with the probability of each stretch; even before any result.
     pub fn stretches(&self) -> Vec<Stretch> {
         let testable: Vec<usize> = (0..=self.last).filter(|member| self.is_testable(*member)).collect();
         let logs: Vec<f64> =
@@ -184,7 +184,7 @@ impl Bisection {
     }
 
     /// What is next. First the ends, until they differ at any time's error rate alpha; then the member about which the posterior
-    /// is least sure, against the end that it is probably not like, since that tells of the size as well.
+    /// is least sure, against the end that it is probably not like, since that also measures the size.
     pub fn next(&self) -> BisectStep {
         let spent = self.units() >= self.rules.most_units;
         let none = Vec::new();
@@ -377,7 +377,7 @@ mod tests {
                 BisectAnswer::Undecided { after, first, .. } | BisectAnswer::Change { after, first, .. } => {
                     usize::from((after + 1..=first).contains(&change))
                 }
-                // The ends were not told apart, which is no wrong answer.
+                // The ends did not differ, which is not a wrong answer.
                 _ => 1,
             };
         }

@@ -10,7 +10,7 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Of the `n` by `n` matrix with the elements `a(i, j)`, j ≤ i; `None` where it is not positive definite.
+    /// Factors the `n` by `n` matrix with the elements `a(i, j)`, j ≤ i; `None` if it is not positive definite.
     pub(crate) fn new(n: usize, a: impl Fn(usize, usize) -> f64) -> Option<Self> {
         let mut factor = Self { rows: Vec::with_capacity(n * (n + 1) / 2), n: 0 };
         for i in 0..n {

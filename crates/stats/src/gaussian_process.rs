@@ -25,7 +25,7 @@ pub struct Observations<'a> {
     pub values: &'a [f64],
     /// Covariance of the errors of two observations, in units of an unknown variance.
     pub errors: &'a dyn Fn(usize, usize) -> f64,
-    /// That variance as repeats tell it, with its degrees of freedom, if there are any.
+    /// That variance as estimated from repeats, with its degrees of freedom, if there are any.
     pub repeats: Option<(f64, f64)>,
 }
 
@@ -264,7 +264,7 @@ mod tests {
         GaussianProcess::fit(axes, &Observations { at, values, errors: &own_errors, repeats }, None).unwrap()
     }
 
-    /// Of two points with independent errors the posterior has a closed form.
+    /// The posterior for two points with independent errors has a closed form.
     #[test]
     fn two_points_by_hand() {
         let axes = [line(3)];

@@ -52,7 +52,7 @@ pub use multiple::{benjamini_hochberg, holm};
 pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};
 pub use pareto::front;
 pub use power::{
-    Observations, Question, minimum_detectable, observations_to_decide, power, range_to_decide, sd_interval,
+    DecisionTarget, Observations, minimum_detectable, observations_to_decide, power, range_to_decide, sd_interval,
 };
 pub use quantile::{enough_tail, mad, median, quantile};
 pub use random::Random;

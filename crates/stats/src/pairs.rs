@@ -1,10 +1,10 @@
-//! Order statistics of all pairs of a sample, or of two, without making the pairs: of 25,000 blocks they would be 2.5 GB. A
-//! value's rank among the pairs is counted along the sorted samples in one pass, and the value is found by bisection over the
-//! numbers there are (Johnson & Mizoguchi 1978 count in the same way).
+//! Order statistics of all pairs of a sample, or of two, without storing the pairs: for 25,000 blocks they would take
+//! 2.5 GB. A value's rank among the pairs is counted along the sorted samples in one pass, and the value is found by
+//! bisection over the numbers there are (Johnson & Mizoguchi 1978 count in the same way).
 
 use crate::quantile::sorted;
 
-/// Up to so many pairs it is faster to make and sort them.
+/// Up to this many pairs it is faster to make and sort them.
 const FEW: usize = 5_000;
 
 /// The mean of `xs[i]` and `xs[j]`, i ≤ j, of each rank (from 1) among all of them.

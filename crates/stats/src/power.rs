@@ -61,7 +61,7 @@ pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
 
 /// What more observations are to decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct DecisionTarget {
     /// The mean that is taken for the truth, in the unit of the observations.
     pub delta: f64,
     /// The smallest effect of interest, in the same unit; 0 when equivalence is not asked for.
@@ -77,8 +77,8 @@ pub struct Question {
 /// Observations in all for which the question is decided with its power when their standard deviation is `sd`: the t interval
 /// excludes zero at 1 − `alpha_difference`, or lies inside ±`sesoi` at 1 − `alpha`. At least `from`; `None` beyond `most`, or
 /// for an `sd` that is not a positive number.
-pub fn observations_to_decide(sd: f64, question: &Question, from: usize, most: usize) -> Option<usize> {
-    let Question { delta, sesoi, alpha, alpha_difference, power: wanted } = *question;
+pub fn observations_to_decide(sd: f64, question: &DecisionTarget, from: usize, most: usize) -> Option<usize> {
+    let DecisionTarget { delta, sesoi, alpha, alpha_difference, power: wanted } = *question;
     let delta = delta.abs();
     if !(sd > 0.0 && sd.is_finite() && delta.is_finite()) {
         return None;
@@ -118,7 +118,7 @@ pub struct Observations {
 /// Observations in all that decide a question, given the SD of `n` of them: a range from the interval of that SD at `level`.
 /// It covers at that level the number for the true SD (for normal observations; see `tests/coverage.rs`). What it takes for
 /// granted is the mean in the question. Nothing above `limit` is sought.
-pub fn range_to_decide(sd: f64, n: usize, question: &Question, level: f64, limit: usize) -> Option<Observations> {
+pub fn range_to_decide(sd: f64, n: usize, question: &DecisionTarget, level: f64, limit: usize) -> Option<Observations> {
     let sds = sd_interval(sd, n, level)?;
     let with = |sd: f64| observations_to_decide(sd, question, n, limit);
     (sd > 0.0 && sd.is_finite()).then(|| Observations { least: with(sds.lo), most: with(sds.hi) })
@@ -165,17 +165,18 @@ mod tests {
         assert!(minimum_detectable(1.0, 1, 0.05, 0.8).is_infinite());
     }
 
-    const ASKED: Question = Question { delta: 0.01, sesoi: 0.001, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
+    const ASKED: DecisionTarget =
+        DecisionTarget { delta: 0.01, sesoi: 0.001, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
 
     #[test]
     fn the_number_that_decides_is_the_first_with_the_power() {
         let n = observations_to_decide(0.02, &ASKED, 6, 10_000).unwrap();
         assert!(power(0.02, 0.01, n, 0.05) >= 0.8 && power(0.02, 0.01, n - 1, 0.05) < 0.8, "{n}");
-        // Of six questions a difference takes more, and equivalence does not.
-        let of_six = Question { alpha_difference: 0.05 / 6.0, ..ASKED };
+        // With six questions a difference needs more observations; equivalence does not.
+        let of_six = DecisionTarget { alpha_difference: 0.05 / 6.0, ..ASKED };
         assert!(observations_to_decide(0.02, &of_six, 6, 10_000).unwrap() > n);
         let alike = |alpha_difference| {
-            let question = Question { delta: 0.001, sesoi: 0.03, alpha_difference, ..ASKED };
+            let question = DecisionTarget { delta: 0.001, sesoi: 0.03, alpha_difference, ..ASKED };
             observations_to_decide(0.02, &question, 6, 10_000).unwrap()
         };
         assert_eq!(alike(0.05), alike(0.05 / 6.0));

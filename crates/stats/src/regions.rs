@@ -23,7 +23,7 @@ pub struct Cutting {
     pub level: f64,
     /// Permutations behind each p.
     pub rounds: usize,
-    /// Of the permutations.
+    /// Seed of the permutations.
     pub seed: u64,
 }
 
@@ -33,7 +33,8 @@ impl Default for Cutting {
     }
 }
 
-/// A boundary lies in the gap behind point `after`, and with the level asked for in one of the gaps behind `interval`'s points.
+/// A boundary lies in the gap after point `after`, and at the level asked for in one of the gaps after `interval`'s
+/// points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Boundary {
     /// The last point before it.
@@ -158,7 +159,7 @@ impl Sums {
     /// The best cuts for 0, 1, … boundaries, with the likelihood of each.
     fn best(&self) -> Vec<(f64, Vec<usize>)> {
         let end = self.points();
-        // Of the points before each index: the best likelihood with so many boundaries, and the cuts.
+        // For the points before each index: the best likelihood with this many boundaries, and the cuts.
         let mut before: Vec<Option<(f64, Vec<usize>)>> =
             (0..=end).map(|to| (to >= LEAST_POINTS).then(|| (self.likelihood(0, to), Vec::new()))).collect();
         let mut found = Vec::new();

@@ -180,7 +180,7 @@ mod tests {
             for units in [(6, 6), (12, 12), (20, 8), (8, 20)] {
                 of_nothing = of_nothing.max(shares(0.03, 0.0, units, heavy, 1).0);
                 of_all = of_all.max(shares(0.03, 0.03, units, heavy, 2).1);
-                // So small an effect that only exaggerated estimates of it, some with the wrong sign, came to be told.
+                // So small an effect that only exaggerated estimates of it, some with the wrong sign, were reported.
                 of_luck = of_luck.max(shares(0.005, 0.005, units, heavy, 3).1);
             }
         }

@@ -1,7 +1,7 @@
 //! Which of many two-level factors change a value: a screen in stages, each on fresh data, as a state machine that asks for
-//! rows of levels and is told what was measured there.
+//! rows of levels and is given what was measured there.
 //!
-//! 1. *Groups* (more than eight factors): each factor, or each line of a grid in which many stand, is switched alone, and all
+//! 1. *Groups* (more than eight factors): each factor, or each line of a grid of many factors, is switched alone, and all
 //!    but it, so each row has its mirror image (fold-over). A factor stays where two of its three lines answer; two that
 //!    cancel in one line answer in the others, and an answer that no such factor explains keeps its whole line.
 //! 2. *Fraction* (five to eight): a fraction in which main effects and interactions of two are clear of each other.
@@ -29,13 +29,13 @@ use table::{Table, words};
 const MOST_IN_FRACTION: usize = 8;
 /// Most factors of which all combinations are run.
 const MOST_IN_FULL: usize = 4;
-/// Blocks below which no spread can be told, and above which a row is not repeated.
+/// Blocks below which no spread can be estimated, and above which a row is not repeated.
 const BLOCKS: (usize, usize) = (2, 60);
 /// Chance for which each stage is sized to keep, or to name, a factor of the size looked for.
 const POWER: f64 = 0.99;
 
-/// Rows of a two-level design: for a number of factors with at most so many rows, for each row and factor whether it is
-/// switched; the first row switches none.
+/// Rows of a two-level design: for a number of factors with at most this many rows, for each row and factor whether it
+/// is switched; the first row switches none.
 pub type Fraction = fn(usize, usize) -> Option<Vec<Vec<bool>>>;
 
 /// What a screen is to find.
@@ -49,7 +49,7 @@ pub struct Sought {
     pub sd: f64,
     /// Chance of naming any factor wrongly.
     pub alpha: f64,
-    /// Of the arrangement in groups.
+    /// Seed of the arrangement in groups.
     pub seed: u64,
     /// Where the fractions come from.
     pub fraction: Fraction,
@@ -91,7 +91,7 @@ impl Screen {
         Some(Request { stage, rows, blocks })
     }
 
-    /// What came of it: for each row, the value of each block.
+    /// The result: for each row, the value of each block.
     pub fn tell(&mut self, values: &[Vec<f64>]) -> Result<(), TableError> {
         let Some(request) = self.ask() else { return Ok(()) };
         let table = Table::new(values, request.rows.len())?;
@@ -145,7 +145,7 @@ impl Screen {
         }
     }
 
-    /// The stage that so many factors need.
+    /// The stage that this many factors need.
     fn stage_for(&self, members: Vec<usize>) -> State {
         match members.len() {
             0 => State::Done(Outcome::default()),
@@ -155,7 +155,7 @@ impl Screen {
         }
     }
 
-    /// Too many for a fraction are told apart singly, and if they still are, the strongest go on.
+    /// Too many for a fraction are separated one by one; if they are still too many, the strongest are kept.
     fn after_groups(&self, groups: &Groups, kept: &[usize], scores: &[(usize, f64)]) -> State {
         match (kept.len() > MOST_IN_FRACTION, groups.are_single()) {
             (true, true) => self.stage_for(strongest(scores, kept)),
@@ -234,7 +234,8 @@ impl Screen {
     }
 }
 
-/// Contrasts of a last stage with so many rows: all where they are all combinations, else the most there can be.
+/// Contrasts of a last stage with this many rows: all if the rows are all combinations, otherwise the most there can
+/// be.
 fn tests(rows: usize) -> usize {
     if rows <= 1 << MOST_IN_FULL { rows.saturating_sub(1).max(1) } else { 36 }
 }

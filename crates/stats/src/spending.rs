@@ -69,7 +69,7 @@ impl GroupSequential {
     }
 
     /// Places the next look. A fraction of 1 (or above: the plan was overrun) spends all that is left. Looks
-    /// closer than 0.001 of the plan outrun the integration grid; nobody needs them.
+    /// closer than 0.001 of the plan outrun the integration grid; they are not needed.
     pub fn push_look(&mut self, fraction: f64) -> Result<Look, SpendingError> {
         if self.over {
             return Err(SpendingError::Spent);

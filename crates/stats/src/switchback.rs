@@ -4,9 +4,9 @@
 /// One window of a unit, its transition already cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Whether arm B was in force.
+    /// Whether arm B was active.
     pub is_b: bool,
-    /// Whether arm B was in force in the window before; `None` for the first window or after a gap.
+    /// Whether arm B was active in the window before; `None` for the first window or after a gap.
     pub previous: Option<bool>,
     /// Natural logarithm of the rate in this window: −∞ when nothing was done, NaN when it is unknown.
     pub log_rate: f64,

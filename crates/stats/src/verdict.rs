@@ -28,7 +28,7 @@ pub enum Direction {
 /// The verdict of an interval for ln(B/A), with `sesoi_log` > 0 the smallest effect of interest on the same scale.
 ///
 /// Rule, first match wins:
-/// 1. the whole interval lies strictly inside ±`sesoi_log`: **Equivalent**, even when it excludes zero. Whoever names a smallest
+/// 1. the whole interval lies strictly inside ±`sesoi_log`: **Equivalent**, even when it excludes zero. A user who names a smallest
 ///    effect of interest has said that less does not matter; a difference known to be real and known to be too small is then an
 ///    answer, and [`direction`] still tells its sign. (TOST at (1 − level)/2 a side, stricter than the usual 1 − 2α interval,
 ///    because one interval must carry all verdicts.)

@@ -1,6 +1,6 @@
 //! Simulated coverage, with few repetitions: guards against mistakes of a few per cent. The full table is `examples/simulate.rs`.
 use schedlab_stats::{
-    GroupSequential, Question, Random, TMixture, bootstrap_interval, dispersion_ratio, dispersion_ratio_blocked,
+    DecisionTarget, GroupSequential, Random, TMixture, bootstrap_interval, dispersion_ratio, dispersion_ratio_blocked,
     observations_to_decide, range_to_decide, repeated_interval, t_estimate,
 };
 
@@ -90,7 +90,7 @@ fn dispersion_covers() {
 /// The forecast of a number of observations: of the number for the true SD, at 80 %; and that number decides as often as it says.
 #[test]
 fn the_range_of_a_forecast_covers() {
-    let question = Question { delta: 0.4, sesoi: 0.0, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
+    let question = DecisionTarget { delta: 0.4, sesoi: 0.0, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
     let truth = observations_to_decide(1.0, &question, 2, 10_000).unwrap();
     for n in [6, 12, 30] {
         let covered = share(1000, 7, |r| {

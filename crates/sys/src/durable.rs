@@ -34,7 +34,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     sync_directory(parent(path))
 }
 
-/// Gives each of two names what the other had, in one step (renameat2(2), RENAME_EXCHANGE): nobody meets one of them absent.
+/// Gives each of two names what the other had, in one step (renameat2(2), RENAME_EXCHANGE): neither is ever absent.
 /// `Unsupported` or `InvalidInput` where the file system cannot.
 pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     let [a, b] = [a, b].map(|path| CString::new(path.as_os_str().as_bytes()));

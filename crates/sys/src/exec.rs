@@ -24,7 +24,7 @@ pub fn redirect(from: BorrowedFd<'_>, to: Stream) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Undoes what a Rust program and its herd do to signals: SIGPIPE and SIGALRM act by default, nothing is blocked.
+/// Undoes what a Rust program and its tasks do to signals: SIGPIPE and SIGALRM act by default, nothing is blocked.
 pub fn default_signals() -> io::Result<()> {
     for signal in [libc::SIGPIPE, libc::SIGALRM] {
         // SAFETY: installing SIG_DFL runs no code of ours in signal context.

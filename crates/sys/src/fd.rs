@@ -38,8 +38,8 @@ pub fn tcp_pair() -> io::Result<Pair> {
     Ok(Pair { read: connection.accepted.into(), write: connection.connecting.into() })
 }
 
-/// Makes a pipe with a name, for its owner alone, and opens both ends, so that nobody who opens one has to wait for the
-/// other. Source: mkfifo(3), fifo(7).
+/// Makes a pipe with a name, for its owner alone, and opens both ends, so that a process that opens one need not wait
+/// for the other. Source: mkfifo(3), fifo(7).
 pub fn named_pipe(path: &Path) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: reads the live, NUL-terminated name.
@@ -100,7 +100,7 @@ fn interrupted_or(result: isize) -> io::Result<()> {
 }
 
 /// Polls one descriptor for input until CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`: no end); whether it became readable
-/// (or hung up). The level-triggered wait of hackbench's herd.
+/// (or hung up). The level-triggered wait of hackbench's tasks.
 pub fn poll_readable(fd: BorrowedFd<'_>, deadline_ns: u64) -> io::Result<bool> {
     poll_first(&mut [entry(fd)], deadline_ns)
 }

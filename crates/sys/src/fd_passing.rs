@@ -82,7 +82,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let data = unsafe { libc::CMSG_DATA(first) };
     // SAFETY: a SCM_RIGHTS message holds at least one descriptor; the read is unaligned-safe.
     let fd = unsafe { data.cast::<libc::c_int>().read_unaligned() };
-    // SAFETY: the kernel has just installed this descriptor for us; nobody else knows its number.
+    // SAFETY: the kernel has just installed this descriptor for us; nothing else knows its number.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

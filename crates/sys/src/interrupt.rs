@@ -23,8 +23,8 @@ impl Interrupt {
         Self::catch_first(1)
     }
 
-    /// Catches a second one too: for whoever has something to take back that must not wait for the next start, and ends
-    /// at once when it is told twice.
+    /// Catches a second one too: for a process that has something to restore that must not wait for the next start, and
+    /// that ends at once when it is signalled twice.
     pub fn catch_twice() -> io::Result<Self> {
         Self::catch_first(2)
     }

@@ -58,7 +58,7 @@ pub fn user_hz() -> u64 {
     sysconf(libc::_SC_CLK_TCK, 100)
 }
 
-/// Length of the kernel's tick, ns: 1e9 / CONFIG_HZ, exactly as the kernel tells it, because the coarse clock moves
+/// Length of the kernel's tick, ns: 1e9 / CONFIG_HZ, exactly as the kernel reports it, because the coarse clock moves
 /// with the tick (clock_getres(2), `KTIME_LOW_RES` in kernel/time).
 pub fn tick_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,7 +1,7 @@
 //! Marks around the measured part of a trial: instructions that do nothing anywhere, and that a guest's translator can
 //! see. `crates/plugin` counts what is executed between them.
 
-/// No-ops of eight bytes, told apart by their displacement; what is not x86-64 has none.
+/// No-ops of eight bytes, distinguished by their displacement; other machines than x86-64 have none.
 macro_rules! mark {
     ($displacement:literal) => {
         // SAFETY: a no-op: it reads no memory, whatever its operand names, and changes no register or flag.
@@ -15,7 +15,7 @@ macro_rules! mark {
     };
 }
 
-/// The measured part begins: the herd is about to be released.
+/// The measured part begins: the tasks are about to be released.
 #[inline(never)]
 pub fn begin() {
     mark!("0x5c1ab001");

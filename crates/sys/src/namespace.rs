@@ -64,14 +64,14 @@ impl NetNamespace {
         File::open("/proc/thread-self/ns/net").map(Self)
     }
 
-    /// Moves the calling thread into it. Needs CAP_SYS_ADMIN over it, which whoever made it has.
+    /// Moves the calling thread into it. Needs CAP_SYS_ADMIN over it, which its creator has.
     pub fn enter(&self) -> io::Result<()> {
         // SAFETY: a live descriptor and a flag; no memory of ours is touched, no safe value depends on the namespace.
         let rc = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
         if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The inode number by which the kernel tells namespaces apart.
+    /// The inode number by which the kernel identifies a namespace.
     pub fn inode(&self) -> io::Result<u64> {
         self.0.metadata().map(|metadata| metadata.ino())
     }

@@ -1,6 +1,7 @@
 //! Names for network namespaces, as `ip netns` shows them: a file in `netns/` of the run root (`/run`), over which the
 //! namespace is mounted. A namespace without a name dies with its last process; a name keeps it alive, so each name of
-//! ours has an entry in `schedlab/netns/` that tells whether its owner lives ([`crate::owned_entry`]). Source: ip-netns(8).
+//! ours has an entry in `schedlab/netns/` that shows whether its owner lives ([`crate::owned_entry`]). Source:
+//! ip-netns(8).
 
 use crate::namespace::{NetNamespace, bind_mount, unmount};
 use crate::owned_entry::{self, Orphan, OwnedEntry};
@@ -69,7 +70,7 @@ impl NetName {
         let entry = OwnedEntry::create(run_root, KIND, name, &inode)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&place.mount_point);
         if let Err(taken) = made {
-            // The name is somebody else's; ours was only the entry.
+            // The name belongs to somebody else; only the entry was ours.
             std::fs::remove_file(&place.entry)?;
             return Err(taken);
         }

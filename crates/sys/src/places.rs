@@ -1,6 +1,6 @@
 //! Files and directories of ours among other users': what root acts on later, and what is written beside other people's files.
-//! Where somebody else may have put a link, a pipe or a device, it is refused and never waited for. The one place where such
-//! files are opened. Source: open(2), flock(2), path_resolution(7).
+//! If another user may have put a link, a pipe or a device there, it is refused and never waited for. The one place
+//! where such files are opened. Source: open(2), flock(2), path_resolution(7).
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -31,7 +31,7 @@ pub fn is_ours(path: &Path) -> io::Result<bool> {
 }
 
 /// Makes a directory that only its owner may enter. One of ours that is there is closed to others: a lock in it can be taken by
-/// whoever may read it. `PermissionDenied` where it is another's, or others may write to it.
+/// whoever may read it. `PermissionDenied` if it is another user's, or others may write to it.
 pub fn own_directory(path: &Path) -> io::Result<()> {
     private_directory(path)?;
     if !is_ours(path)? {
@@ -100,8 +100,8 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file under construction, under a name that nobody can know before, beside the place that it will have. Dropped
-/// unfinished, it is removed; what a kill leaves, [`remove_drafts`] knows by its lock, which the kernel dropped.
+/// A file under construction, under an unpredictable name next to its final place. Dropped unfinished, it is removed;
+/// what a kill leaves, [`remove_drafts`] knows by its lock, which the kernel dropped.
 #[derive(Debug)]
 pub struct Draft {
     path: PathBuf,
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((std::fs::read(&place).unwrap(), mode(&place)), (b"whole".to_vec(), 0o600));
         remove_drafts(&lab.0);
         assert_eq!(drafts(), 2, "one that is being written stays");
-        // As a kill leaves it: there, and not locked any more.
+        // As a kill leaves it: there, and no longer locked.
         std::fs::copy(&other.path, lab.at(".schedlab-0123456789abcdef.part")).unwrap();
         std::fs::create_dir(lab.at(".schedlab-theirs.part")).unwrap();
         remove_drafts(&lab.0);

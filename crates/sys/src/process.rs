@@ -1,5 +1,5 @@
 //! Processes: fork of a closure that never returns into its caller, reaping with resource usage and a time-out, and
-//! the parent-death signal that keeps a herd from being orphaned. Source: fork(2), wait4(2), prctl(2).
+//! the parent-death signal that keeps tasks from being orphaned. Source: fork(2), wait4(2), prctl(2).
 
 use crate::clock;
 use crate::rusage::{self, Rusage};
@@ -153,7 +153,7 @@ pub fn peek_ended() -> io::Result<Option<u32>> {
     if unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, options) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: waitid has filled the SIGCHLD part of the union, or left the zeros that mean nobody.
+    // SAFETY: waitid has filled the SIGCHLD part of the union, or left zeros, which mean no process.
     let pid = unsafe { info.si_pid() };
     Ok((pid > 0).then_some(pid as u32))
 }

@@ -1,4 +1,4 @@
-//! Resource limits that bound a herd: open files and processes. Source: getrlimit(2).
+//! Resource limits that bound the tasks of a workload: open files and processes. Source: getrlimit(2).
 
 use std::io;
 
@@ -47,13 +47,13 @@ pub fn read(resource: Resource) -> io::Result<Rlimit> {
     Ok(Rlimit { soft: limit.rlim_cur, hard: limit.rlim_max })
 }
 
-/// Raises the soft limit to the hard one; answers what is in force afterwards.
+/// Raises the soft limit to the hard one; returns the limit afterwards.
 pub fn raise_to_hard(resource: Resource) -> io::Result<Rlimit> {
     let hard = read(resource)?.hard;
     set_soft(resource, hard)
 }
 
-/// Sets the soft limit, to at most the hard one; answers what is in force afterwards.
+/// Sets the soft limit, to at most the hard one; returns the limit afterwards.
 pub fn set_soft(resource: Resource, soft: u64) -> io::Result<Rlimit> {
     let before = read(resource)?;
     let wanted = libc::rlimit { rlim_cur: soft.min(before.hard), rlim_max: before.hard };

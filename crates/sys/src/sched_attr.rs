@@ -43,7 +43,7 @@ struct RawSchedAttr {
 const _: () = assert!(size_of::<RawSchedAttr>() == 48);
 const _: () = assert!(std::mem::offset_of!(RawSchedAttr, sched_runtime) == 24);
 
-/// What sched_getattr(2) tells about a thread.
+/// What sched_getattr(2) reports about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedAttr {
     /// One of the `SCHED_*` numbers.

@@ -1,5 +1,5 @@
 //! Memory that forked tasks share: one anonymous `MAP_SHARED` mapping of zeroed 64-bit atomics, faulted in when made,
-//! so that neither the herd nor the timed region takes the first fault. Source: mmap(2), shmem.
+//! so that neither the tasks nor the timed region take the first fault. Source: mmap(2), shmem.
 
 use std::io;
 use std::ptr::NonNull;

@@ -20,7 +20,7 @@ pub const SIGTERM: i32 = libc::SIGTERM;
 /// SIGINT.
 pub const SIGINT: i32 = libc::SIGINT;
 
-/// Lets a write to a closed pipe fail with EPIPE (the Rust runtime does so too; a forked herd must not depend on it).
+/// Lets a write to a closed pipe fail with EPIPE (the Rust runtime does so too; forked tasks must not depend on it).
 pub fn ignore_sigpipe() {
     // SAFETY: installing SIG_IGN runs no code of ours in signal context.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

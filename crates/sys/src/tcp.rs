@@ -108,7 +108,7 @@ fn interrupted() -> io::Result<()> {
 pub struct Counts {
     /// Payload bytes sent, retransmissions included (Linux 4.19).
     pub bytes_sent: u64,
-    /// Of these, retransmitted (Linux 4.19).
+    /// How many of these were retransmitted (Linux 4.19).
     pub bytes_retransmitted: u64,
     /// Segments with payload, retransmissions included; a packet that the device will cut counts as its parts
     /// (Linux 4.6).

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Columns of the terminal; `None` when it is none, or one that does not know its size.
+/// Columns of the terminal; `None` if it is not a terminal, or does not know its size.
 pub fn columns(fd: impl AsFd) -> Option<u16> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ writes one `struct winsize` through the pointer, which is to a live, exclusive one; a descriptor

@@ -1,9 +1,9 @@
-//! Thread ids, and the threads of a herd. Source: gettid(2), pthread_create(3), pthread_attr_setstacksize(3),
+//! Thread ids, and the threads of a workload. Source: gettid(2), pthread_create(3), pthread_attr_setstacksize(3),
 //! pthread_clockjoin_np(3).
 //!
-//! A herd's threads are not `std::thread`s: the end of each is inside the time that hackbench reports, and std's threads
-//! unmap a signal stack there, and glibc gives the pages of a larger stack back (`madvise`): 20 µs a thread, 3 ms in a
-//! herd of 160. These threads begin and end as pthread_create's own.
+//! A workload's threads are not `std::thread`s: the end of each is inside the time that hackbench reports, and std's
+//! threads unmap a signal stack there, and glibc gives the pages of a larger stack back (`madvise`): 20 µs a thread, 3
+//! ms in a workload of 160. These threads begin and end as pthread_create's own.
 
 use crate::clock;
 use std::ffi::c_void;
@@ -12,8 +12,8 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Stack of a herd thread. 20 kB: enough for the loops, and up to 16 kB beside the thread's own page glibc keeps a
-/// stack as it is when its thread ends. A build without optimisation needs more.
+/// Stack of a workload's thread. 20 kB: enough for the loops, and up to 16 kB beside the thread's own page glibc keeps
+/// a stack as it is when its thread ends. A build without optimisation needs more.
 const HERD_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 20 << 10 };
 
 /// Thread id of the caller.
@@ -30,7 +30,7 @@ pub fn current_pid() -> u32 {
 
 type Body = Box<dyn FnOnce() + Send>;
 
-/// A running thread with a small stack; dropped unjoined, it goes on by itself.
+/// A running thread with a small stack; dropped unjoined, it continues by itself.
 #[derive(Debug)]
 pub struct HerdThread {
     handle: libc::pthread_t,
@@ -42,7 +42,7 @@ pub struct HerdThread {
 pub enum Joined {
     /// Its body returned.
     Done,
-    /// Its body panicked; where a build aborts on panics, nobody is left to be told.
+    /// Its body panicked; if a build aborts on panics, nothing is left to be informed.
     Panicked,
     /// It still runs at the deadline.
     NotYet,
@@ -119,13 +119,13 @@ impl HerdThread {
 impl Drop for HerdThread {
     fn drop(&mut self) {
         if !self.joined {
-            // SAFETY: not joined, so the handle is valid; after this nobody uses it.
+            // SAFETY: not joined, so the handle is valid; after this it is not used.
             unsafe { libc::pthread_detach(self.handle) };
         }
     }
 }
 
-/// The first function of a herd thread. A panic ends here: unwinding into C is undefined.
+/// The first function of a workload's thread. A panic ends here: unwinding into C is undefined.
 extern "C" fn run(body: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` passed a box it had let go of, and each thread gets its own, once.
     let body = unsafe { Box::from_raw(body.cast::<Body>()) };

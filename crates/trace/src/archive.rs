@@ -35,7 +35,7 @@ pub(crate) fn only_trace(
     let mut traces = Vec::new();
     for member in &archive.members {
         let mut head = Vec::new();
-        // What cannot be unpacked is not a trace.
+        // A member that cannot be unpacked is not a trace.
         if let Ok(bytes) = archive.stream(member)
             && bytes.take(4096).read_to_end(&mut head).is_ok()
             && is_trace(&head)

@@ -10,7 +10,7 @@ pub trait ByteSource: Send + Sync {
     /// Reads at most `into.len()` bytes at `offset`; 0 is the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Number of bytes; `None` where only reading tells (a pipe).
+    /// Number of bytes; `None` if only reading shows it (a pipe).
     fn size(&self) -> Option<u64>;
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum Counts {
 }
 
 impl Counts {
-    /// Of the clock of this name. A recording that names none has the kernel's own choice, `local`.
+    /// The clock of this name. A recording that names none uses the kernel's own choice, `local`.
     pub(crate) fn of(clock: &str) -> Self {
         match clock {
             "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" => Self::Nanoseconds,

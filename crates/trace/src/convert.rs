@@ -91,7 +91,8 @@ pub(crate) struct Tracers(Vec<Traced>);
 pub(crate) type Traced = Option<(Tid, Name)>;
 
 impl Tracers {
-    /// By whom each event of a batch was traced. Whoever leaves a CPU was on it before, too, back to where events are missing.
+    /// The thread that each event of a batch was traced in. A thread that leaves a CPU was on it before, too, back to
+    /// where events are missing.
     pub(crate) fn of(&mut self, batch: &[Event]) -> Vec<Traced> {
         let cpus = batch.iter().filter(|event| event.cpu != Cpu::ANY).map(|event| usize::from(event.cpu.0) + 1).max();
         self.0.resize(self.0.len().max(cpus.unwrap_or(0)), None);

@@ -30,7 +30,8 @@ impl Cpus {
     fn meet(&mut self, cpu: Cpu) -> bool {
         let fits = self.below.is_none_or(|below| cpu.0 < below);
         let is_new = !self.met.contains(&cpu);
-        // Of a trace over a hotplug more CPUs may be there than were online at its end; their numbers are below it.
+        // After CPU hot-plug during the trace there may be more CPUs than were online at its end; their numbers are
+        // below it.
         let beyond = self.online.is_some_and(|online| cpu.0 >= online && self.met.len() >= usize::from(online));
         if !fits || is_new && beyond {
             return false;

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! 0 10 A S > B          A leaves CPU 0 asleep, B gets it
-//! 1 12 waking A by C    sched_waking; `irq` behind it: by an interrupt in C; `on 0`: A was there
+//! 1 12 waking A by C    sched_waking; `irq` after it: by an interrupt in C; `on 0`: A was there
 //! 0 13 wakeup A on 0    sched_wakeup
 //! 0 14 new A on 0       sched_wakeup_new
 //! 0 15 migrate A 0 1
 //! 0 16 fork A B
 //! 0 17 exit B
 //! 0 18 rename A name
-//! 0 19 exec A B         B goes on with the id of A
+//! 0 19 exec A B         B continues under the id of A
 //! 0 20 lost 3
 //! ```
 
@@ -138,7 +138,7 @@ pub(crate) fn is_in_corpus(target: &str, name: &str, bytes: &[u8]) {
     assert!(there == bytes, "{target}/{name} differs from what is written here: SCHEDLAB_BLESS=1 cargo test");
 }
 
-/// What the engine told, a line each, times in µs; tasks as `A`, or `A#3` by number where a name is used twice.
+/// What the engine reported, a line each, times in µs; tasks as `A`, or `A#3` by number where a name is used twice.
 pub(crate) struct Told {
     pub(crate) lines: Vec<String>,
     pub(crate) counts: Counts,
@@ -147,7 +147,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Those that begin with one of the words behind the task.
+    /// Those that begin with one of the words after the task.
     pub(crate) fn of(&self, words: &[&str]) -> Vec<&str> {
         let wanted = |line: &&String| line.split(' ').nth(1).is_some_and(|word| words.contains(&word));
         self.lines.iter().filter(wanted).map(String::as_str).collect()

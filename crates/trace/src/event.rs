@@ -68,7 +68,7 @@ impl Prio {
         self.0
     }
 
-    /// From a byte of [`Prio::byte`]; what is none is unknown.
+    /// From a byte of [`Prio::byte`]; any other value is unknown.
     #[inline]
     pub(crate) fn from_byte(byte: u8) -> Self {
         if byte <= 141 { Self(byte) } else { Self::UNKNOWN }
@@ -147,9 +147,9 @@ pub struct Wake {
     pub tid: Tid,
     /// Its name.
     pub comm: Name,
-    /// The thread in whose context it was traced; innocent where `context` is an interrupt.
+    /// The thread in whose context it was traced; it is not the cause if `context` is an interrupt.
     pub waker: Tid,
-    /// Of a waking: the CPU it last ran on. Of a wakeup: the CPU whose queue it is on.
+    /// For a waking: the CPU it last ran on. For a wakeup: the CPU whose queue it is on.
     pub target_cpu: Cpu,
     /// Its priority.
     pub prio: Prio,
@@ -195,8 +195,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// What a reader tells of the time before the trace, such as the names that threads had: it has no time and no CPU. An
-    /// event of the trace may be at time 0, where its clock begins with it.
+    /// What a reader knows of the time before the trace, such as the names that threads had: it has no time and no CPU.
+    /// An event of the trace may be at time 0, where its clock begins with it.
     #[inline]
     pub fn is_from_before(&self) -> bool {
         self.ts == 0 && self.cpu == Cpu::ANY

@@ -21,7 +21,7 @@ pub(crate) enum Refused {
     Short,
     /// A CPU or thread number that no machine has.
     Number,
-    /// A `sched_wakeup` of an old kernel with `success=0`: nobody was woken.
+    /// A `sched_wakeup` of an old kernel with `success=0`: nothing was woken.
     NoWakeup,
 }
 

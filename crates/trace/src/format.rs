@@ -19,7 +19,7 @@ pub struct Field {
 /// One event's format.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Format {
-    /// The system, as in `sched`; told by where the format was found.
+    /// The system, as in `sched`, from where the format was found.
     pub system: String,
     /// The event, as in `sched_switch`.
     pub name: String,
@@ -80,7 +80,7 @@ impl Field {
         let sane = |number: &u32| *number < 1 << 20;
         (field.offset, field.size) = (offset.filter(sane)?, size.filter(sane)?);
         let bare = declaration.split('[').next().unwrap_or(declaration);
-        // `__data_loc char[] comm`: the brackets stand before the name.
+        // `__data_loc char[] comm`: the brackets come before the name.
         let named = if declaration.ends_with(']') { bare } else { declaration };
         let at = named.trim_end().rfind([' ', '*', '\t']).map_or(0, |at| at + 1);
         field.name = named.trim_end()[at..].to_owned();

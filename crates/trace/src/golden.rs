@@ -45,7 +45,7 @@ fn trace_dat(writer: Writer, drawing: &Drawing) -> Vec<u8> {
 /// Letters in a row that are text rather than numbers.
 const TEXT: usize = 5;
 
-/// The next token of a dump and how many bytes it stands for.
+/// The next token of a dump and how many bytes it is.
 fn token(bytes: &[u8]) -> (usize, String) {
     let same = bytes.iter().take_while(|b| **b == bytes[0]).count();
     let text = bytes.iter().take_while(|b| matches!(b, b'\t' | b' '..=b'~')).count();

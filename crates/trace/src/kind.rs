@@ -15,7 +15,7 @@ impl Kind {
         ROWS.iter().find(|row| row.name == name).map(|row| row.kind)
     }
 
-    /// Of the systems `sched` and `task`: what the state machine follows.
+    /// Whether it is of the systems `sched` and `task`, which the state machine follows.
     pub fn is_of_tasks(self) -> bool {
         matches!(self.system(), "sched" | "task")
     }
@@ -49,8 +49,8 @@ impl Kinds {
     /// Every kind.
     pub const ALL: Self = Self((1 << ROWS.len()) - 1);
 
-    /// What the waits of threads are told by. `sched_stat_runtime` is left out: 40 % of what `perf sched record` writes,
-    /// and run times follow from the switches.
+    /// What the waits of threads are computed from. `sched_stat_runtime` is left out: 40 % of what `perf sched record`
+    /// writes, and run times follow from the switches.
     pub const TASKS: Self = Self::of(&[
         Kind::SchedSwitch,
         Kind::SchedWaking,

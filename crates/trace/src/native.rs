@@ -1,5 +1,6 @@
 //! Switches and wakings as kernels of 64 bits have written them for ten years, little end first: fields at constant offsets
-//! are decoded in a third of the time that offsets from a table take. Whether a trace's are so is told by its formats.
+//! are decoded in a third of the time that offsets from a table take. The formats of a trace show whether its records
+//! are so.
 
 use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
 use crate::fields::{Dictionary, Refused};

@@ -24,12 +24,12 @@ impl Number for Cpu {
     }
 }
 
-/// A value of each number; the default of those that nobody asked for yet.
+/// A value of each number; the default for those not asked for yet.
 #[derive(Debug, Clone)]
 pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
 
 /// A value of each task. A number that is used again ([`Observer::retired`](crate::engine::Observer::retired)) keeps its value:
-/// whoever counts takes it out.
+/// the caller that counts takes it out.
 pub type PerTask<T> = Numbered<TaskId, T>;
 
 /// A value of each CPU.
@@ -52,7 +52,7 @@ impl<K: Number, T: Default> Numbered<K, T> {
         &mut self.0[at]
     }
 
-    /// The same without making room; `None` of a number that nobody asked for.
+    /// The same without making room; `None` for a number that was not asked for.
     #[inline]
     pub fn get(&self, number: K) -> Option<&T> {
         self.0.get(number.index())

@@ -1,6 +1,6 @@
 //! Events into the order of time. A source delivers them CPU by CPU (a ring buffer, a page, a round of perf's), each
 //! CPU nearly sorted; here they are merged. Because a CPU's events are seen in a row before anything is merged, this is
-//! also where a gap is found out, and marked where it *begins*, which nobody could do who reads in the order of time.
+//! also where a gap is found out, and marked where it *begins*, which is impossible when reading in the order of time.
 
 mod gaps;
 mod rounds;
@@ -17,13 +17,13 @@ use std::collections::BinaryHeap;
 /// Events handed out at once: 128 kB, which fit the second-level cache.
 pub const BATCH: usize = 4096;
 
-/// A clock that goes back by less than this is two events that changed places.
+/// If a clock goes back by less than this, two events were swapped.
 pub(crate) const SWAPPED_NS: u64 = 1_000_000;
 
 /// Merges the events of CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    cpus: Vec<Lane>,
+    cpus: Vec<CpuQueue>,
     /// CPUs with events that may be handed out, by the time of the first, and by its place where times are equal.
     heads: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// Places of a sorted file that were given; `None` where CPUs come one after the other.
@@ -33,14 +33,14 @@ pub(crate) struct Order {
     /// The latest event so far, and at the end of the round before.
     latest: u64,
     latest_before: u64,
-    /// Of the last event handed out.
+    /// Time of the last event handed out.
     handed_out: u64,
     pending: usize,
-    /// Some CPU's events begin behind a gap that is not marked to its end.
+    /// Some CPU's events begin after a gap whose end is not marked yet.
     begins_late: bool,
     handing_out: bool,
     finished: bool,
-    /// A CPU's switches are not all there, by the choice of what to record: a break in their chain is no news.
+    /// Only some tasks were recorded, so a break in a CPU's chain of switches is expected.
     breaks_are_expected: bool,
 }
 
@@ -74,11 +74,11 @@ pub(crate) fn merge(reader: &mut (impl Merging + ?Sized), out: &mut Vec<Event>) 
 
 /// The events of one CPU that are not handed out yet.
 #[derive(Debug, Default)]
-struct Lane {
+struct CpuQueue {
     events: Vec<Event>,
     /// The place of each in a sorted file; empty for other sources, where the CPU decides between equal times.
     places: Vec<u64>,
-    /// Of the latest event; 0 of other sources.
+    /// Place of the latest event; 0 for other sources.
     place: u64,
     /// The first that is not handed out.
     at: usize,
@@ -88,7 +88,7 @@ struct Lane {
     current: Option<Tid>,
     /// In a gap: on which CPU, why, and how many events were lost. The next event in order ends it.
     losing: Option<(Cpu, Missing, u32)>,
-    /// The gap goes on with the next event.
+    /// The gap continues with the next event.
     held: bool,
     seen: bool,
     /// The gap before its events, of which the begin is not marked: it is that of the trace, which is not known before events
@@ -114,7 +114,7 @@ impl Order {
         self.push_in(lane_index(event.cpu), event, problems);
     }
 
-    /// The same for what comes seldom: it is in the program once.
+    /// An out-of-line variant for rare events, to save code size.
     #[inline(never)]
     pub(crate) fn push_rare(&mut self, event: Event, problems: &mut Problems) {
         self.push_in(lane_index(event.cpu), event, problems);
@@ -132,7 +132,7 @@ impl Order {
             lane.place = *places;
         }
         if event.ts < lane.last || event.ts < self.limit {
-            // No call takes the event itself: where one does, it is put together in memory first.
+            // Do not pass the event to a call: it would first be written to memory.
             lane.events.push(event);
             return self.settle_late(index, problems);
         }
@@ -160,11 +160,11 @@ impl Order {
     #[cold]
     fn meet(&mut self, index: usize) {
         let place = u64::from(self.places.is_some());
-        self.cpus.resize_with(index + 1, || Lane { place, ..Lane::default() });
+        self.cpus.resize_with(index + 1, || CpuQueue { place, ..CpuQueue::default() });
     }
 }
 
-impl Lane {
+impl CpuQueue {
     #[inline(always)]
     fn put(&mut self, event: Event) {
         self.events.push(event);

@@ -24,7 +24,7 @@ pub struct Page {
     pub bytes: usize,
     /// Records that became events.
     pub events: u64,
-    /// Records of events that nobody asked for, and those that are no event of the model.
+    /// Records of events that were not asked for, and those that are no event of the model.
     pub unknown: u64,
     /// Records that cannot be what their format says; skipped.
     pub refused: u64,
@@ -39,7 +39,7 @@ pub enum Item {
     Event(What),
 }
 
-/// Decodes the pages of one kernel, and the same records where they come by a ring of perf
+/// Decodes the pages of one kernel, and the same records if they come from a ring of perf
 /// ([`PageDecoder::decode_ring_into`]).
 #[derive(Debug)]
 pub struct PageDecoder {
@@ -83,7 +83,7 @@ impl PageDecoder {
         self.format.page_bytes()
     }
 
-    /// Whether so many bytes of records fill a page as far as events of ordinary size do: the next one would not have
+    /// Whether this many bytes of records fill a page as far as events of ordinary size do: the next one would not have
     /// fitted. A reader that meets a page that is not full has caught up with the writer.
     pub fn is_full(&self, bytes: usize) -> bool {
         const LARGEST_USUAL_EVENT: usize = 256;
@@ -136,7 +136,7 @@ impl PageDecoder {
         })
     }
 
-    /// The event of a record; `None` where nobody asked for it.
+    /// The event of a record; `None` if it was not asked for.
     #[inline]
     fn event(&mut self, raw: &[u8]) -> Result<What, Option<Refused>> {
         let Some(number) = raw.get(..2).and_then(|b| b.try_into().ok()) else { return Err(Some(Refused::Short)) };

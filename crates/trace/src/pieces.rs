@@ -13,7 +13,7 @@ pub(crate) const PIECE: usize = 256 << 10;
 /// Pieces that are read ahead: 4 MiB, some milliseconds of decoding.
 const AHEAD: usize = 16;
 
-/// A piece of the file, behind as much room for what is left of the one before.
+/// A piece of the file, after as much room for what is left of the one before.
 pub(crate) struct Piece {
     pub(crate) at: u64,
     pub(crate) read: usize,
@@ -31,9 +31,9 @@ pub(crate) struct Pieces {
 
 #[derive(Default)]
 struct State {
-    /// Where the next one that nobody reads yet begins.
+    /// Where the next one begins that is not being read yet.
     next: u64,
-    /// The file ended, or could not be read: there is nothing behind.
+    /// The file ended, or could not be read: there is nothing after.
     ended: bool,
     /// Those that were not taken, in order; `None` while one is being read.
     pieces: VecDeque<Option<Result<Piece, TraceError>>>,
@@ -57,7 +57,7 @@ impl Pieces {
                 state.taken += 1;
                 let piece = state.pieces.pop_front().flatten();
                 if !matches!(&piece, Some(Ok(Piece { read: PIECE, .. }))) {
-                    // The last one: what others may have found behind it does not join on.
+                    // A short read: drop pieces that were read ahead, because they do not follow it.
                     state.pieces.clear();
                 }
                 return piece;
@@ -74,7 +74,7 @@ impl Pieces {
         }
     }
 
-    /// Reads a piece that nobody reads yet; false where there is none, or enough are waiting.
+    /// Reads the next piece; false if there is none, or enough are waiting.
     pub(crate) fn read_one(&self) -> bool {
         let mut state = self.state();
         let at = state.next;
@@ -91,7 +91,7 @@ impl Pieces {
         let read = self.input.read(at, &mut buffer[PIECE..PIECE + want]);
         let mut state = self.state();
         state.ended |= !read.as_ref().is_ok_and(|read| *read == want);
-        // What is not read is not taken; it may have been given up.
+        // Unread pieces are never taken, but this one may have been dropped meanwhile.
         let place = (number - state.taken) as usize;
         if let Some(piece) = state.pieces.get_mut(place) {
             *piece = Some(read.map(|read| Piece { at, read, buffer }));
@@ -112,7 +112,7 @@ impl Pieces {
     }
 }
 
-/// Reads ahead for whoever decodes.
+/// Reads ahead for the decoder.
 #[derive(Clone)]
 pub(crate) struct Helper(pub(crate) Arc<Pieces>);
 

@@ -61,7 +61,7 @@ fn hand_out(reader: &mut Reader, here: &mut Each<'_>, there: Option<&mut EachEls
     })
 }
 
-/// Decodes up to the end, or until nobody takes batches any more.
+/// Decodes up to the end, or until batches are no longer taken.
 fn decode(reader: &mut Reader, outlets: &[SyncSender<Batch>], spent: &Receiver<Batch>) -> Result<(), TraceError> {
     let helper = reader.helper();
     loop {
@@ -78,7 +78,7 @@ fn decode(reader: &mut Reader, outlets: &[SyncSender<Batch>], spent: &Receiver<B
     }
 }
 
-/// Hands a batch on; false where nobody takes it.
+/// Hands a batch on; false if the receiver is gone.
 fn send(full: &SyncSender<Batch>, mut batch: Batch, helper: Option<&Helper>) -> bool {
     loop {
         match full.try_send(batch) {
@@ -93,7 +93,7 @@ fn send(full: &SyncSender<Batch>, mut batch: Batch, helper: Option<&Helper>) -> 
 fn take_all(batches: Receiver<Batch>, empty: &Sender<Batch>, helper: Option<&Helper>, each: &mut Each<'_>) {
     while let Some(batch) = next(&batches, helper) {
         each(&batch.0, &batch.1);
-        // The decoder may have ended: then nobody needs the room.
+        // The decoder may have ended: then the room is not needed.
         let _ = empty.send(batch);
     }
 }

@@ -1,4 +1,4 @@
-//! From formats to plans, with what is wrong on the way told: the same for every file of binary records.
+//! From formats to plans, with the problems found on the way: the same for every file of binary records.
 
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::format::Format;

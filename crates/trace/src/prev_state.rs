@@ -1,6 +1,6 @@
 //! Why a thread left its CPU, in the source's own letters. The bits of `prev_state` changed with 4.8 and 4.14, so they
 //! are taken from the print format of the trace's `sched_switch`, never from a fixed table; only text traces that print
-//! a bare number leave us to guess, and are told apart as guesses.
+//! a bare number leave us to guess, and are marked as guesses.
 
 use crate::expression;
 
@@ -32,7 +32,7 @@ pub enum StateClass {
     Stopped,
     /// `Z`, `X`: will not run again.
     Dead,
-    /// A letter of no meaning here.
+    /// A state letter that is not interpreted.
     Other,
 }
 
@@ -42,7 +42,7 @@ impl StateClass {
         matches!(self, Self::Runnable | Self::Preempted)
     }
 
-    /// The kernel's letter of a sleep, `?` for what is none.
+    /// The kernel's letter of a sleep, `?` for what is not one.
     pub fn sleep_letter(self) -> &'static str {
         match self {
             Self::Interruptible => "S",
@@ -104,7 +104,7 @@ impl StateBits {
         Some(Self { flags, preempted: preempted_bit(print_fmt) }).filter(|bits| !bits.flags.is_empty())
     }
 
-    /// What a number may mean where no format tells: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+` for
+    /// What a number may mean if no format says so: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+` for
     /// the bit that stood for it in 4.14 and newer, in 4.8 … 4.13, or before.
     pub fn guess() -> Self {
         let flags = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "Z"), (0x20, "Z"), (0x40, "X"), (0x80, "I")];
@@ -128,7 +128,8 @@ impl StateBits {
         if matches!(letters, "D|N" | "D|n") {
             return Some(0x80 | plus);
         }
-        // Older ones told a dead thread from one that was about to be, and that a signal may end an uninterruptible sleep.
+        // Older ones distinguished a dead thread from one that was about to be, and that a signal may end an
+        // uninterruptible sleep.
         let letters = if letters == "x" { "X" } else { letters.strip_suffix("|K").unwrap_or(letters) };
         let bit = |letter: &str| SINCE_4_14.into_iter().find(|(_, l)| *l == letter).map(|(bit, _)| bit);
         letters.split('|').map(bit).try_fold(plus, |sum, bit| Some(sum | bit?))

@@ -27,7 +27,7 @@ pub enum ProblemKind {
     /// A CPU or thread number that no machine has; skipped.
     ImpossibleNumber,
     /// Events that came later than the recorder's marks allow, or of which more had to be held back than is allowed: some are
-    /// told later than they were.
+    /// given a later time than they have.
     Unsorted,
     /// A part of the file that could not be read; the rest was.
     SkippedPart,
@@ -35,7 +35,7 @@ pub enum ProblemKind {
     GuessedStates,
     /// Only some tasks were recorded: of every CPU switches and wakings are missing, by choice.
     SomeTasks,
-    /// Something about the recording that changes what can be told from it.
+    /// Something about the recording that changes what can be concluded from it.
     Recording,
 }
 
@@ -80,7 +80,7 @@ impl Problems {
         self.0.keys().fold(0, |kinds, kind| kinds | 1 << *kind as u32)
     }
 
-    /// Of kinds that were met since, says where the first one was.
+    /// For kinds that were met since then, says where the first one was.
     pub(crate) fn tell_where(&mut self, since: u32, place: &str) {
         for (_, (_, first)) in self.0.iter_mut().filter(|(kind, _)| since & 1 << **kind as u32 == 0) {
             first.insert_str(0, place);

@@ -1,4 +1,4 @@
-//! One reader over all formats: which one a file is, told by its first bytes, and its events in batches.
+//! One reader over all formats: which one a file is, as its first bytes show, and its events in batches.
 
 use crate::archive;
 use crate::bytes::Input;
@@ -148,8 +148,8 @@ impl Reader {
         self.0.record_counts()
     }
 
-    /// How many of the events so far are none of the trace's, of a CPU: perf notes names, forks and exits of threads apart.
-    /// What was there before the trace ([`Event::is_from_before`]) is not counted.
+    /// How many of the events so far, of a CPU, are not the trace's: perf notes names, forks and exits of threads
+    /// apart. What was there before the trace ([`Event::is_from_before`]) is not counted.
     pub fn noted(&self, cpu: Cpu) -> u64 {
         self.0.noted().and_then(|noted| noted.get(&cpu)).copied().unwrap_or(0)
     }

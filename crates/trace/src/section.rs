@@ -1,4 +1,4 @@
-//! The way to a trace's records: a section of the file, piece by piece, each in front of what was left of the one before.
+//! The way to a trace's records: a section of the file, piece by piece, each after what was left of the one before.
 
 use crate::TraceError;
 use crate::bytes::Input;
@@ -10,7 +10,7 @@ pub(crate) struct Window {
     pieces: Arc<Pieces>,
     /// Only who decodes may read: a pipe has one order.
     is_pipe: bool,
-    /// Room for what the last piece left over, and behind it the present piece.
+    /// Room for what the last piece left over, and after it the present piece.
     buffer: Vec<u8>,
     /// What of the buffer is read and not yet consumed.
     begin: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Of `[offset, end)`; a pipe has no known end.
+    /// Reads `[offset, end)`; a pipe has no known end.
     pub(crate) fn new(input: &Arc<Input>, offset: u64, end: u64) -> Self {
         let pieces = Arc::new(Pieces::new(Arc::clone(input), offset, end));
         let is_pipe = input.source.size().is_none();
@@ -53,7 +53,7 @@ impl Window {
         self.offset = self.offset.saturating_add(bytes);
     }
 
-    /// Reads on behind what is left; whether there was anything.
+    /// Reads on after what is left; whether there was anything.
     pub(crate) fn fill(&mut self) -> Result<bool, TraceError> {
         // What has no room is of no use: no record is that long.
         let left = (self.filled - self.begin).min(PIECE);

@@ -7,7 +7,7 @@
 pub struct Syscall(pub u16);
 
 impl Syscall {
-    /// Of no table: x32 sets bit 30, and a call that a tracer skipped is −1.
+    /// A number in no table: x32 sets bit 30, and a call that a tracer skipped is −1.
     pub const OTHER: Self = Self(u16::MAX);
 
     /// A number from a file.

@@ -151,7 +151,7 @@ struct Counter<'a> {
     ended: &'a dyn Fn(&Task) -> Option<Ended>,
     /// All of the trace is in the window.
     whole: bool,
-    /// Of the event that the engine takes.
+    /// Time of the event that the engine is processing.
     now: u64,
     tasks: PerTask<TaskTally>,
     retired: BTreeMap<Ended, (u64, TaskTally)>,

@@ -1,4 +1,4 @@
-//! What `trace-cmd` and `perf` copy from tracefs in front of the events: byte order, page layout, event formats. It is a
+//! What `trace-cmd` and `perf` copy from tracefs before the events: byte order, page layout, event formats. It is a
 //! section of perf.data and the first part of trace.dat 6, in the same words.
 
 use crate::TraceError;
@@ -114,7 +114,7 @@ impl TracingData {
                 let found = format!("`{}`", first.escape_debug());
                 return Err(cursor.input.malformed(at, found, "an event format: name, ID and fields"));
             };
-            // Of the others only the name is of use.
+            // For the others only the name is needed.
             let whole = wanted(system, &format.name);
             let (fields, print_fmt) = if whole { (format.fields, format.print_fmt) } else { Default::default() };
             self.formats.push(Format { fields, print_fmt, ..format });

@@ -13,7 +13,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// All that `packed` stands for; more than `at_most` bytes are an error, as is damage.
+    /// All that `packed` contains; more than `at_most` bytes are an error, as is damage.
     pub(crate) fn unpack(self, packed: &[u8], at_most: u64) -> Result<Vec<u8>, String> {
         match self {
             Self::Zstd => {

@@ -13,7 +13,7 @@ pub struct TimeWindow {
     pub cpus: Option<Vec<Cpu>>,
 }
 
-/// A time window that is none.
+/// An invalid time window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeWindowError(String);
 
@@ -49,7 +49,7 @@ impl TimeWindow {
         self.has_time(end_ns) && self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Whether what ends at `end_ns`, nobody knows where, is in it.
+    /// Whether something that ends at `end_ns`, on an unknown CPU, is in it.
     #[inline]
     pub fn has_time(&self, end_ns: u64) -> bool {
         end_ns >= self.from_ns && self.to_ns.is_none_or(|to| end_ns <= to)

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// by side: 64 CPUs with SchedViz's usual 4 MB.
 const MOST_INFLATED: u64 = 256 << 20;
 
-/// Where the zlib stream of `atrace -z` begins: behind the line `TRACE:`, which others may precede.
+/// Where the zlib stream of `atrace -z` begins: after the line `TRACE:`, which others may precede.
 pub(crate) fn atrace(head: &[u8]) -> Option<u64> {
     let line = head.split_inclusive(|b| *b == b'\n').scan(0, |end, line| {
         *end += line.len();
@@ -25,7 +25,7 @@ pub(crate) fn atrace(head: &[u8]) -> Option<u64> {
     is_zlib.then_some(at as u64)
 }
 
-/// Text behind `at`, inflated as it is read. Where it is damaged it ends, and that is told.
+/// Text after `at`, inflated as it is read. It ends where it is damaged, and that is reported.
 pub(crate) fn open_atrace(file: &str, source: Box<dyn ByteSource>, at: u64, wanted: Kinds) -> Text {
     let failed = Failed::default();
     let inflated = Inflated { decoder: ZlibDecoder::new(Onward { source, at }), failed: failed.clone() };
@@ -63,7 +63,7 @@ impl Read for Inflated {
 /// Whether a gzip begins with a tar.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     let mut block = Vec::new();
-    // What fits the first bytes of the file is enough of it; that they end early is no error here.
+    // A prefix is enough to recognize it; that it ends early is no error here.
     let _ = MultiGzDecoder::new(head).take(512).read_to_end(&mut block);
     archive::recognise(&block)
 }
@@ -206,7 +206,7 @@ mod tests {
         let mut other = archive(LITTLE, &Drawing::new(DRAWING));
         let at = other.windows(11).position(|w| w == b"header_page").unwrap();
         other[at] = b'H';
-        // The sum of that header no longer fits, so nothing behind it is believed.
+        // The sum of that header no longer fits, so nothing after it is believed.
         assert!(
             error(other).contains("a tar without formats/header_page; give an archive as SchedViz's trace.sh makes it")
         );

@@ -1,4 +1,4 @@
-//! What befell the machine during a trial: stolen time, heat, and knobs or CPUs that somebody else changed.
+//! What happened to the machine during a trial: stolen time, heat, and knobs or CPUs that another process changed.
 
 use schedlab_record::{Roots, ThermalReading, thermal_evidence};
 use schedlab_run::{Mark, TrialOutcome};
@@ -8,7 +8,7 @@ pub const STEAL_LIMIT: f64 = 0.005;
 /// Unit of the times in /proc/stat (USER_HZ is 100 on every architecture we build for), ns.
 const TICK_NS: u64 = 10_000_000;
 
-/// The machine's state between trials; what changes here is nobody's setting.
+/// The machine's state between trials; a change here is not a setting of an arm.
 pub struct Watch {
     host_roots: schedlab_host::Roots,
     record_roots: Roots,
@@ -17,14 +17,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes the state that later looks are compared with.
+    /// Reads the state with which later readings are compared.
     pub fn start(host_roots: schedlab_host::Roots, record_roots: Roots) -> Self {
         let foreign = schedlab_host::foreign_state(&host_roots);
         let thermal = ThermalReading::read(&record_roots);
         Self { host_roots, record_roots, foreign, thermal }
     }
 
-    /// What differs from the state at the start, and the heat since the last look.
+    /// What differs from the state at the start, and the heat since the last call.
     pub fn marks(&mut self) -> Vec<Mark> {
         let mut marks = Vec::new();
         let now = schedlab_host::foreign_state(&self.host_roots);
@@ -38,8 +38,8 @@ impl Watch {
     }
 }
 
-/// The mark of a trial from which the hypervisor surely took more than [`STEAL_LIMIT`]. /proc/stat counts in ticks, so
-/// one tick of what is shown may be rounding: a single tick in a short trial is not evidence.
+/// The mark of a trial from which the hypervisor certainly took more than [`STEAL_LIMIT`]. /proc/stat counts in ticks,
+/// so one tick may be due to rounding: a single tick in a short trial is no evidence.
 pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
     let share = schedlab_record::steal_share(&outcome.counters)?;
     let stolen = outcome.counters.iter().find(|c| c.name == "steal_ns" && c.scope == "host")?.count.value()?;
@@ -47,12 +47,12 @@ pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
     (sure > STEAL_LIMIT).then_some(Mark::Steal { share })
 }
 
-/// Whether the trial's block is to be repeated.
+/// Whether the trial's block must be repeated.
 pub fn contaminated(marks: &[Mark]) -> bool {
     marks.iter().any(|m| matches!(m, Mark::Steal { .. } | Mark::Thermal { .. }))
 }
 
-/// What voids the run, if anything does.
+/// What voids the run, if something does.
 pub fn void(marks: &[Mark]) -> Option<&str> {
     marks.iter().find_map(|m| match m {
         Mark::Foreign { what } => Some(what.as_str()),

@@ -1,5 +1,5 @@
-//! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long it
-//! may take. Nothing is run, tried or written.
+//! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long
+//! the run may take. It runs, tries and writes nothing.
 
 use crate::workloads::OVERHEAD_NS;
 use schedlab_run::manifest::{Design, Factor};
@@ -9,7 +9,7 @@ use schedlab_run::{Arm, Manifest, Setting, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
-/// The plan as TOML, all else as its comments.
+/// The plan as TOML, with everything else as comments.
 pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
     let mut text = format!("{}\n", plan.to_toml());
     for line in needs(manifest, plan, roots).iter().chain(&arms_of_factors(manifest)) {
@@ -38,7 +38,7 @@ fn needs(manifest: &Manifest, plan: &Plan, roots: &Roots) -> Vec<String> {
         let needs = schedlab_tune::needs(roots, &arm.settings);
         lines.extend(needs.iter().map(|need| format!("{whose}: {need}")));
     };
-    // The arms of a factorial would say the same many times.
+    // For the arms of a factorial this would repeat the same text many times.
     for factor in &plan.factors {
         of(&format!("factor `{}`, low", factor.name), &factor.low);
         of(&format!("factor `{}`, high", factor.name), &factor.high);
@@ -58,7 +58,7 @@ fn needs(manifest: &Manifest, plan: &Plan, roots: &Roots) -> Vec<String> {
     lines
 }
 
-/// The arms that the factors make, and which factors are left out.
+/// The arms that the factors produce, and the factors that are left out.
 fn arms_of_factors(manifest: &Manifest) -> Vec<String> {
     let Some(factorial) = &manifest.factorial else { return Vec::new() };
     let left_out =
@@ -69,13 +69,13 @@ fn arms_of_factors(manifest: &Manifest) -> Vec<String> {
     factorial.factors.iter().filter_map(left_out).chain(manifest.arms.iter().map(arm)).collect()
 }
 
-/// What a block of a workload takes, by the plan, ns.
+/// How long a block of a workload takes according to the plan, ns.
 fn block_ns(manifest: &Manifest, workload: &WorkloadSpec) -> u64 {
     let trials = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() as u64 };
     trials.saturating_mul(crate::experiment::trial_duration_ns(workload).saturating_add(OVERHEAD_NS))
 }
 
-/// What so many blocks and the warm-up block take, ns; numbers of the user's can be beyond any clock.
+/// How long this many blocks and the warm-up block take, ns. The user's numbers may be larger than any clock.
 fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
     (u64::from(blocks) + 1).saturating_mul(block_ns)
 }
@@ -111,13 +111,13 @@ fn orders(text: &mut String, seed: u64, workload: u32, arms: &[Arm]) {
     }
 }
 
-/// From here to there a boot of a guest takes, s: small kernels under KVM, distributions' ones translated.
+/// Range of the time that a guest takes to boot, s: small kernels under KVM to distribution kernels in translation.
 const BOOT_S: [u64; 2] = [3, 30];
-/// The least that a restored guest and its trial take, ns.
+/// The shortest time that a restored guest and its trial take, ns.
 const SAMPLE_NS: u64 = 500_000_000;
 
-/// Order and time of a plan whose trials run in guests of so many kinds, as comments. What only a guest can tell is not there:
-/// how long a trial takes that has a number of loops, which is why there is no most.
+/// Order and time, as comments, of a plan whose trials run in this many kinds of guests. How long a trial with a number
+/// of loops takes is known only in a guest, so there is no upper limit.
 pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     let mut text = String::new();
     let seed = plan.seed.unwrap_or_else(crate::prepare::fresh_seed);
@@ -139,17 +139,17 @@ pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     if plan.workloads.len() > 1 {
         comment(&mut text, "", &format!("in all {least_s} s or more"));
     }
-    let unknown = "only its guest can tell how long a trial takes: after each block the run prints what remains";
+    let unknown = "only its guest shows how long a trial takes: after each block the run prints the time left";
     comment(&mut text, "", unknown);
     text
 }
 
 fn drawn_seed(seed: u64) -> String {
-    format!("orders are of seed {seed}; without a `seed` the run draws its own")
+    format!("the order shown is for seed {seed}; without a `seed` the run draws its own")
 }
 
-/// A sentence on a workload that is swept over so many values, and the least that it takes, s. The first one boots the guests
-/// that others share.
+/// A sentence on a workload that is swept over this many values, and its shortest duration, s. The first value boots
+/// the guests that the others share.
 fn forecast_in_guests(
     plan: &Plan,
     guest: &GuestPlan,
@@ -162,7 +162,7 @@ fn forecast_in_guests(
         _ => ("at least ", schedlab_run::LEAST_UNITS as u64),
     };
     let of_block = 2 * plan.arms.len() as u64;
-    // Blocks and their warm-up.
+    // The blocks and their warm-up.
     let rounds = (blocks + 1).saturating_mul(swept.into());
     let samples = rounds.saturating_mul(of_block);
     let boots = match (guest.boots, guest.per) {
@@ -183,12 +183,12 @@ fn forecast_in_guests(
     (line, least)
 }
 
-/// A line of the plan's TOML that says something, within 80 columns where it has a space or a comma to break at.
+/// A line of the plan's TOML with content, within 80 columns if it has a space or a comma to break at.
 fn comment(text: &mut String, indent: &str, line: &str) {
     const COLUMNS: usize = 80;
     let mut at = format!("# {indent}");
     let mut is_new = true;
-    // A list of names breaks between them.
+    // A list of names breaks between the names.
     let words: Vec<&str> = if line.contains(" · ") {
         line.split_inclusive("· ").collect()
     } else {

@@ -1,8 +1,8 @@
 //! The one loop of schedlab: sweeps, A/B comparisons and self-tests all run here. Workload after workload, block after
 //! block, trial after trial; what a trial measured is stored before the next one starts.
 //!
-//! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings, [`Store`] keeps
-//! the rows, events go to a closure. With fakes for all three it is tested in microseconds.
+//! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings,
+//! [`Store`] keeps the rows, and events go to a closure. With fakes for all three it is tested in microseconds.
 
 pub(crate) mod kept;
 mod orders;
@@ -24,7 +24,7 @@ use schedlab_run::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Keeps the run: each call is durable when it returns.
+/// Stores the run: each call returns when its data are durable.
 pub trait Store {
     /// One finished trial.
     fn trial(&mut self, record: &TrialRecord) -> Result<()>;
@@ -32,14 +32,14 @@ pub trait Store {
     fn manifest(&mut self, manifest: &Manifest) -> Result<()>;
 }
 
-/// What the loop tells while it runs.
+/// What the loop reports while it runs.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A workload's first trial comes next.
     Workload {
         /// Index in the manifest.
         index: u32,
-        /// Blocks, where the design fixes them.
+        /// Number of blocks, if the design fixes it.
         planned: Option<u32>,
     },
     /// A trial has ended and is stored.
@@ -57,23 +57,23 @@ pub enum Event<'a> {
         workload: u32,
         /// What a block takes, ns.
         block_ns: u64,
-        /// Blocks that fit the design.
+        /// Number of blocks that fit the design.
         blocks: u32,
         /// All rows so far.
         trials: &'a [TrialRecord],
         /// The run.
         manifest: &'a Manifest,
     },
-    /// An arm that is not in force is left out of further blocks.
+    /// An arm is not in force and is left out of further blocks.
     ArmDropped {
         /// Index in the manifest.
         workload: u32,
         /// Index in the manifest.
         arm: u32,
-        /// Why it is not in force.
+        /// Why it is not applied.
         reason: &'a str,
     },
-    /// A sequential design has looked.
+    /// A sequential design has taken an interim look.
     Look {
         /// The look.
         look: &'a LookRecord,
@@ -82,7 +82,7 @@ pub enum Event<'a> {
         /// The run.
         manifest: &'a Manifest,
     },
-    /// A workload is done and why.
+    /// A workload is done, and why.
     Ended {
         /// Index in the manifest.
         workload: u32,
@@ -95,18 +95,18 @@ pub enum Event<'a> {
 pub struct Experiment<'a> {
     /// What is run; `looks` and `ended` are filled in by the loop.
     pub manifest: Manifest,
-    /// Rows so far, those of an interrupted run included. Of a stored trial the loop keeps only what stopping asks for: the
-    /// whole rows are in the store.
+    /// Rows so far, including those of an interrupted run. Of a stored trial the loop keeps only what the stopping
+    /// rules need; the complete rows are in the store.
     pub trials: Vec<TrialRecord>,
-    /// Where trials run, and settings are put in force.
+    /// Where trials run and settings are applied.
     pub runner: &'a mut dyn Runner,
-    /// Who watches the machine; `None` in tests.
+    /// Watches the machine; `None` in tests.
     pub watch: Option<Watch>,
     /// Where rows are kept.
     pub store: &'a mut dyn Store,
     /// The directory for the traces of arms with `trace=on`.
     pub traces: PathBuf,
-    /// Who is told.
+    /// Receives the events.
     pub events: &'a mut dyn FnMut(Event<'_>),
     /// Whether the user wants to stop; asked between trials.
     pub interrupted: &'a dyn Fn() -> bool,
@@ -114,24 +114,24 @@ pub struct Experiment<'a> {
     pub clock: &'a dyn Fn() -> u64,
     /// CLOCK_REALTIME, ns.
     pub wall_clock: &'a dyn Fn() -> u64,
-    /// What the loop finds out; nothing to begin with.
+    /// What the loop finds out; empty at the start.
     pub known: Known,
 }
 
 /// What the loop knows of a run.
 #[derive(Default)]
 pub struct Known {
-    /// What the rules ask of the rows.
+    /// What the stopping rules need from the rows.
     tally: Tally,
-    /// Of the plan: each trial is held against them.
+    /// From the plan: each trial is checked against them.
     requirements: Vec<Requirement>,
-    /// Host-wide settings of a switchback that did not take when they were tried.
+    /// Host-wide settings of a switchback that had no effect when they were tried.
     not_covered: Vec<Applied>,
-    /// Why arms cannot be in force here, by their index, found out before the first trial.
+    /// By arm, why it cannot be in force here, found out before the first trial.
     refused: BTreeMap<u32, String>,
 }
 
-/// The place of a trial in the design.
+/// Where a trial belongs in the design.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     workload: u32,
@@ -143,23 +143,23 @@ struct Place {
 }
 
 impl Experiment<'_> {
-    /// Runs to the end of the plan, to a decision, to the budget's end or to an interrupt. What was measured is in
-    /// `trials` whatever happens; `manifest.ended` says why it ended.
+    /// Runs until the end of the plan, a decision, the end of the budget or an interrupt. In any case the measurements
+    /// are in `trials`, and `manifest.ended` says why the run ended.
     pub fn run(&mut self) -> Result<()> {
         let ran = self.run_groups();
-        // Also where the loop stopped: what it left in force would be measured by others.
+        // Even if the loop failed: settings that stay in force would be measured by others.
         self.runner.restore()?;
         self.manifest.ended = ran?;
         self.store.manifest(&self.manifest)
     }
 
-    /// Why it ended.
+    /// Returns why the run ended.
     fn run_groups(&mut self) -> Result<String> {
         let mut reason = "planned".to_owned();
         self.known.requirements = require::of_run(&self.manifest).context("the plan in the manifest cannot be read")?;
         self.cover_switchback()?;
         self.try_arms()?;
-        // In their place: of a long run two lists would be twice what there is room for.
+        // In place: for a long run there is no room for two lists.
         for at in 0..self.trials.len() {
             keep_what_stopping_needs(&self.manifest, &mut self.trials[at]);
             self.known.tally.add_last(&self.manifest, &self.trials[..=at]);
@@ -190,8 +190,8 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// After the first trial that has an outcome, and after the warm-up block: a plan whose every trial fails, or whose primary
-    /// metric does not exist, ends here with the reason and not after the whole budget.
+    /// Called after the first trial that has an outcome, and after the warm-up block. If every trial of a plan fails,
+    /// or its primary metric does not exist, the run ends here, with the reason, and not after the whole budget.
     fn refuse_hopeless(&self, workload: u32) -> Result<()> {
         let name = &self.manifest.workloads[workload as usize];
         let rows = || self.trials.iter().filter(|t| t.workload == workload);
@@ -217,7 +217,8 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// A control that is not in force, or a control alone, leaves nothing to compare; a factorial needs no control.
+    /// If the control is not in force, or only the control is left, there is nothing to compare; a factorial needs no
+    /// control.
     fn nothing_left(&self, workload: u32, dropped: &BTreeSet<u32>) -> Option<Stop> {
         let arms = self.manifest.arms.len() as u32;
         let switchback_refused =
@@ -227,7 +228,8 @@ impl Experiment<'_> {
         (control_lost || left < 2 || switchback_refused).then_some(Stop::NothingToCompare)
     }
 
-    /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
+    /// Takes an interim look if one is due (or forced, at a fraction), records it, and returns a reason to stop if it
+    /// decides the workload.
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
         let Some(fraction) = force.or_else(|| pace.look_due(&self.known.tally)) else { return Ok(None) };
         let blocks = pace.usable_blocks(&self.known.tally);
@@ -245,7 +247,7 @@ impl Experiment<'_> {
         pace.took_look(fraction);
         self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
         self.manifest.looks.push(LookRecord { workload, blocks, fraction, decided: false });
-        // The verdict counts the look, and is stored with it: a resumed run must know that it ended here.
+        // The verdict allows for the look, and the look is stored with it: a resumed run must know that it ended here.
         let decided = schedlab_analyze::decided(&self.manifest, &self.trials, workload);
         self.manifest.looks.last_mut().expect("just pushed").decided = decided;
         self.store.manifest(&self.manifest)?;
@@ -264,7 +266,7 @@ impl Experiment<'_> {
     ) -> Result<Option<Stop>> {
         let switchback = self.manifest.switchback_window_ns.is_some();
         let arms: Vec<u32> = (0..self.manifest.arms.len() as u32).collect();
-        // The order is drawn over all arms, also those dropped since: a resumed run must draw the same.
+        // The order is drawn over all arms, even those dropped since: a resumed run must draw the same order.
         let order: Vec<Option<u32>> = if switchback {
             vec![None]
         } else {
@@ -285,12 +287,13 @@ impl Experiment<'_> {
             if arm.is_some_and(|arm| dropped.contains(&arm)) || self.has(place) {
                 continue;
             }
-            // What has been measured is stored first.
+            // First store what has been measured.
             if (self.interrupted)() && !self.runner.has_run(place.position) {
                 return Ok(Some(Stop::Interrupted));
             }
             let record = self.run_trial(place)?;
-            // What asked us to stop may have ended the trial as well: no failure of its arm, and run again by a resumed run.
+            // The signal that stops us may have ended the trial as well. Then it is not a failure of its arm, and a
+            // resumed run repeats it.
             if matches!(record.status, TrialStatus::Failed(_)) && (self.interrupted)() {
                 cut = true;
                 continue;
@@ -318,7 +321,7 @@ impl Experiment<'_> {
         Ok(cut.then_some(Stop::Interrupted))
     }
 
-    /// Stores a trial, tells of it, and keeps what stopping asks for.
+    /// Stores a trial, reports it, and keeps what the stopping rules need.
     fn keep(&mut self, record: TrialRecord) -> Result<&TrialRecord> {
         self.store.trial(&record)?;
         self.take(record);
@@ -327,7 +330,7 @@ impl Experiment<'_> {
         Ok(record)
     }
 
-    /// Takes a row that is stored into what the loop keeps.
+    /// Keeps the needed part of a row that is stored.
     fn take(&mut self, mut record: TrialRecord) {
         keep_what_stopping_needs(&self.manifest, &mut record);
         self.trials.push(record);
@@ -373,8 +376,8 @@ impl Experiment<'_> {
         })
     }
 
-    /// Adds to what a trial's settings came to those that no runner sees: options of its workload, which are in force by
-    /// construction, after the machine's; and what of a switchback did not take.
+    /// Adds to the applied settings of a trial those that no runner sees: options of its workload, which are always in
+    /// force, after those of the machine; and the settings of a switchback that had no effect.
     fn complete(&self, applied: &mut Vec<Applied>, place: Place) {
         let options = self.settings(place).filter(|setting| setting.is_workload_option());
         let in_force =
@@ -389,20 +392,20 @@ impl Experiment<'_> {
     }
 }
 
-/// An arm is measured only if every one of its settings is in force.
+/// An arm counts as measured only if all of its settings are applied.
 fn status_of(applied: &[Applied]) -> TrialStatus {
     let missing: Vec<String> =
         applied.iter().filter_map(|a| a.not_applied.as_ref().map(|why| format!("{}: {why}", a.setting))).collect();
     if missing.is_empty() { TrialStatus::Ok } else { TrialStatus::NotApplied(missing.join("; ")) }
 }
 
-/// The `duration` argument of a canonical workload; one second stands in for a run by loops.
+/// The `duration` argument of a canonical workload; for a run by loops, one second.
 pub fn trial_duration_ns(workload: &schedlab_run::WorkloadSpec) -> u64 {
     let duration = workload.args.get("duration").and_then(|d| schedlab_run::units::parse_duration_ns(d).ok());
     duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
 }
 
-/// Where the trace of a trial is, in the directory of a run's traces.
+/// The file of a trial's trace, in the directory of a run's traces.
 pub fn trace_file(traces: &Path, trial: u64) -> PathBuf {
     traces.join(format!("{trial:08}.slt"))
 }

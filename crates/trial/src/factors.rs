@@ -1,13 +1,13 @@
-//! Which factors of a factorial can be set on this host, found out before the run begins: a factor left out at the start
-//! leaves a balanced design of the others, one that fails later spoils it.
+//! Which factors of a factorial can be set on this host, found out before the run begins. If a factor is left out at
+//! the start, the design of the others is balanced; if one fails later, it is not.
 
 use anyhow::{Context, Result};
 use schedlab_run::factorial::PlannedFactor;
 use schedlab_run::{Applied, Plan, Setting};
 use schedlab_tune::Roots;
 
-/// For each factor why it cannot be set here, `None` where it can: each level is put in force on the host by `apply`, read back
-/// and taken back again. Whether the kernel honours a setting of tasks only a trial tells.
+/// For each factor why it cannot be set here, or `None` if it can. Each level is applied to the host by `apply`, read
+/// back and undone. Whether the kernel honours a per-task setting is known only from a trial.
 pub fn refused(
     plan: &Plan,
     roots: &Roots,
@@ -29,12 +29,12 @@ pub fn refused(
     Ok(refused)
 }
 
-/// The same as far as rights and files tell it, for a dry run: nothing is tried.
+/// The same, as far as rights and files show it, for a dry run: nothing is tried.
 pub fn lacking(plan: &Plan, roots: &Roots) -> Vec<Option<String>> {
     plan.factors.iter().map(|factor| lacks(roots, factor, |_| true)).collect()
 }
 
-/// What one of these settings of the factor needs and this process does not have.
+/// What a setting of the factor needs and this process does not have.
 fn lacks(roots: &Roots, factor: &PlannedFactor, of: impl Fn(&Setting) -> bool) -> Option<String> {
     let settings: Vec<Setting> =
         factor.low.settings.iter().chain(&factor.high.settings).filter(|s| of(s)).cloned().collect();

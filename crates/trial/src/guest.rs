@@ -1,6 +1,6 @@
-//! Trials that run in guests: each in one of its own, or those of a block in one that is booted for it, with the kernel and
-//! settings of their arms. To the loop they are one more runner; who boots is a closure, so the loop knows no QEMU and its
-//! tests boot nothing.
+//! Trials in guests: each trial in a guest of its own, or all trials of a block in one guest, with the kernel and
+//! settings of their arms. For the loop this is just another runner. A closure boots the guests, so the loop knows
+//! nothing of QEMU and its tests boot nothing.
 
 mod kinds;
 
@@ -22,30 +22,30 @@ pub struct GuestTrial {
     pub task: GuestTask,
     /// Kernel, command line and topology of its arm.
     pub booted_with: Vec<Setting>,
-    /// Which sample it is, from 1: in the virtual lane the seed, so that arms are paired by it.
+    /// Number of the sample, from 1. In the virtual lane it is the seed, so that arms are paired by it.
     pub sample: u64,
-    /// The boot that it shares with other samples, from 1; none: it has one of its own.
+    /// Number of the boot that it shares with other samples, from 1; `None` if it boots for itself.
     pub boot: Option<u64>,
-    /// For all its trials together.
+    /// Time limit for all its trials together.
     pub limit: Duration,
 }
 
-/// What an arm's guests are and what they have set, each as text: equal for arms that are alike.
+/// The machine and the settings of an arm's guests, each as text: equal texts mean equal guests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Kernel, command line and topology.
     pub machine: String,
-    /// What is set in the guest.
+    /// The settings applied inside the guest.
     pub set: String,
 }
 
 /// Runs trials in guests.
 pub struct GuestRunner<B> {
-    /// Boots a guest and returns its answer, or one sentence on why there is none.
+    /// Boots a guest and returns its answer, or a sentence on why there is none. The outer error ends the run.
     boot: B,
     identities: Vec<Identity>,
     per: GuestPer,
-    /// The boot of each planned block, from 1; empty: every guest has one of its own.
+    /// The boot of each planned block, from 1; empty if every guest boots for itself.
     boots: Vec<u64>,
     /// Number of the first sample, and of the first boot.
     first: u64,
@@ -55,18 +55,18 @@ pub struct GuestRunner<B> {
     boot_id: Option<String>,
 }
 
-/// The block under way, where one guest runs all trials of an arm's machine.
+/// The current block, if one guest runs all trials of a machine.
 #[derive(Debug, Default)]
 struct Block {
     number: u64,
     trials: Vec<Planned>,
-    /// What came of trials, by position, with the boot they ran in.
+    /// Results of trials by position, with the boot they ran in.
     done: BTreeMap<u32, (Result<TrialOutcome, String>, Option<String>)>,
 }
 
-/// The guests of a run. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
-/// boots. `trials` are those of an interrupted run: samples are counted on from them. `first` is the number of the first
-/// sample, and of the first boot.
+/// The runner for the guests of a run. `identities` are those of the arms, and `boots` those of the planned blocks if
+/// blocks share boots. `trials` are those of an interrupted run; sample numbers continue after them. `first` is the
+/// number of the first sample, and of the first boot.
 pub fn guests<B>(
     boot: B,
     per: GuestPer,
@@ -82,36 +82,38 @@ pub fn guests<B>(
     GuestRunner { boot, identities, per, boots, first, trials: counts, block: Block::default(), boot_id: None }
 }
 
-/// An arm that is what an earlier one is has samples of its own, or an A/A comparison in the virtual lane would
-/// compare each boot with itself; and so has an arm's second trial in one guest.
+/// Offset between samples that must differ: an arm equal to an earlier one has samples of its own, otherwise an A/A
+/// comparison in the virtual lane would compare each boot with itself. The same holds for an arm's second trial in one
+/// guest.
 const SAMPLES_APART: u64 = 1_000_000;
 
-/// The order's seed of a sample: as many digits in each, so that the guest's task has one length.
+/// The seed of the order for a sample: always with the same number of digits, so that the guest's task always has the
+/// same length.
 fn seed_of(sample: u64) -> u64 {
     const DIGITS_19: u64 = 1_000_000_000_000_000_000;
     DIGITS_19 + Coins::new(sample, &[]).next() % (9 * DIGITS_19)
 }
 
-/// What the order draws must be the sample's, or arms of one sample would differ in more than their settings.
+/// Random choices must depend only on the sample, or arms of one sample would differ in more than their settings.
 fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting], again: bool) -> GuestOrder {
     let order = TrialOrder { seed: seed_of(sample), ..order.clone() };
     GuestOrder { order, settings: settings.iter().filter(|s| !s.is_of_guest()).cloned().collect(), again }
 }
 
-/// Of an arm's settings those that its guests are booted with: kernel, command line and topology.
+/// The settings with which an arm's guests are booted: kernel, command line and topology.
 pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
-    /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order, of one at least: a guest
-    /// that was told to end has not begun the others.
-    fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Vec<Result<TrialOutcome, String>> {
-        // A boot that fails has no id, and not that of the one before it.
+impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> GuestRunner<B> {
+    /// Boots a guest for trials, each with the settings of its arm. Returns their results in order, at least one: a
+    /// guest that was told to end has not begun the others.
+    fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Result<Vec<Result<TrialOutcome, String>>> {
+        // A boot that fails has no id; it must not keep that of the boot before it.
         self.boot_id = None;
-        let answer = match (self.boot)(trial) {
+        let answer = match (self.boot)(trial)? {
             Ok(answer) => answer,
-            Err(why) => return vec![Err(why); settings.len()],
+            Err(why) => return Ok(vec![Err(why); settings.len()]),
         };
         self.boot_id = Some(answer.environment.boot_id.clone());
         let mut outcomes = match &answer.result {
@@ -129,7 +131,7 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
                 outcome.applied.extend(booted_with(settings).iter().map(|s| in_force(s, &answer)));
             }
         }
-        outcomes
+        Ok(outcomes)
     }
 
     /// Counts a trial, and numbers its sample.
@@ -141,14 +143,14 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
         *count + self.first - 1 + equals * SAMPLES_APART
     }
 
-    /// Of the block under way; the warm-up is of the first one's.
+    /// The boot of the current block; the warm-up uses that of the first block.
     fn boot_of_block(&self) -> Option<u64> {
         let block = usize::try_from(self.block.number.saturating_sub(1)).ok()?;
         self.boots.get(block.checked_rem(self.boots.len())?).map(|boot| boot + self.first - 1)
     }
 
-    /// Boots the guest of a trial with all trials of the block that are its machine's.
-    fn run_block(&mut self, next: &Planned) {
+    /// Boots one guest for all trials of the block that need the same machine as this one.
+    fn run_block(&mut self, next: &Planned) -> Result<()> {
         let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
         let own = machine(next.arm);
         let planned: Vec<Planned> =
@@ -169,14 +171,15 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
             limit: planned.iter().map(|trial| trial.timeout).sum(),
         };
         let settings: Vec<&[Setting]> = planned.iter().map(|trial| trial.settings.as_slice()).collect();
-        let outcomes = self.ran(&trial, &settings);
+        let outcomes = self.ran(&trial, &settings)?;
         let boot_id = self.boot_id.clone();
         let done = planned.iter().zip(outcomes).map(|(trial, one)| (trial.position, (one, boot_id.clone())));
         self.block.done.extend(done);
+        Ok(())
     }
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunner<B> {
+impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> Runner for GuestRunner<B> {
     fn wants_blocks(&self) -> bool {
         self.per == GuestPer::Block || !self.boots.is_empty()
     }
@@ -195,10 +198,10 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunne
             let task = GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]);
             let (booted_with, boot) = (booted_with(&trial.settings), self.boot_of_block());
             let guest = GuestTrial { task, booted_with, sample, boot, limit: trial.timeout };
-            return Ok(self.ran(&guest, &[&trial.settings]).remove(0));
+            return Ok(self.ran(&guest, &[&trial.settings])?.remove(0));
         }
         if !self.has_run(trial.position) {
-            self.run_block(trial);
+            self.run_block(trial)?;
         }
         let Some(done) = self.block.done.get_mut(&trial.position) else {
             return Ok(Err("the block has no such trial".into()));
@@ -212,7 +215,7 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunne
     }
 }
 
-/// As the guest's kernel shows it. A word that it does not know stands on its command line all the same.
+/// As shown by the guest's kernel. Even a word that the kernel does not know is on its command line.
 fn in_force(setting: &Setting, answer: &GuestAnswer) -> Applied {
     let guest = &answer.environment;
     let mut not_applied = None;

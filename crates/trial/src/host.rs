@@ -1,4 +1,4 @@
-//! Trials on this host: settings in force by the guard of `tune`, then an exec of ourselves.
+//! Trials on this host: the guard of `tune` applies the settings, then the binary execs itself.
 
 use crate::runner::{Planned, Runner};
 use crate::traced::beside_trace;
@@ -12,34 +12,35 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The hidden first argument that makes the binary a trial process; the second is the process id of who ordered it.
+/// The hidden first argument that makes the binary a trial process; the second one is the id of the process that
+/// ordered it.
 pub const TRIAL_ARGUMENT: &str = "__trial";
 
-/// How often a trial that can be ended is looked at: seldom, since it is measured.
+/// How often to check whether a trial should end early: seldom, because the trial is being measured.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// For a trial process that only tries settings.
+/// Time limit for a trial process that only tries settings.
 const TRY: Duration = Duration::from_secs(60);
 
-/// What an error of the guard is about.
-const NOT_APPLIED: &str = "a setting could not be put in force or taken back";
+/// Context of the guard's errors.
+const NOT_APPLIED: &str = "a setting could not be applied or restored";
 
-/// Runs trials on this host: each under its settings, in a fresh, small, single-threaded process, whatever the size of this
-/// one.
+/// Runs trials on this host: each under its settings, in a fresh, small, single-threaded process, however large this
+/// process is.
 pub struct HostRunner {
     guard: HostGuard,
-    /// Ends a trial before its time.
+    /// Set to end a trial early.
     interrupt: Option<Interrupt>,
 }
 
 impl HostRunner {
-    /// Changes nothing yet, and needs no right and no journal before a setting asks for one.
+    /// Does not change anything yet; rights and a journal are needed only when a setting asks for them.
     pub fn of_this_host() -> Result<Self> {
         let guard = HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?;
         Ok(Self { guard, interrupt: None })
     }
 
-    /// Ends the trial that is running when `interrupt` is requested, instead of letting it finish: it has no outcome.
+    /// When `interrupt` is requested, ends the running trial instead of letting it finish; that trial has no outcome.
     #[must_use]
     pub fn ended_by(self, interrupt: Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
@@ -49,14 +50,14 @@ impl HostRunner {
         self.interrupt.is_some_and(Interrupt::requested)
     }
 
-    /// Moves from the settings in force to these; what is no longer named returns to its original value.
+    /// Replaces the settings in force by these; a setting that is not named any more gets its original value back.
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
         Ok(self.guard.apply(settings)?)
     }
 
-    /// Runs a trial under settings that are in force, which its outcome names first. Where its workload spreads its tasks over
-    /// cgroups, they are made for it and removed after it: fresh ones each time, like everything a trial meets. The outer error
-    /// is the host's, the inner one the trial's.
+    /// Runs a trial under settings that are in force; its outcome lists them first. If its workload spreads its tasks
+    /// over cgroups, these are created for the trial and removed after it, so that they are new each time. The outer
+    /// error is the host's, the inner one the trial's.
     pub fn under(
         &mut self,
         mut applied: Vec<Applied>,
@@ -86,8 +87,8 @@ impl HostRunner {
         beside_trace(order, &|| self.is_ended(), |order| self.exec(order, timeout))
     }
 
-    /// What an order's own settings come to, by a trial process that puts them on itself and has next to nothing to do. One that
-    /// fails is no answer: the trial will say why.
+    /// Tries an order's own settings in a trial process that applies them to itself and has almost nothing else to do.
+    /// If that process fails, the result is empty: the trial itself will report the reason.
     fn tried(&self, order: &TrialOrder) -> Vec<Applied> {
         let order = TrialOrder {
             workload: "pipe/1:loops=1".parse().expect("a workload of ours"),
@@ -96,7 +97,7 @@ impl HostRunner {
             calls: Vec::new(),
             load: Vec::new(),
             cgroup_procs: self.guard.cgroup_procs(),
-            // A file is written only of trials.
+            // Only trials write a trace file.
             trace: order.trace.clone().map(|trace| TraceOrder { out: None, ..trace }),
             switchback: None,
             ..order.clone()
@@ -143,28 +144,29 @@ impl HostRunner {
         let message = serde_json::to_vec(order).map_err(|e| format!("the trial order cannot be written: {e}"))?;
         let mut child = spawn().map_err(|e| format!("the trial process cannot be started: {e}"))?;
         let mut stdin = child.stdin.take().expect("stdin is piped");
-        // A process that died at once closes the pipe; its own message says why, so the error here is not the news.
+        // A process that died at once closes the pipe; its own message says why, so this error is ignored.
         let _ = stdin.write_all(&message);
         drop(stdin);
         let stdout = drain(child.stdout.take().expect("stdout is piped"));
         let stderr = drain(child.stderr.take().expect("stderr is piped"));
         let status = self.wait(&mut child, timeout)?;
-        // The reader threads end with the pipe: the herd is dead with its parent (PR_SET_PDEATHSIG).
+        // The reader threads end with the pipe: the workload's tasks die with their parent (PR_SET_PDEATHSIG).
         let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
         let complaint = stderr.join().unwrap_or_default();
         if !status.success() {
-            // One that was killed could not take back the names of its network namespaces; what fails here, the next
-            // start tries again.
+            // A killed trial could not remove the names of its network namespaces. If removing them fails here, the
+            // next start tries again.
             let _ = net_name::remove_orphans(Path::new(net_name::RUN_ROOT));
             if self.is_ended() {
                 return Err(format!("interrupted: {} was ended before its time and has no outcome", order.workload));
             }
             return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
         }
-        serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+        serde_json::from_slice(&text).map_err(|e| format!("the trial's output is not a valid outcome ({e})"))
     }
 
-    /// Waits with a bound, asleep until the process has ended, its time is over, or it is to end; its herd ends with it.
+    /// Waits until the process has ended, its time limit has passed, or it should end early; the workload's tasks end
+    /// with it.
     fn wait(&self, child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
         let deadline = Instant::now() + timeout;
         let why = loop {
@@ -172,7 +174,7 @@ impl HostRunner {
             let next = if self.interrupt.is_some() { left.min(LOOK) } else { left };
             match schedlab_sys::pidfd::wait_exit(child.id(), next) {
                 Ok(has_ended) if has_ended || self.is_ended() => {
-                    // Of one that has ended already nothing is left to kill.
+                    // If it has ended already, there is nothing left to kill.
                     let _ = child.kill();
                     return child.wait().map_err(|e| format!("the trial process cannot be waited for: {e}"));
                 }
@@ -187,7 +189,7 @@ impl HostRunner {
     }
 }
 
-/// Its own process group: a Ctrl-C at the terminal reaches us alone, and the running trial ends as planned.
+/// A process group of its own: a Ctrl-C at the terminal reaches only us, and the running trial ends as planned.
 fn spawn() -> std::io::Result<Child> {
     use std::os::unix::process::CommandExt;
     Command::new("/proc/self/exe")
@@ -209,11 +211,11 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8
 
 fn describe_failure(status: ExitStatus, complaint: &str) -> String {
     let last = complaint.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim();
-    // It is our own program: its name in front of its words is no news.
+    // The message comes from our own program, so its name in front of it is removed.
     let last = last.strip_prefix("schedlab: ").unwrap_or(last);
     match (last.is_empty(), status.code()) {
         (false, _) => last.to_owned(),
-        (true, Some(code)) => format!("the trial process ended with exit code {code} and said nothing"),
+        (true, Some(code)) => format!("the trial process exited with {code} and no message"),
         (true, None) => format!("the trial process died: {status}"),
     }
 }

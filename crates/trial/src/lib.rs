@@ -1,5 +1,5 @@
-//! The trial loop: order, blocks, warm-up, contamination, stopping; runners that are real or fake; and the trial
-//! process itself. Sweeps, A/B comparisons and self-tests are one loop.
+//! The trial loop: order, blocks, warm-up, contamination, stopping; real and fake runners; and the trial process
+//! itself. Sweeps, A/B comparisons and self-tests all use the same loop.
 #![forbid(unsafe_code)]
 
 pub mod child;

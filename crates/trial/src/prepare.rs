@@ -1,5 +1,5 @@
-//! From a plan to a manifest that can be run: every workload validated and spelled out, every default made explicit,
-//! what cannot work here refused before anything starts.
+//! From a plan to a manifest that can be run: every workload is validated and written out in full, every default is
+//! made explicit, and whatever cannot work here is refused before anything starts.
 
 use crate::schedule::Coins;
 use crate::workloads::Expansion;
@@ -10,9 +10,10 @@ use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, Environment, Manifest, PlanError, Setting};
 use schedlab_tune::Roots;
 
-/// The manifest of a run about to begin.
+/// The manifest of a run that is about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
-    // In a round of a study an arm that cannot be is found out like one that does not take: the study goes on without it.
+    // In a round of a study, an arm that is impossible here is treated like one that has no effect: the study goes on
+    // without it.
     for arm in plan.arms.iter().filter(|_| plan.round_of.is_none()) {
         schedlab_tune::check(&Roots::default(), &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
@@ -57,20 +58,21 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     Ok(manifest)
 }
 
-/// Refuses what cannot be run on any machine: for a plan whose trials run on others, which are booted later.
+/// Refuses what cannot be run on any machine; for a plan whose trials run in guests that are booted later.
 pub fn check_anywhere(plan: &Plan) -> Result<()> {
     let workloads = Expansion::of(plan)?;
     workloads.design()?;
     workloads.check()
 }
 
-/// From the clock: a run that names no seed draws its own and records it. Kept below 2^53 so that JSON readers that
-/// hold numbers as doubles (jq, JavaScript, pandas) repeat the same run.
+/// From the clock: if a run names no seed, it draws one and records it. Kept below 2^53 so that JSON readers that hold
+/// numbers as doubles (jq, JavaScript, pandas) repeat the same run.
 pub fn fresh_seed() -> u64 {
     Coins::new(schedlab_sys::clock::realtime_ns(), &[u64::from(std::process::id())]).next() >> 11
 }
 
-/// In a switchback each arm undoes the other, so a sysctl that one arm leaves alone is set there to what it is now.
+/// In a switchback each arm undoes the other, so if one arm does not name a sysctl, it is set there to its present
+/// value.
 fn fill_sysctls(arms: &mut [Arm]) -> Result<()> {
     let [a, b] = arms else { return Ok(()) };
     let missing = |from: &Arm, to: &Arm| -> Result<Vec<Setting>> {

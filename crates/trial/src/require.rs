@@ -1,5 +1,6 @@
-//! A plan's `[[require]]` tables at work: names checked before anything runs, every trial held against them. A trial that
-//! does not meet one voids the run at once, because its arms were not what the plan says they are.
+//! Applies a plan's `[[require]]` tables: names are checked before anything runs, and every trial is checked against
+//! the requirements. A trial that does not meet one voids the run at once, because its arms were not what the plan says
+//! they are.
 
 use anyhow::{Result, bail};
 use schedlab_record::{Roots, catalogue};
@@ -7,7 +8,7 @@ use schedlab_run::nearest::hint;
 use schedlab_run::require::Subject;
 use schedlab_run::{Manifest, Plan, Requirement, TrialRecord, TrialStatus};
 
-/// Refuses a counter that this kernel does not have: it would be 0 for ever, and meet `equals = 0`.
+/// Refuses a counter that this kernel does not have: it would always be 0, and so meet `equals = 0`.
 pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
     if plan.require.is_empty() {
         return Ok(());
@@ -27,12 +28,12 @@ pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
     Ok(())
 }
 
-/// The requirements of a run, from the plan it keeps; an import keeps none.
+/// The requirements of a run, from the plan stored in it; an import has none.
 pub(crate) fn of_run(manifest: &Manifest) -> Result<Vec<Requirement>> {
     if manifest.plan_toml.is_empty() { Ok(Vec::new()) } else { Ok(Plan::parse(&manifest.plan_toml)?.require) }
 }
 
-/// Functions whose calls the requirements want counted in a trial of this workload and arm.
+/// Functions whose calls must be counted in a trial of this workload and arm.
 pub(crate) fn called(
     requirements: &[Requirement],
     manifest: &Manifest,
@@ -43,12 +44,13 @@ pub(crate) fn called(
     requirements.iter().filter_map(|requirement| requirement.called(of)).map(str::to_owned).collect()
 }
 
-/// A requirement of a switchback trial, which holds both arms, names none.
+/// For a switchback trial, which contains both arms, requirements name no arm.
 fn name(manifest: &Manifest, arm: Option<u32>) -> &str {
     arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name)
 }
 
-/// What a measured trial does not meet. A trial that failed, or whose settings did not take, has its own reason.
+/// The requirement that a measured trial does not meet. A trial that failed, or whose settings had no effect, has a
+/// reason of its own.
 pub(crate) fn unmet(requirements: &[Requirement], manifest: &Manifest, record: &TrialRecord) -> Option<String> {
     let outcome = record.outcome.as_ref().filter(|_| record.status == TrialStatus::Ok)?;
     let workload = &manifest.workloads[record.workload as usize].name;

@@ -1,8 +1,8 @@
-//! Studies in rounds: what is run next depends on what was seen. Each round is an ordinary run with a run directory of its
-//! own, so every row leads back to a trial, and the trial loop knows nothing of the study above it.
+//! Studies in rounds: what is run next depends on the results so far. Each round is an ordinary run with a run
+//! directory of its own, so every row can be traced to a trial, and the trial loop knows nothing of the study above it.
 //!
-//! A study keeps no state of its own on disk. What it asks for depends only on its inputs and on what it was told, so it
-//! goes on after an interrupt by being asked again and told the rounds that are stored.
+//! A study stores no state of its own on disk. Its next request depends only on its inputs and on the results it was
+//! given. So after an interrupt it is simply asked again and given the stored rounds.
 
 use anyhow::{Result, bail};
 use schedlab_run::{Manifest, Plan, RunEnd, TrialRecord};
@@ -11,18 +11,19 @@ use std::path::PathBuf;
 /// Most rounds of a study: one that asks for more does not converge.
 pub const MOST_ROUNDS: u32 = 1000;
 
-/// Asks for one run after another: a search, a screening of factors, a bisection.
+/// Asks for one run after the other: a search, a screen of factors, a bisection.
 pub trait Study {
-    /// The next run; `None` at the study's end. It depends only on the study's inputs and on what it was told.
+    /// The next run; `None` at the end of the study. It depends only on the study's inputs and on the results it was
+    /// given.
     fn ask(&mut self) -> Result<Option<Plan>>;
-    /// What came of the run that was asked for last.
+    /// Takes the result of the run that was asked for last.
     fn tell(&mut self, round: &Round) -> Result<()>;
 }
 
-/// A run that a study asked for, at its end.
+/// A finished run that a study asked for.
 #[derive(Debug)]
 pub struct Round {
-    /// Counted from 1.
+    /// Number, from 1.
     pub number: u32,
     /// Its run directory.
     pub dir: PathBuf,
@@ -37,14 +38,14 @@ pub struct Round {
 pub enum Ended {
     /// The study has what it needs.
     Finished,
-    /// The user asked; the last round is not complete.
+    /// The user interrupted; the last round is not complete.
     Interrupted,
-    /// The machine changed under the last round, or a requirement of its plan was not met: why.
+    /// The machine changed during the last round, or a requirement of its plan was not met, with the reason.
     Void(String),
 }
 
-/// Runs the rounds of a study by `measure`, which is given a round's number and plan; how it ended, and the number of
-/// rounds that were told.
+/// Runs the rounds of a study by calling `measure` with a round's number and plan. Returns how the study ended, and the
+/// number of rounds given to it.
 pub fn drive(study: &mut dyn Study, measure: &mut dyn FnMut(u32, &Plan) -> Result<Round>) -> Result<(Ended, u32)> {
     for number in 1..=MOST_ROUNDS {
         let Some(plan) = study.ask()? else { return Ok((Ended::Finished, number - 1)) };

@@ -1,5 +1,5 @@
-//! Where trials run. The loop sees only [`Runner`]: this host ([`crate::HostRunner`]), guests ([`crate::guest`]), or a fake for
-//! tests.
+//! Where trials run. The loop knows only [`Runner`]: this host ([`crate::HostRunner`]), guests ([`crate::guest`]), or a
+//! fake for tests.
 
 use anyhow::Result;
 use schedlab_run::{Applied, Setting, TrialOrder, TrialOutcome};
@@ -10,61 +10,63 @@ use std::time::Duration;
 pub struct Planned {
     /// Index in the manifest.
     pub workload: u32,
-    /// Index in the manifest; the control's for a trial of all arms.
+    /// Index in the manifest; the control's for a trial that contains all arms.
     pub arm: u32,
     /// Its place in the block.
     pub position: u32,
-    /// As it will be ordered.
+    /// The order as it will be sent.
     pub order: TrialOrder,
-    /// What is to be in force on its whole machine.
+    /// Settings to be in force on its whole machine.
     pub settings: Vec<Setting>,
-    /// For the trial.
+    /// Time limit of the trial.
     pub timeout: Duration,
 }
 
 /// Runs trials in one place.
 ///
-/// Where nothing else is said, every trial is run by itself, on this machine, and nobody else writes.
+/// Defaults: every trial runs by itself, on this machine, and nobody else changes settings.
 pub trait Runner {
-    /// Whether it wants to know a block as a whole before the first trial of it.
+    /// Whether it wants to see a whole block before the block's first trial.
     fn wants_blocks(&self) -> bool {
         false
     }
 
-    /// These trials come next, in their order. Blocks are numbered from 0, the warm-up; some of the trials may not be asked for.
+    /// These trials come next, in this order. Blocks are numbered from 0, the warm-up; some of the trials may never be
+    /// requested.
     fn block(&mut self, _number: u64, _trials: Vec<Planned>) {}
 
-    /// Whether the trial at that position of the block has been run with another already.
+    /// Whether the trial at that position of the block has already been run together with another.
     fn has_run(&self, _position: u32) -> bool {
         false
     }
 
-    /// Puts the trial's settings in force, takes back those of the one before, and blocks until the trial has ended. The outer
-    /// error is the place's; the inner one, a sentence on why the trial failed, is a row of the run.
+    /// Applies the trial's settings, undoes those of the trial before, and waits until the trial has ended. The outer
+    /// error is that of the place; the inner one, a sentence on why the trial failed, becomes a row of the run.
     fn run(&mut self, trial: &Planned) -> Result<Result<TrialOutcome, String>>;
 
-    /// What the settings of a trial come to, put in force and taken back without its workload, before anything is measured;
-    /// empty where only a trial can tell.
+    /// Applies the settings of a trial without its workload and undoes them, before anything is measured; returns what
+    /// came of each. Empty if only a trial can show it.
     fn try_settings(&mut self, _trial: &Planned) -> Result<Vec<Applied>> {
         Ok(Vec::new())
     }
 
-    /// Makes settings that trials will change by themselves (a switchback's) restorable, and tries each.
+    /// Journals settings that trials will change by themselves (those of a switchback), so that they can be restored,
+    /// and tries each.
     fn cover(&mut self, _settings: &[Setting]) -> Result<Vec<Applied>> {
         Ok(Vec::new())
     }
 
-    /// Leaves the place as it was found; no trial comes after it.
+    /// Restores the place; no trial follows.
     fn restore(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Settings of ours that somebody else has overwritten.
+    /// Settings of ours that another process has overwritten.
     fn foreign_changes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The boot that the last trial ran in, where that is not this machine's.
+    /// The boot that the last trial ran in, if it was not this machine's.
     fn boot_id(&self) -> Option<String> {
         None
     }

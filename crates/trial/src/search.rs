@@ -1,5 +1,5 @@
-//! A search over knobs as a study in rounds: points of crate `tune`'s search become arms, effects of arms become gains, and what it
-//! comes to becomes findings.
+//! A search over knobs as a study in rounds: points of the search in crate `tune` become arms, effects of arms become
+//! gains, and its result becomes findings.
 
 use crate::rounds::{Ended, Round, Study};
 use crate::schedule::Coins;
@@ -13,16 +13,16 @@ use schedlab_run::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::{Estimate, Interval};
-use schedlab_tune::search::{Answer, Ask, Candidate, Gain, Options, Point, Search, Space, Stopped, Strategy};
+use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, Search, Space, Stopped, Strategy};
 
-/// Length of a trial when the plan names none: many short ones tell more of many points.
+/// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
-/// What a round takes beside its trials, the checks of the machine before and after, until it is known.
+/// Time a round takes besides its trials, for the checks of the machine before and after, until it is measured.
 const ROUND_NS: u64 = 3_000_000_000;
-/// A longer break between two rounds is one of the user's.
+/// A longer break between two rounds was made by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
 
-/// A search under way.
+/// A search in progress.
 pub struct SearchStudy {
     plan: Plan,
     planned: PlannedSearch,
@@ -40,7 +40,7 @@ pub struct SearchStudy {
 }
 
 impl SearchStudy {
-    /// Of a plan with a search and a seed; an error where its budget does not hold one.
+    /// For a plan with a search and a seed; an error if its budget is too small for a search.
     pub fn new(plan: &Plan) -> Result<Self> {
         let planned = plan.search.clone().context("the plan has no knobs to search")?;
         let seed = plan.seed.context("a search needs a seed")?;
@@ -64,7 +64,7 @@ impl SearchStudy {
         })
     }
 
-    /// A round as a plan, the control first.
+    /// A round as a plan, with the control first.
     fn round_of(&self, ask: &Ask) -> Result<Plan> {
         let arm = |point: &Point| self.planned.arm(point, &self.control);
         let points = ask.points.iter().map(arm).collect::<Result<Vec<Arm>, _>>()?;
@@ -74,8 +74,8 @@ impl SearchStudy {
         Ok(self.plan.round(self.round, arms, ask.blocks, seed))
     }
 
-    /// What came of each point of a round.
-    fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<Answer>> {
+    /// The result of each point of a round.
+    fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<PointResult>> {
         let effects = arm_effects(&round.manifest, &round.trials, 0).map_err(anyhow::Error::msg)?;
         let metrics = &round.manifest.primary[0];
         let of = |metric: &str, arm: usize| effects.iter().find(|e| e.metric == metric && e.arm == arm as u32);
@@ -83,12 +83,12 @@ impl SearchStudy {
             bail!("{} has no metric `{unknown}` to optimize", self.plan.workloads[0].run);
         }
         let units = units_of_all(&effects);
-        let answer = |arm: usize| -> Answer {
+        let answer = |arm: usize| -> PointResult {
             let of_arm: Vec<&ArmEffects> = metrics.iter().filter_map(|metric| of(metric, arm)).collect();
             if let Some(why) = of_arm.iter().find_map(|effects| effects.lacking.clone()) {
-                return Answer::LeftOut(why);
+                return PointResult::LeftOut(why);
             }
-            Answer::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())
+            PointResult::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())
         };
         let objective = |metric: &String| {
             let seen = effects.iter().find(|e| e.metric == *metric && e.lacking.is_none())?;
@@ -101,11 +101,11 @@ impl SearchStudy {
         Ok((1..=ask.points.len()).map(answer).collect())
     }
 
-    /// Points of one reason are told together.
+    /// Points with the same reason are reported together.
     fn leave_out(&mut self, point: &Point, why: &str) {
         let arm = self.planned.arm(point, &self.control).unwrap_or_else(|_| self.control.clone());
         let why = why.trim_start_matches("not applied: ");
-        // `slice=3ms: a slice belongs to the fair policies`: the rest is the same of all values.
+        // `slice=3ms: a slice belongs to the fair policies`: after the value, the text is the same for all values.
         let own = arm.settings.iter().map(|setting: &Setting| format!("{setting}: "));
         let why = own.fold(why.to_owned(), |why, own| why.replace(&own, ""));
         match self.left_out.iter_mut().find(|out| out.why == why) {
@@ -114,7 +114,7 @@ impl SearchStudy {
         }
     }
 
-    /// What was found; `ended` says how its rounds ended.
+    /// What was found; `ended` says how the rounds ended.
     pub fn findings(&self, ended: &Ended) -> SearchFindings {
         let level = 1.0 - self.plan.alpha;
         let outcome = self.search.outcome(level);
@@ -163,12 +163,12 @@ impl SearchStudy {
         let all = self.planned.strategy == SearchStrategy::Grid;
         match stopped {
             Some(Stopped::NothingToGain(hope)) => {
-                format!("no point promises {:.2} % more any longer", 100.0 * hope.max(0.0).exp_m1())
+                format!("no remaining point is expected to gain {:.2} %", 100.0 * hope.max(0.0).exp_m1())
             }
             Some(Stopped::Done) if all => "every point is measured".into(),
             Some(Stopped::Done) => "few enough points are left to measure them again".into(),
             Some(Stopped::Budget) => "the budget holds no further round".into(),
-            None => "it goes on".into(),
+            None => "it continues".into(),
         }
     }
 
@@ -189,7 +189,8 @@ impl SearchStudy {
         }
     }
 
-    /// Counts what a round took, from its rows alone: a search that is told them again decides the same.
+    /// Counts the time of a round from its rows alone, so that a search that is given the rounds again decides the
+    /// same.
     fn spend(&mut self, trials: &[TrialRecord]) {
         let began = trials.iter().map(|trial| trial.started_unix_ns).min().unwrap_or(0);
         let gap_ns = self.last_end_ns.map_or(ROUND_NS, |end| began.saturating_sub(end).min(LONGEST_GAP_NS));
@@ -198,7 +199,7 @@ impl SearchStudy {
         self.spent.1 += trials.len() as u64;
     }
 
-    /// What the search may run, for people: before anything is measured.
+    /// What the search may run, as text for people, before anything is measured.
     pub fn forecast(&self) -> Vec<String> {
         let Options { budget, points, blocks, confirmed, fresh_blocks, .. } = self.options;
         let trial_ns = self.plan.trial_ns.unwrap_or(TRIAL_NS);
@@ -235,13 +236,13 @@ impl Study for SearchStudy {
         let Some(ask) = self.asked.take() else { return Ok(()) };
         let answers = self.answers(round, &ask)?;
         for (point, answer) in ask.points.iter().zip(&answers) {
-            if let Answer::LeftOut(why) = answer {
+            if let PointResult::LeftOut(why) = answer {
                 self.leave_out(point, why);
             }
         }
         self.search.tell(answers);
         self.spend(&round.trials);
-        // The budget is time: what a trial really takes says how many are left.
+        // The budget is a time: the measured duration of a trial decides how many are left.
         if let (Stopping::Budget { budget_ns, .. }, 1..) = (&self.plan.stopping, self.spent.1) {
             let left = budget_ns.saturating_sub(self.spent.0) / (self.spent.0 / self.spent.1).max(1);
             self.search.may_spend(left);
@@ -270,7 +271,7 @@ fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
     };
     let trial_ns = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
     let objectives = plan.workloads[0].primary.len().max(1);
-    // A round's own time, spread over some forty trials.
+    // A round's own time, divided among some forty trials.
     let budget = budget_ns / trial_ns.saturating_add(ROUND_NS / 40);
     let space = space(planned);
     let options = Options::for_budget(strategy, &space, objectives, budget);
@@ -292,7 +293,7 @@ fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
     Ok(options)
 }
 
-/// Units that every arm with effects has, in order.
+/// Units in which every arm with effects has a value, in order.
 fn units_of_all(effects: &[ArmEffects]) -> Vec<u64> {
     let mut with = effects.iter().filter(|effects| effects.lacking.is_none());
     let Some(first) = with.next() else { return Vec::new() };
@@ -318,7 +319,7 @@ fn on_metric(objective: &Objective, gain: f64) -> f64 {
     }
 }
 
-/// The lower end first: where less is better the larger gain is the smaller number.
+/// The lower end first: if less is better, the larger gain is the smaller number.
 fn ends(objective: &Objective, gain: Interval) -> (f64, f64) {
     let (a, b) = (on_metric(objective, gain.lo), on_metric(objective, gain.hi));
     (a.min(b), a.max(b))
@@ -334,7 +335,7 @@ fn measured(objective: &Objective, of: &Estimate) -> Effect {
     Effect { scale: objective.scale, value: on_metric(objective, of.mean), lo, hi, level: of.interval.level }
 }
 
-/// A gain is better where it is larger.
+/// A larger gain is better.
 fn judged(gain: &Estimate, sesoi: f64) -> Verdict {
     match schedlab_stats::decide(gain.interval, sesoi.ln_1p(), true) {
         schedlab_stats::Verdict::Better => Verdict::Better,

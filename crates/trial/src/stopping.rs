@@ -1,33 +1,34 @@
-//! When a workload has been measured enough: a fixed number of blocks, a time budget with looks on the way, or until a
-//! confidence sequence decides. All of it is derived from the rows, so an interrupted run resumes where it was.
+//! When a workload has been measured enough: after a fixed number of blocks, within a time budget with interim looks,
+//! or when a confidence sequence decides. All of it is derived from the rows, so an interrupted run resumes where it
+//! was.
 
 use crate::tally::{BlockState, Tally, block_len};
 use schedlab_run::Manifest;
 use schedlab_run::manifest::Design;
 use std::collections::BTreeSet;
 
-/// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
+/// Additional blocks that may repeat contaminated or failed ones, as a share of those planned.
 const EXTRA_SHARE: f64 = 0.2;
 
 /// Why a workload ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// Every planned block is in.
+    /// All planned blocks are done.
     Planned,
-    /// The evidence suffices.
+    /// The evidence is sufficient.
     Decided,
     /// No further block fits the budget.
     Budget,
-    /// The user asked.
+    /// The user interrupted.
     Interrupted,
-    /// The control, or every other arm, is not in force here.
+    /// The control, or every other arm, could not be applied here.
     NothingToCompare,
-    /// The machine changed under us, or a requirement of the plan was not met.
+    /// The machine changed during the run, or a requirement of the plan was not met.
     Void(String),
 }
 
 impl Stop {
-    /// The word the manifest keeps.
+    /// The word in the manifest.
     pub fn reason(&self) -> String {
         match self {
             Self::Planned => "planned".into(),
@@ -40,9 +41,9 @@ impl Stop {
     }
 }
 
-/// Why the last look ended a workload with a budget, if it did. An earlier process may have been stopped between that look
-/// and the next workload's first trial: to look again at what was decided, or beyond the budget, would be a look that
-/// nobody planned.
+/// Why the last look ended a workload with a budget, if it did. An earlier process may have been stopped between that
+/// look and the next workload's first trial. To look again at what was decided, or beyond the budget, would be an
+/// unplanned look.
 pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
     let last = manifest.looks.iter().rfind(|look| look.workload == workload)?;
     if last.decided {
@@ -51,21 +52,21 @@ pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
     (last.fraction >= 1.0).then_some(Stop::Budget)
 }
 
-/// The progress of one workload against its design.
+/// The progress of a workload through its design.
 pub struct Pace {
     workload: u32,
     design: Design,
     /// Trials in a full block.
     block_len: usize,
-    /// Which of the planned looks was the last one taken; looks that came too early for a verdict are skipped.
+    /// The last planned look that was taken; looks that came too early for a verdict are skipped.
     last_look: u32,
-    /// Time since this process began the workload, and what an interrupted run had spent on it before, ns.
+    /// Time spent on the workload by this process, and by an interrupted run before it, ns.
     elapsed_ns: u64,
     spent_before_ns: u64,
 }
 
 impl Pace {
-    /// `None` when an earlier run has finished the workload already.
+    /// `None` if an earlier run has already finished the workload.
     pub fn new(manifest: &Manifest, workload: u32, tally: &Tally) -> Option<Self> {
         let block_len = block_len(manifest);
         let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
@@ -73,15 +74,15 @@ impl Pace {
         let design = manifest.design.clone();
         let spent_before_ns = tally.of(workload).wall_ns;
         let pace = Self { workload, design, block_len, last_look, elapsed_ns: 0, spent_before_ns };
-        // Workloads whose blocks take turns are finished together.
+        // Workloads whose blocks are interleaved finish together.
         let groups = manifest.groups();
         let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
         let later = tally.last_workload() > last.unwrap_or(workload);
-        // A file that a power cut tore can be of a workload that was done.
+        // A file torn by a power cut may belong to a workload that was done.
         (!later || !pace.turn(tally).0).then_some(pace)
     }
 
-    /// Planned blocks, where the design fixes them.
+    /// Planned blocks, if the design fixes their number.
     pub fn planned_blocks(&self) -> Option<u32> {
         match self.design {
             Design::Fixed { blocks } => Some(blocks),
@@ -89,26 +90,26 @@ impl Pace {
         }
     }
 
-    /// What is known of each block begun, complete or not, repeats included.
+    /// The state of each block begun, complete or not, repeats included.
     fn blocks<'t>(&self, tally: &'t Tally) -> &'t [BlockState] {
         &tally.of(self.workload).blocks
     }
 
-    /// Complete blocks without a spoilt trial.
+    /// Number of complete blocks without a spoilt trial.
     pub fn usable_blocks(&self, tally: &Tally) -> u32 {
         self.blocks(tally).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
-    /// Whether every block begun is whole (an interrupt cuts the last one, an unreadable file any), and how many are begun:
-    /// among workloads that take turns the least comes next.
+    /// Whether every block begun is complete (an interrupt cuts the last one, an unreadable file any), and how many are
+    /// begun: among interleaved workloads the one with the fewest comes next.
     pub fn turn(&self, tally: &Tally) -> (bool, usize) {
         let blocks = self.blocks(tally);
         (first_cut(blocks).is_none(), blocks.len())
     }
 
-    /// The block to run next and which one it repeats. A cut block is finished first: chance chose the arm of what it
-    /// lacks, so a trial that comes late adds noise to its block and favours nobody. A spoilt block is repeated while the
-    /// allowance lasts.
+    /// The block to run next, and which block it repeats. A cut block is finished first: the arms of its missing trials
+    /// were determined by chance, so a late trial adds noise to its block and favours no arm. A spoilt block is
+    /// repeated as long as the allowance lasts.
     pub fn next_block(&self, tally: &Tally) -> (u32, Option<u32>) {
         let blocks = self.blocks(tally);
         match first_cut(blocks) {
@@ -127,24 +128,23 @@ impl Pace {
         (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))
     }
 
-    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
-    /// too.
+    /// Adds time spent on the workload: our own analysis and storage between trials count against a budget, too.
     pub fn elapsed(&mut self, ns: u64) {
         self.elapsed_ns = ns;
     }
 
-    /// Time spent on the workload, set-up and warm-up included, ns.
+    /// Time spent on the workload, including set-up and warm-up, ns.
     fn spent_ns(&self, tally: &Tally) -> u64 {
         tally.of(self.workload).wall_ns.max(self.spent_before_ns + self.elapsed_ns)
     }
 
-    /// What a block takes, from the trials so far, ns.
+    /// How long a block takes, from the trials so far, ns.
     fn block_ns(&self, tally: &Tally) -> u64 {
         let rows = tally.of(self.workload).rows.max(1);
         self.spent_ns(tally) / rows * self.block_len as u64
     }
 
-    /// How long a block takes and how many blocks the design holds, ns and blocks.
+    /// How long a block takes, ns, and the number of blocks in the design.
     pub fn forecast(&self, tally: &Tally) -> (u64, u32) {
         let block_ns = self.block_ns(tally).max(1);
         let blocks = match self.design {
@@ -155,7 +155,7 @@ impl Pace {
         (block_ns, blocks)
     }
 
-    /// Share of the design's information in hand.
+    /// Share of the design's information that is available.
     pub fn fraction(&self, tally: &Tally) -> f64 {
         match self.design {
             Design::Fixed { blocks } => f64::from(self.usable_blocks(tally)) / f64::from(blocks.max(1)),
@@ -164,7 +164,7 @@ impl Pace {
         }
     }
 
-    /// The fraction at which a look is due now, if one is.
+    /// The fraction at which a look is due now, if there is one.
     pub fn look_due(&self, tally: &Tally) -> Option<f64> {
         match self.design {
             Design::Fixed { .. } => None,
@@ -176,12 +176,12 @@ impl Pace {
         }
     }
 
-    /// Counts the look at a fraction as taken.
+    /// Records that the look at a fraction was taken.
     pub fn took_look(&mut self, fraction: f64) {
         self.last_look = planned_look(&self.design, fraction);
     }
 
-    /// Why no further block is run, if so.
+    /// Why no further block is run, if none is.
     pub fn stop_before_next_block(&self, tally: &Tally) -> Option<Stop> {
         let begun = self.blocks(tally);
         if first_cut(begun).is_some() {
@@ -205,13 +205,14 @@ fn first_cut(blocks: &[BlockState]) -> Option<usize> {
     blocks.iter().position(|block| block.missing > 0)
 }
 
-/// Whether an open-ended design looks after so many blocks: after each of the first 127, then after each 64th to 32nd part
-/// more. A look reads all rows, and the confidence sequence is valid at whichever blocks it is looked at.
+/// Whether an open-ended design looks after this many blocks: after each of the first 127, then each time their number
+/// has grown by a 64th to a 32nd. A look reads all rows, and the confidence sequence is valid at whichever blocks it is
+/// looked at.
 fn open_look(blocks: u32) -> bool {
     blocks.is_multiple_of((blocks / 64).next_power_of_two())
 }
 
-/// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.
+/// The number of the last planned look at or before a fraction of the budget; the looks are evenly spaced.
 fn planned_look(design: &Design, fraction: f64) -> u32 {
     match design {
         Design::Budgeted { looks, .. } => (fraction * f64::from(*looks)).floor() as u32,

@@ -1,5 +1,5 @@
-//! What the stopping rules ask of the rows, kept up to date as they come: to count a hundred thousand rows anew after every
-//! block would take longer than the block.
+//! What the stopping rules need from the rows, updated with each row: counting a hundred thousand rows again after
+//! every block would take longer than the block.
 
 use crate::contamination::contaminated;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
@@ -10,31 +10,31 @@ pub(crate) fn block_len(manifest: &Manifest) -> usize {
     if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() }
 }
 
-/// What is known of one block.
+/// The state of one block.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockState {
-    /// Trials that would have run and are not there (an interrupted block).
+    /// Number of trials that should have run and are missing (an interrupted block).
     pub(crate) missing: usize,
-    /// Whether it holds a contaminated or a failed trial.
+    /// Whether it contains a contaminated or a failed trial.
     pub(crate) spoilt: bool,
     /// The block it repeats.
     pub(crate) repeats: Option<u32>,
 }
 
-/// What is known of one workload.
+/// The state of one workload.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OfWorkload {
     /// Its rows, warm-up included.
     pub(crate) rows: u64,
-    /// Time that they took, ns.
+    /// Total time of its rows, ns.
     pub(crate) wall_ns: u64,
-    /// Arms that are not in force.
+    /// Arms that are not applied.
     pub(crate) dropped: BTreeSet<u32>,
-    /// Whether any row, also one of a switchback, says so.
+    /// Whether any row, even one of a switchback, says that a setting is not in force.
     pub(crate) is_refused: bool,
-    /// Each block begun, complete or not, repeats included.
+    /// Each block begun, complete or not, including repeats.
     pub(crate) blocks: Vec<BlockState>,
-    /// Block, position and whether it was warm-up, of each row.
+    /// Block, position and warm-up flag of each row.
     places: BTreeSet<(u32, u32, bool)>,
 }
 
@@ -46,7 +46,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts the last of the rows.
+    /// Counts the last row of the list.
     pub(crate) fn add_last(&mut self, manifest: &Manifest, trials: &[TrialRecord]) {
         let Some(last) = trials.last() else { return };
         let of = self.workloads.entry(last.workload).or_default();
@@ -56,7 +56,7 @@ impl Tally {
         if matches!(last.status, TrialStatus::NotApplied(_)) {
             of.is_refused = true;
             if last.arm.is_some_and(|arm| of.dropped.insert(arm)) {
-                // A block is complete without an arm that is not in force, also an earlier one.
+                // A block is complete without the arms that are not in force; this changes earlier blocks, too.
                 of.blocks.clear();
                 let rows = trials.iter().filter(|t| t.workload == last.workload);
                 rows.for_each(|row| of.add_to_block(block_len(manifest), row));
@@ -70,12 +70,12 @@ impl Tally {
         self.workloads.get(&workload).unwrap_or(&self.none)
     }
 
-    /// The last workload of which there are rows.
+    /// The last workload that has rows.
     pub(crate) fn last_workload(&self) -> u32 {
         self.workloads.keys().last().copied().unwrap_or(0)
     }
 
-    /// Whether there is this row.
+    /// Whether this row exists.
     pub(crate) fn has(&self, workload: u32, block: u32, position: u32, warm_up: bool) -> bool {
         self.of(workload).places.contains(&(block, position, warm_up))
     }
@@ -94,7 +94,7 @@ impl OfWorkload {
         let block = &mut self.blocks[at];
         block.spoilt |= contaminated(&row.marks) || matches!(row.status, TrialStatus::Failed(_));
         block.repeats = block.repeats.or(row.repeats_block);
-        // Arms not in force are left out after their first row.
+        // Arms that are not in force are left out after their first row.
         if !row.arm.is_some_and(|arm| self.dropped.contains(&arm)) {
             block.missing = block.missing.saturating_sub(1);
         }

@@ -1,6 +1,6 @@
-//! A trial beside a trace of the scheduler: starts it before the trial process, ends it after, and says in the trial's
-//! answer what became of it. The tracer's threads are of the process that orders trials, so that the one that runs them
-//! stays as small and single-threaded as without.
+//! A trial with a trace of the scheduler: starts the trace before the trial process and ends it afterwards, and records
+//! the result in the trial's answer. The tracer's threads belong to the process that orders trials, so that the process
+//! that runs them stays as small and single-threaded as without a trace.
 
 use schedlab_bench::Topology;
 use schedlab_record::Roots;
@@ -9,9 +9,9 @@ use schedlab_run::{Applied, Count, Counter, Setting, TraceOrder, TrialOrder, Tri
 use schedlab_sys::{net_name, places};
 use std::path::Path;
 
-/// Runs `trial` with the order as it stands beside the trace that it asks for, if any. A trace that cannot be started is
-/// a setting that is not applied: the trial is run without it, and its row says why. Where `is_ended` says that the user
-/// ended the trial, its error tells what of the trace is kept.
+/// Runs `trial` with its order, during the trace that the order asks for, if any. If the trace cannot be started, that
+/// setting is not applied: the trial runs without it, and its row says why. If `is_ended` says that the user ended the
+/// trial, the error says what was kept of the trace.
 pub(crate) fn beside_trace(
     order: &TrialOrder,
     is_ended: &dyn Fn() -> bool,
@@ -70,7 +70,7 @@ fn start(trace: &TraceOrder, order: &TrialOrder) -> Result<Tracer, TracerError> 
     })
 }
 
-/// The CPUs that the trial's tasks are confined to, by the arm or by the workload; none where they may run anywhere.
+/// The CPUs to which the trial's tasks are confined by the arm or the workload; `None` if they may run anywhere.
 fn measured_cpus(order: &TrialOrder) -> Vec<u32> {
     let by_setting = order.settings.iter().find_map(|setting| match setting {
         Setting::Cpus(cpus) => Some(cpus.as_slice().to_vec()),
@@ -83,7 +83,7 @@ fn measured_cpus(order: &TrialOrder) -> Vec<u32> {
     })
 }
 
-/// What was recorded, as counters of the machine; a loss is a note as well.
+/// What was recorded, as counters of the machine; a loss is also a note.
 fn add(recorded: &Recorded, outcome: &mut TrialOutcome) {
     let counts = [
         ("trace_events", recorded.events),

@@ -1,6 +1,6 @@
 //! `schedlab why`: which toggles change the difference between two arms, as a study in rounds. The first round is the
-//! plan's own comparison, unless a run of it is given; those that follow are the stages of a screen
-//! ([`schedlab_stats::screen`]), each over both arms under every combination of toggles that it asks for.
+//! plan's own comparison, unless a run of it is given. The following rounds are the stages of a screen
+//! ([`schedlab_stats::screen`]), each with both arms under every combination of toggles that the screen asks for.
 
 use crate::rounds::{Round, Study};
 use anyhow::{Context, Result, bail};
@@ -12,10 +12,10 @@ use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord, 
 use schedlab_stats::screen::{Request, Screen, Sought, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Blocks of the first round where the plan says no number.
+/// Blocks of the first round if the plan gives no number.
 const FIRST_BLOCKS: u32 = 12;
 
-/// A toggle, and how it is switched in each arm; nothing where the arm's kernel has none of that name.
+/// A toggle, and its settings in each arm; empty if the arm's kernel has no toggle of that name.
 #[derive(Debug, Clone, PartialEq)]
 struct Factor {
     name: String,
@@ -31,14 +31,14 @@ pub struct Why {
     rounds: u32,
     difference: Option<Difference>,
     screen: Option<Screen>,
-    /// What measuring may take, and why the screen ended before its end.
+    /// Time limit for measuring.
     budget_ns: Option<u64>,
     spent_ns: u64,
     cost: Option<Cost>,
     cut: Option<String>,
 }
 
-/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
+/// How long measuring takes, ns: each trial, and in addition each block, where guests boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// A trial's, ns.
@@ -48,7 +48,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What these took; nothing where there are none. A boot is in the time of the first trial after it.
+    /// From these trials; `None` if there are none. The time of a boot is included in the first trial after it.
     pub fn of(trials: &[TrialRecord]) -> Option<Self> {
         let mut took: Vec<u64> = trials.iter().map(|trial| trial.wall_ns).collect();
         let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.block).collect();
@@ -58,7 +58,7 @@ impl Cost {
         Some(Self { trial, block: booting / blocks.len() as u64 })
     }
 
-    /// Of so many combinations of two arms in so many blocks, and a warm-up, ns.
+    /// Duration of a stage with this many combinations of two arms in this many blocks, and a warm-up, ns.
     pub fn stage(&self, rows: usize, blocks: usize) -> u64 {
         let block = (4 * rows as u64).saturating_mul(self.trial).saturating_add(self.block);
         (blocks as u64 + 1).saturating_mul(block)
@@ -66,8 +66,8 @@ impl Cost {
 }
 
 impl Why {
-    /// Of a plan of two arms on one workload; `toggles` are those of each arm's kernel. Toggles that an arm sets itself, and
-    /// those that `without` names, are no factors; where `only` names some, all others are none either.
+    /// For a plan of two arms on one workload; `toggles` are those of each arm's kernel. Toggles that an arm sets
+    /// itself, and those in `without`, are not factors; if `only` is not empty, only the toggles in it are factors.
     pub fn new(plan: &Plan, toggles: &[Toggles; 2], only: &[String], without: &[String]) -> Result<Self> {
         check(plan)?;
         let mut left_out: Vec<String> = toggles.iter().flat_map(|toggles| toggles.left_out.clone()).collect();
@@ -110,13 +110,13 @@ impl Why {
         })
     }
 
-    /// Begins no stage that would take longer than what is left of `budget_ns`, by what trials took so far.
+    /// Starts no stage that would exceed the rest of `budget_ns`, judging by the duration of trials so far.
     pub fn within(mut self, budget_ns: Option<u64>) -> Self {
         self.budget_ns = budget_ns;
         self
     }
 
-    /// Takes the difference from a run of the plan that is there already.
+    /// Takes the difference from an existing run of the plan.
     pub fn known(&mut self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<()> {
         let difference = Difference::of(manifest, trials).map_err(anyhow::Error::msg)?;
         self.screen = difference.is_there.then(|| self.begun(&difference));
@@ -134,13 +134,14 @@ impl Why {
         Screen::new(Sought { factors, size, sd, alpha, seed, fraction: factorial::levels })
     }
 
-    /// Blocks of the first round; none where the difference is known.
+    /// Blocks of the first round; `None` if the difference is known.
     pub fn first_blocks(&self) -> Option<u32> {
         self.difference.is_none().then(|| blocks_of(&self.plan))
     }
 
-    /// The stages as far as they can be foreseen: combinations and blocks, the most of the later ones; none where no difference
-    /// was shown. Where it is not known yet, for blocks whose spread is half of the smallest change looked for.
+    /// The stages as far as they can be foreseen: number of combinations and blocks, with upper limits for later
+    /// stages; empty if no difference was shown. If the difference is not known yet, the forecast assumes that the
+    /// spread of blocks is half of the smallest change looked for.
     pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
         match (&self.screen, &self.difference) {
             (Some(screen), _) => screen.forecast(),
@@ -162,7 +163,7 @@ impl Why {
         &self.left_out
     }
 
-    /// What is found so far; `None` before the difference is known.
+    /// The findings so far; `None` before the difference is known.
     pub fn findings(&self) -> Option<WhyFindings> {
         let (factors, left_out) = (self.factors(), self.left_out.clone());
         let difference = self.difference.clone()?;
@@ -171,24 +172,25 @@ impl Why {
         Some(WhyFindings { cut: self.cut.clone(), ..found })
     }
 
-    /// Why a stage does not begin within the budget.
+    /// Why a stage is not started, if it would exceed the budget.
     fn too_long(&self, request: &Request) -> Option<String> {
         let (budget, cost) = (self.budget_ns?, self.cost?);
         let (rows, blocks) = (request.rows.len(), request.blocks);
         let takes = cost.stage(rows, blocks);
         (self.spent_ns.saturating_add(takes) > budget).then(|| {
             format!(
-                "its next stage, {} of both arms in {}, would take about {}, and of the budget of {} {} are used",
+                "its next stage, {} of both arms in {}, would take about {}, but {} of the budget of {} are used",
                 counted(rows, "combinations"),
                 counted(blocks, "blocks"),
                 format_ns(takes.next_multiple_of(1_000_000_000)),
-                format_ns(budget),
-                format_ns(self.spent_ns.next_multiple_of(1_000_000_000))
+                format_ns(self.spent_ns.next_multiple_of(1_000_000_000)),
+                format_ns(budget)
             )
         })
     }
 
-    /// The plan of a round over these arms. Each block has a boot of its own where boots are kept: the block is the unit.
+    /// The plan of a round with these arms. If states of boots are saved, each block has a boot of its own: the block
+    /// is the unit.
     fn round(&self, arms: Vec<Arm>, blocks: u32) -> Plan {
         let number = self.rounds;
         let mut plan = self.plan.round(number, arms, blocks, self.seed.wrapping_add(u64::from(number)) % (1 << 53));
@@ -214,7 +216,7 @@ impl Why {
     }
 }
 
-/// Refuses a plan that is not one question.
+/// Refuses a plan that asks more than one question.
 pub(crate) fn check(plan: &Plan) -> Result<()> {
     if plan.arms.len() != 2 || plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
         return refused(format!(
@@ -233,7 +235,7 @@ fn refused<T>(why: String) -> Result<T> {
     Err(PlanError::Inconsistent(why).into())
 }
 
-/// Blocks of a comparison by itself.
+/// Number of blocks of the plan's own comparison.
 pub(crate) fn blocks_of(plan: &Plan) -> u32 {
     match plan.stopping {
         Stopping::Trials { blocks } => blocks.max(LEAST_UNITS as u32),
@@ -241,7 +243,7 @@ pub(crate) fn blocks_of(plan: &Plan) -> u32 {
     }
 }
 
-/// Those that some arm's kernel has and none sets itself; what is set is told among those left out.
+/// The toggles that the kernel of some arm has and no arm sets; those that are set are added to `left_out`.
 fn factors(plan: &Plan, toggles: &[Toggles; 2], left_out: &mut Vec<String>) -> Vec<Factor> {
     let mut factors: Vec<Factor> = Vec::new();
     for (arm, of_arm) in toggles.iter().enumerate() {
@@ -292,7 +294,7 @@ impl Study for Why {
     }
 }
 
-/// The logarithm of arm 1 over arm 0 of each combination in each unit that has all of them.
+/// The log-ratio of arm 1 to arm 0 for each combination, in each unit that has all of them.
 fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Result<Vec<Vec<f64>>, String> {
     let all = arm_effects(manifest, trials, 0)?;
     let metric = all.first().map(|effects| effects.metric.clone()).unwrap_or_default();
@@ -308,7 +310,7 @@ fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Resu
     let units: Vec<u64> = by_arm
         .values()
         .fold(first, |units: Vec<u64>, of_arm| units.into_iter().filter(|unit| of_arm.contains_key(unit)).collect());
-    // The control is its own effect of nothing.
+    // The effect of the control against itself is none.
     let value = |arm: usize, unit: &u64| by_arm.get(&(arm as u32)).map_or(0.0, |of_arm| of_arm[unit]);
     let row = |row: usize| units.iter().map(|unit| value(2 * row + 1, unit) - value(2 * row, unit)).collect();
     Ok((0..rows).map(row).collect())

@@ -14,18 +14,18 @@ pub struct WhyKernels {
 }
 
 impl WhyKernels {
-    /// Of a plan with guests whose arms name no kernel.
+    /// For a plan with guests whose arms name no kernel.
     pub fn new(plan: &Plan, kernels: &[String]) -> Result<Self> {
         check(plan)?;
         Ok(Self { plan: plan.clone(), kernels: kernels.to_vec(), measured: Vec::new() })
     }
 
-    /// Blocks on each kernel.
+    /// Number of blocks on each kernel.
     pub fn blocks(&self) -> u32 {
         blocks_of(&self.plan)
     }
 
-    /// What is found so far.
+    /// The findings so far.
     pub fn findings(&self) -> WhyKernelsFindings {
         WhyKernelsFindings::new(&self.plan.title, self.plan.alpha, &self.measured)
     }

@@ -1,4 +1,4 @@
-//! The workloads of a run: each of the plan's as it will run, and one for each value of an option that is swept.
+//! The workloads of a run: each of the plan's workloads as it will run, and one for each value of a swept option.
 
 use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
@@ -10,12 +10,12 @@ use schedlab_run::{Arm, LEAST_UNITS, PlanError, Setting, Stamping, WorkloadSpec,
 use schedlab_tune::Roots;
 use std::path::Path;
 
-/// Length of a trial when the plan names none: long against set-up, short against drift.
+/// Length of a trial if the plan names none: long compared with set-up, short compared with drift.
 const DEFAULT_TRIAL_NS: u64 = 500_000_000;
-/// Set-up, teardown and storage of a trial, for forecasts before anything has run.
+/// Time for set-up, teardown and storage of a trial, for forecasts before anything has run.
 pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
 
-/// What a plan is checked against.
+/// The machine against which a plan is checked.
 struct Machine {
     roots: Roots,
     limits: Limits,
@@ -28,7 +28,8 @@ impl Machine {
         Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
     }
 
-    /// The topology with the CPUs of the arm. In a round of a study an arm that cannot be is left out when it is run.
+    /// The topology limited to the CPUs of the arm. In a round of a study, an impossible arm is left out when it is
+    /// run.
     fn left_by(&self, arm: &Arm, plan: &Plan) -> Result<Topology> {
         let cpus = arm.settings.iter().find_map(|setting| match setting {
             Setting::Cpus(cpus) if plan.round_of.is_none() => Some(cpus),
@@ -40,7 +41,7 @@ impl Machine {
         })
     }
 
-    /// Everything about a workload, as an arm has it, that no number of trials would fix.
+    /// Checks a workload with an arm for everything that more trials could not fix.
     fn check(&self, workload: &dyn Workload, arm: &Arm, plan: &Plan) -> Result<()> {
         workload.check(&self.limits)?;
         workload.check_placement(&self.left_by(arm, plan)?)?;
@@ -59,11 +60,11 @@ impl Machine {
     }
 }
 
-/// A workload of the run to be, not yet spelled out.
+/// A workload of the future run, with its options not yet written out.
 struct Expanded<'p> {
     planned: &'p PlannedWorkload,
     run: WorkloadSpec,
-    /// The number of the sweep that it is a value of.
+    /// The number of the sweep to which it belongs.
     swept: Option<usize>,
 }
 
@@ -73,7 +74,7 @@ impl Expanded<'_> {
         if self.planned.primary.is_empty() { workload.primary() } else { self.planned.primary.clone() }
     }
 
-    /// Refuses metrics that no trial would have, as none of the arms changes the workload.
+    /// Refuses metrics that no trial would have, if no arm changes the workload.
     fn check_metrics(&self, plan: &Plan, workload: &dyn Workload) -> Result<()> {
         let options = plan.arms.iter().filter(|arm| arm.settings.iter().any(Setting::is_workload_option));
         let of_arms = options.map(|arm| schedlab_bench::parse(&workload.spec().with_options(&arm.settings)));
@@ -96,10 +97,10 @@ impl Expanded<'_> {
     }
 }
 
-/// The plan's workloads, each sweep as one for each value.
+/// The plan's workloads, each sweep expanded to its values.
 pub(crate) struct Expansion<'p> {
     plan: &'p Plan,
-    /// Length of those that have one and do not name it.
+    /// Length of the workloads that have a length and do not name it.
     trial_ns: u64,
     workloads: Vec<Expanded<'p>>,
     sweeps: Vec<schedlab_bench::Sweep>,
@@ -126,7 +127,7 @@ impl<'p> Expansion<'p> {
         Ok(Self { plan, trial_ns, workloads, sweeps })
     }
 
-    /// How long the run goes on.
+    /// When the run stops.
     pub(crate) fn design(&self) -> Result<Design> {
         let (plan, workloads) = (self.plan, self.workloads.len());
         Ok(match plan.stopping {
@@ -135,7 +136,7 @@ impl<'p> Expansion<'p> {
             Stopping::Budget { budget_ns, looks } => {
                 let per_workload = budget_ns / workloads.max(1) as u64;
                 let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
-                // One more: the warm-up block before them.
+                // One block more: the warm-up block.
                 let least =
                     ((LEAST_UNITS as u64 + 1) * block).saturating_mul(self.trial_ns.saturating_add(OVERHEAD_NS));
                 if per_workload < least {
@@ -154,8 +155,8 @@ impl<'p> Expansion<'p> {
         })
     }
 
-    /// Whether their options agree with each other and with the plan: all that is known of them without the machine that
-    /// they will run on, which has programs of its own.
+    /// Whether their options are consistent with each other and with the plan: all that can be checked without the
+    /// machine that they will run on, which has its own programs.
     pub(crate) fn check(&self) -> Result<()> {
         let nothing_more = |_: &dyn Workload, _: &Arm| Ok(());
         self.workloads.iter().try_for_each(|it| {
@@ -164,7 +165,7 @@ impl<'p> Expansion<'p> {
         })
     }
 
-    /// Writes them into the manifest: validated, every argument spelled out, primary metrics named.
+    /// Writes them into the manifest: validated, every argument written out, primary metrics named.
     pub(crate) fn fill(&self, manifest: &mut Manifest) -> Result<()> {
         let (plan, machine) = (self.plan, Machine::read()?);
         let sweep = |sweep: &schedlab_bench::Sweep| Sweep {
@@ -191,7 +192,7 @@ impl<'p> Expansion<'p> {
         Ok(())
     }
 
-    /// A workload with its length, checked as every arm has it: against itself, and by `check`.
+    /// A workload with its length, checked for every arm: by itself, and by `check`.
     fn validated(
         &self,
         run: &WorkloadSpec,
@@ -211,7 +212,7 @@ impl<'p> Expansion<'p> {
     }
 }
 
-/// The control's values of the options that every arm sets: a workload need not have what each arm brings, such as the
+/// The control's values of the options that every arm sets: a workload may lack what each arm provides, such as the
 /// command of `exec`.
 fn options_of_every_arm(arms: &[Arm]) -> Vec<Setting> {
     let Some((control, others)) = arms.split_first() else { return Vec::new() };
@@ -220,7 +221,7 @@ fn options_of_every_arm(arms: &[Arm]) -> Vec<Setting> {
     options.filter(|option| others.iter().all(|arm| has(arm, option))).cloned().collect()
 }
 
-/// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
+/// Trial length: the plan's, or the default; shorter if the budget could not hold two dozen blocks of it.
 fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
     match (&plan.stopping, plan.trial_ns) {
@@ -233,7 +234,7 @@ fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     }
 }
 
-/// A workload with its length, as the plan has it before an arm changes it.
+/// A workload with its length, as in the plan, before an arm changes it.
 fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn Workload>> {
     let parsed = schedlab_bench::parse(run);
     let mut workload = parsed.or_else(|lacking| match options_of_every_arm(&plan.arms) {

@@ -2,7 +2,7 @@
 //! Each says in its head what it rests on and how it is undone. Nothing is installed here.
 
 use crate::Roots;
-use schedlab_run::{Policy, Setting, plain, words};
+use schedlab_run::{Policy, Setting, plain, shell_words};
 use std::path::{Path, PathBuf};
 
 /// A file and what to do with it.
@@ -12,7 +12,7 @@ pub struct Export {
     pub file: &'static str,
     /// All of it.
     pub text: String,
-    /// The command that puts it in force.
+    /// The command that applies it.
     pub apply: String,
     /// The command that takes it back.
     pub undo: String,
@@ -159,7 +159,7 @@ fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
     let back: Vec<String> = values
         .iter()
-        .filter_map(|value| Some(words::join([format!("{}={}", name(value), value.before.as_ref()?).as_str()])))
+        .filter_map(|value| Some(shell_words::join([format!("{}={}", name(value), value.before.as_ref()?).as_str()])))
         .collect();
     let back = if back.is_empty() { String::new() } else { format!(" && sysctl -w {}", back.join(" ")) };
     let undo = but_for_unknown(format!("rm /etc/sysctl.d/{SYSCTL}{back}"), values);
@@ -179,7 +179,7 @@ fn shell(command: &str) -> String {
 }
 
 fn write(value: &str, file: &Path) -> String {
-    words::join(["echo", value]) + " > " + &words::join([file.display().to_string().as_str()])
+    shell_words::join(["echo", value]) + " > " + &shell_words::join([file.display().to_string().as_str()])
 }
 
 fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
@@ -197,7 +197,7 @@ fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     };
     let scaling = values.iter().find(slice).and_then(|value| Some(value.file.parent()?.join("tunable_scaling")));
     let again = scaling.map(|file| {
-        let file = words::join([file.display().to_string().as_str()]);
+        let file = shell_words::join([file.display().to_string().as_str()]);
         shell(&format!("v=$(cat {file}) && echo $v > {file}"))
     });
     text += &again.iter().map(|again| format!("ExecStart={again}\n")).collect::<String>();
@@ -238,7 +238,7 @@ fn script(settings: &[&Setting], evidence: &Evidence<'_>) -> Export {
     let rights = if real_time { "# A real-time policy needs CAP_SYS_NICE.\n" } else { "" };
     let held: Vec<&str> = settings.iter().map(String::as_str).collect();
     let options: Vec<String> = settings.iter().map(|setting| format!("--{setting}")).collect();
-    let words = words::join(options.iter().map(String::as_str));
+    let words = shell_words::join(options.iter().map(String::as_str));
     let text = format!(
         "#!/bin/sh\n{}{rights}exec \"${{SCHEDLAB:-schedlab}}\" exec {words} -- \"$@\"\n",
         head(evidence, &held, &undo)
@@ -301,7 +301,7 @@ mod tests {
         assert!(text(&made, TUNED).contains("[sysfs]\n/sys/kernel/debug/sched/base_slice_ns=5000000\n"));
     }
 
-    /// Of a file that is not there, or a word that it does not show.
+    /// The file may not exist, or may not show the word.
     #[test]
     fn no_undo_is_promised_where_the_value_before_is_not_known() {
         let made = made("sysctl:kernel.no_such=1;autogroup=off;debugfs:sched/no_such_ns=1;feature:NO_WA_IDLE");

@@ -14,14 +14,14 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    /// Of a value that is not shown as it was asked for.
+    /// What happened to a value that reads back differently from what was asked for.
     pub(crate) fn of(asked: &str, before: &str, shows: &str) -> Self {
         if shows == before {
             return Self::Ignored;
         }
         let (Ok(asked), Ok(shows)) = (asked.parse::<i128>(), shows.parse::<i128>()) else { return Self::Altered };
-        // A tick is at most 10 ms: of 33 ms, HZ=100 makes 30. A sixteenth tells a unit from a bound well enough; both
-        // are told with the value that is in force.
+        // A tick is at most 10 ms: of 33 ms, HZ=100 makes 30. A sixteenth separates a unit from a bound well enough;
+        // both are reported with the actual value.
         let off = (asked - shows).abs();
         if off * 8 <= asked.abs() { Self::Rounded } else { Self::Clamped }
     }
@@ -65,14 +65,14 @@ mod tests {
         (root, roots)
     }
 
-    /// Sets a knob while this kernel stands behind the files.
+    /// Sets a knob while this kernel is behind the files.
     fn set(roots: &Roots, name: &str, kernel: impl FnMut(&Path, &str) + 'static) -> (Applied, Vec<String>) {
         let setting = crate::named(roots, name).unwrap().setting;
         let mut guard = HostGuard::open(roots.clone(), &roots.proc.join("../state")).unwrap();
         KERNEL.set(Some(Box::new(kernel)));
         let applied = guard.apply(&[setting]).unwrap().remove(0);
         KERNEL.set(None);
-        // A hot-plug: the kernel computes slices anew from what it normalised.
+        // CPU hot-plug: the kernel recomputes slices from the normalized values.
         fs::write(roots.sys.join("devices/system/cpu/online"), "0-2\n").unwrap();
         let knob = crate::resolve::resolve(roots, &applied.setting).unwrap().knob;
         fs::write(knob.path(), "2250000\n").unwrap();

@@ -25,7 +25,7 @@ use schedlab_run::{Applied, Setting};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A knob that is ours now, and what it may show while it is.
+/// A knob that we have set, and the values that it may show meanwhile.
 #[derive(Debug)]
 struct Held {
     name: String,
@@ -34,8 +34,9 @@ struct Held {
     may_show: Vec<String>,
 }
 
-/// Host-wide settings in force: sysctls (but not `net.*`), autogroup, debugfs, scheduler features, cgroup weight and
-/// quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers) does.
+/// Host-wide settings that are applied: sysctls (but not `net.*`), autogroup, debugfs, scheduler features, cgroup
+/// weight and quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers)
+/// does.
 #[derive(Debug)]
 pub struct HostGuard {
     roots: Roots,
@@ -43,7 +44,7 @@ pub struct HostGuard {
     journal: Option<(Journal, StateLock)>,
     held: Vec<Held>,
     covered: Vec<Held>,
-    /// Knobs the present arm leaves alone, at rest: also there a foreign write changes what is measured.
+    /// Knobs that the present arm does not set: a foreign write to them changes what is measured, too.
     idle: Vec<Held>,
     group: Option<(Hierarchy, PathBuf)>,
     group_in_use: bool,
@@ -91,7 +92,7 @@ impl HostGuard {
         self
     }
 
-    /// Leaves what is set in force until it is asked back ([`Of::All`]), beyond the end of this process.
+    /// Keeps the settings after the end of this process, until they are restored ([`Of::All`]).
     pub fn keep(mut self) -> Result<(), TuneError> {
         if let Some((journal, _)) = &mut self.journal {
             journal.keep()?;
@@ -133,7 +134,7 @@ impl HostGuard {
         Ok(applied)
     }
 
-    /// The knobs in force whose value is another than before, by name, each with the value of before.
+    /// The knobs that we have set whose value differs from the original, by name, each with the original.
     pub fn originals(&self) -> Vec<(&str, String)> {
         let held = self.held.iter().filter_map(|held| Some((held.name.as_str(), self.ledger_original(&held.knob)?)));
         held.collect()
@@ -201,7 +202,7 @@ impl HostGuard {
         match self.covered.iter_mut().find(|c| c.knob == held.knob) {
             Some(covered) => covered.may_show.extend(held.may_show),
             None => {
-                // Without an entry the value was in force already: it is the original.
+                // Without an entry the value was set already: it is the original.
                 let original = self.ledger_original(&held.knob);
                 let may_show = original.into_iter().chain(held.may_show).collect();
                 self.covered.push(Held { may_show, ..held });
@@ -250,7 +251,7 @@ impl HostGuard {
             let (Outcome::Final(outcome) | Outcome::Retry(outcome)) = self.set_file(one)?;
             applied.push(outcome);
         }
-        // Of all the values that are in force now, whichever was written last.
+        // From all the values that are set now, no matter which was written last.
         for one in wanted {
             let nr_latency = one.found.as_ref().ok().and_then(|found| nr_latency::beside(found.knob.path()));
             let said = applied.iter_mut().find(|a| a.setting == *one.setting && a.not_applied.is_none());

@@ -44,7 +44,7 @@ pub(crate) enum Record {
         /// What the kernel shows since.
         effective: String,
     },
-    /// All that is above stays in force until somebody asks for it back (`tune set`).
+    /// All of the above stays set until somebody restores it (`tune set`).
     Kept,
 }
 
@@ -142,8 +142,7 @@ impl Ledger {
                         self.entries.last_mut().expect("just pushed")
                     }
                 };
-                // A value that is not ours was put there by somebody else since we last went back: it is the one to
-                // return to now.
+                // Somebody else has changed the knob since we last restored it: their value is now the original.
                 if entry.pending.is_none() && !entry.ours.contains(old) {
                     entry.original = old.clone();
                 }
@@ -172,7 +171,7 @@ pub(crate) struct Parsed {
     /// `None` when not even the header is whole; then nothing was written to the host either.
     pub(crate) owner: Option<Owner>,
     pub(crate) ledger: Ledger,
-    /// Whether it is to stay in force.
+    /// Whether it is to stay set.
     kept: bool,
     /// Damaged lines, a torn last one not counted.
     damaged: usize,
@@ -180,7 +179,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Whether its values stay in force in this boot until they are asked back.
+    /// Whether its values stay set in this boot until they are restored.
     pub(crate) fn stays(&self, proc: &Path) -> bool {
         self.kept && self.owner.as_ref().is_some_and(|owner| owner.is_of_this_boot(proc))
     }
@@ -273,7 +272,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes it durable that all of it stays in force.
+    /// Makes it durable that all of it stays set.
     pub(crate) fn keep(&mut self) -> Result<(), TuneError> {
         durable::append(&mut self.file, &encode(&Record::Kept)).map_err(|e| self.failed(e))
     }

@@ -128,7 +128,7 @@ impl Knob {
         }
     }
 
-    /// Opens the control file for writing without changing anything: tells whether we may, before a journal is kept.
+    /// Opens the control file for writing without changing anything: shows whether we may, before a journal is kept.
     pub(crate) fn open_for_write(&self) -> io::Result<Option<File>> {
         match self {
             Self::Group { .. } | Self::Audit { .. } => Ok(None),
@@ -186,14 +186,15 @@ impl Knob {
     }
 }
 
-/// One write(2) to a control file that is there.
+/// One write(2) to an existing control file.
 fn write_control(path: &Path, value: &str) -> io::Result<()> {
     #[cfg(test)]
     let before = std::fs::read_to_string(path)?;
     let mut file = OpenOptions::new().write(true).open(path)?;
     let text = format!("{value}\n");
     file.write_all(text.as_bytes())?;
-    // Of a plain file in a copied tree; a control file ignores it. Not before the write: a kill between would leave nothing.
+    // Cuts a plain file in a copied tree; a control file ignores it. Not before the write: a kill between the two would
+    // leave nothing.
     if file.metadata().is_ok_and(|m| m.len() > text.len() as u64) {
         let _ = file.set_len(text.len() as u64);
     }
@@ -219,7 +220,7 @@ pub(crate) fn chosen(text: &str) -> Option<&str> {
 
 /// A write to these debugfs files changes the effective value only; the normalised one, from which every CPU hot-plug
 /// recomputes it (and which newer kernels protect slices with), follows when `tunable_scaling` is written with its own
-/// value (`sched_update_scaling`, kernel/sched/fair.c). Failure is harmless: the value is in force until a hot-plug.
+/// value (`sched_update_scaling`, kernel/sched/fair.c). Failure is harmless: the value holds until a CPU hot-plug.
 fn renormalise(path: &Path) {
     const SCALED: &[&str] = &["latency_ns", "min_granularity_ns", "wakeup_granularity_ns", "base_slice_ns"];
     if !path.file_name().and_then(|n| n.to_str()).is_some_and(|name| SCALED.contains(&name)) {

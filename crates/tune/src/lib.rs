@@ -1,4 +1,4 @@
-//! Settings: put in force, read back, journalled, restored. The host is left as found.
+//! Settings: applied, read back, journalled, restored. The host is left as found.
 //!
 //! Per-task settings ([`task`]) end with their tasks and need no journal; neither do sysctls of a network namespace of
 //! the trial's own ([`net_sysctl`]). Everything host-wide goes through [`HostGuard`]: the old value is on disk before

@@ -21,7 +21,7 @@ pub struct Need {
     pub setting: String,
     /// The right or the place, in words; `None` for most per-task settings.
     pub what: Option<String>,
-    /// Whether this process has it; `None` when only trying tells.
+    /// Whether this process has it; `None` if it is known only by trying.
     pub met: Option<bool>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Need {
         let met = match self.met {
             Some(true) => "have it",
             Some(false) => "MISSING",
-            None => "only trying tells",
+            None => "known only by trying",
         };
         write!(f, "{}: needs {what} ({met})", self.setting)
     }
@@ -89,12 +89,12 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
         Setting::Trace(_) => ("root and tracefs".into(), Some(has_capability(&roots.proc, CAP_SYS_ADMIN))),
         Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
-        _ => ("a guest: it is booted, not set (a plan with a [guest] table)".into(), Some(false)),
+        _ => ("a guest, because it is set at boot (a plan with a [guest] table)".into(), Some(false)),
     };
     Need { setting: setting.to_string(), what: Some(what), met }
 }
 
-/// The knob as this kernel has it; opening it for writing changes nothing and tells of a lockdown.
+/// The knob as this kernel has it; opening it for writing changes nothing and shows a lockdown.
 fn a_writable_knob(roots: &Roots, setting: &Setting, root: bool) -> (String, Option<bool>) {
     let resolved = match resolve(roots, setting) {
         Ok(resolved) => resolved,

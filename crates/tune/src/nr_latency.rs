@@ -1,6 +1,7 @@
-//! CFS's `sched_nr_latency`, which no file shows: so many runnable tasks share one latency before each of them gets a
-//! minimal granularity and the round grows. A write of either knob in debugfs leaves it as it was until `tunable_scaling`
-//! is written, which [`crate::knob`] does. Source: `sched_update_scaling`, kernel/sched/fair.c of 5.10 and 6.1.
+//! CFS's `sched_nr_latency`, which no file shows: this many runnable tasks share one latency before each of them gets a
+//! minimal granularity and the round grows. A write of either knob in debugfs leaves it as it was until
+//! `tunable_scaling` is written, which [`crate::knob`] does. Source: `sched_update_scaling`, kernel/sched/fair.c of
+//! 5.10 and 6.1.
 
 use std::path::Path;
 

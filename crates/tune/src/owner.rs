@@ -18,7 +18,7 @@ impl Owner {
     /// The calling process.
     pub(crate) fn this(proc: &Path) -> std::io::Result<Self> {
         let pid = std::process::id();
-        // A copied tree has no processes: there the lock alone tells who lives.
+        // A copied tree has no processes: there only the lock shows who is alive.
         let (_, start_ticks) = state_and_start(proc, pid)
             .or_else(|| state_and_start(Path::new("/proc"), pid))
             .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
@@ -41,7 +41,7 @@ impl Owner {
                 .is_some_and(|(state, start)| start == self.start_ticks && !matches!(state, 'Z' | 'X' | 'x'))
     }
 
-    /// Whether the values it wrote can still be in force.
+    /// Whether the values it wrote can still be set.
     pub(crate) fn is_of_this_boot(&self, proc: &Path) -> bool {
         self.boot_id == boot_id(proc)
     }

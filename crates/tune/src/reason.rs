@@ -1,4 +1,4 @@
-//! Why a setting is not in force, in a sentence that says what to do next.
+//! Why a setting is not applied, in a sentence that says what to do next.
 
 use schedlab_run::units::parse_duration_ns;
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             format!("{at} is locked down on this kernel, also for root; {instead}{GUEST_LANE}")
         }
         (Some(EPERM), _) => {
-            format!("{at} is barred here (lockdown or a container); run on the host as root")
+            format!("access to {at} is denied (lockdown or a container); run on the host as root")
         }
         (Some(EPROTONOSUPPORT), _) => format!("{at} is not there: this kernel runs without auditing; {GUEST_LANE}"),
         (Some(ECONNREFUSED), _) => {
@@ -35,9 +35,7 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             if let Some(plain) = without_unit(path, value) {
                 return format!("{at} takes a plain number: {plain} for `{value}`");
             }
-            format!(
-                "the kernel refuses `{value}` for {at} (EINVAL): it is out of range, or bound to another knob's value"
-            )
+            format!("the kernel refuses `{value}` for {at} (EINVAL): it is out of range, or limited by another knob")
         }
         _ => format!("{at}: {error}"),
     }
@@ -59,7 +57,7 @@ fn without_unit(path: &Path, value: &str) -> Option<u64> {
 
 /// EPERM, which Rust folds into `PermissionDenied` together with EACCES: the first is a lock, the second missing rights.
 const EPERM: i32 = 1;
-/// A netlink family that nobody in the kernel serves.
+/// A netlink family that this kernel does not have.
 const EPROTONOSUPPORT: i32 = 93;
 /// One that is served outside of our namespaces only.
 const ECONNREFUSED: i32 = 111;

@@ -20,7 +20,7 @@ pub(crate) struct Resolved {
     pub(crate) found_as: Option<String>,
 }
 
-/// The file and text of a host-wide setting; else why there is none, in words.
+/// The file and text of a host-wide setting; or why there is none, in words.
 pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, String> {
     let (knob, found_as, value) = match setting {
         Setting::Sysctl { name, value } => at_place(roots, &format!("sysctl:{name}"), value)?,
@@ -69,8 +69,9 @@ fn at_place(roots: &Roots, place: &str, value: &str) -> Result<(Knob, Option<Str
     Ok((knob, found_as, words))
 }
 
-/// Sysctls whose old value cannot be written back: writing is an act and no state, or the kernel only lets it go one way
-/// until the next boot (Documentation/admin-guide/sysctl). `kernel.unprivileged_bpf_disabled` is stuck at 1 only.
+/// Sysctls whose old value cannot be written back: writing triggers an action (drop_caches), or the kernel allows a
+/// change in one direction only until the next boot (Documentation/admin-guide/sysctl).
+/// `kernel.unprivileged_bpf_disabled` is stuck at 1 only.
 const ONE_WAY: &[&str] = &[
     "kernel/cap_last_cap",
     "kernel/kexec_load_disabled",
@@ -163,7 +164,7 @@ pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
         },
         _ => return Err(Missing::Absent(format!("`{place}` is not a place of a knob"))),
     };
-    // What cannot be read is told when it is.
+    // What cannot be read is reported when it is read.
     let is_choice = !place.starts_with("sysctl:") && std::fs::read_to_string(&path).is_ok_and(|t| chosen(&t).is_some());
     Ok(if is_choice { Knob::Choice { path } } else { Knob::File { path } })
 }

@@ -1,4 +1,4 @@
-//! Putting values back: in reverse order, with retries for values that bound each other, going on after an error.
+//! Putting values back: in reverse order, with retries for values that bound each other, continuing after an error.
 //!
 //! A knob that shows neither the original nor a value of ours was written by somebody else since; their decision
 //! stands, and the report says what we would have put back. (An intent without its done is the exception: what the
@@ -80,7 +80,7 @@ pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<
 /// Which journals of dead processes are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// Those of killed processes: what they changed nobody wanted to stay.
+    /// Those of killed processes: their changes were not meant to stay.
     Killed,
     /// Also those of `tune set`, whose values stay until they are asked back.
     All,
@@ -190,7 +190,7 @@ pub(crate) fn restore_locked(
     Ok(restored)
 }
 
-/// What the journal cannot tell. After a reboot nothing of it can be in force.
+/// What an unreadable journal means. After a reboot none of its values can still be set.
 fn unreadable(roots: &Roots, path: &Path, parsed: &Parsed) -> Option<Restored> {
     let this_boot = parsed.owner.as_ref().is_none_or(|owner| owner.is_of_this_boot(&roots.proc));
     let why = parsed.trouble().filter(|_| this_boot)?;

@@ -28,13 +28,13 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Of a copied or made-up machine below `root`: `proc`, `sys`, and below `sys` debugfs and cgroups.
+    /// The roots of a copied or made-up machine below `root`: `proc`, `sys`, and below `sys` debugfs and cgroups.
     pub fn below(root: &Path) -> Self {
         let at = |path: &str| root.join(path);
         Self { proc: at("proc"), sys: at("sys"), cgroup: at("sys/fs/cgroup"), debugfs: at("sys/kernel/debug") }
     }
 
-    /// Whether the files are those of the kernel that runs here, so that system calls tell of the same.
+    /// Whether the files are those of the kernel that runs here, so that system calls report on the same kernel.
     pub(crate) fn is_this_machine(&self) -> bool {
         *self == Self::default()
     }

@@ -1,5 +1,5 @@
-//! The state directory: whose it is, its lock, its journals. What a journal says is written to the kernel as it stands,
-//! so nobody else may be able to put one there.
+//! The state directory: whose it is, its lock, its journals. What a journal says is written to the kernel verbatim, so
+//! nobody else may be able to put one there.
 
 use crate::error::TuneError;
 use crate::journal::{Parsed, is_journal, parse};
@@ -24,7 +24,7 @@ fn must_be_ours(state_dir: &Path) -> Result<(), TuneError> {
     }
 }
 
-/// The lock on a state directory: held while values of ours are in force. Released by the kernel when we die.
+/// The lock on a state directory: held while values of ours are set. Released by the kernel when we die.
 #[derive(Debug)]
 pub(crate) struct StateLock {
     /// Open for the lock's sake.
@@ -48,7 +48,7 @@ impl StateLock {
                 let holder = read.and_then(|value| Owner::of_json(&value));
                 let living = holder.filter(|holder| holder.is_alive(Path::new("/proc")));
                 let pid =
-                    living.map_or_else(|| "not known: `fuser` tells who has its lock".into(), |o| o.pid.to_string());
+                    living.map_or_else(|| "not known: `fuser` shows who has its lock".into(), |o| o.pid.to_string());
                 return Err(TuneError::Busy { pid });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),

@@ -13,13 +13,13 @@ use crate::roots::Roots;
 use schedlab_run::units::format_ns_exact;
 use schedlab_run::{Applied, Setting};
 
-/// A setting that is not in force, and why.
+/// A setting that is not applied, and why.
 pub(crate) fn not_applied(setting: &Setting, effective: impl Into<String>, why: impl Into<String>) -> Applied {
     Applied { setting: setting.clone(), effective: effective.into(), not_applied: Some(why.into()) }
 }
 
-/// What is in force, in the setting's own words: its key with the value the kernel shows, and the name under which
-/// this kernel has it when that differs.
+/// The actual value, in the setting's own words: its key with the value the kernel shows, and the name under which this
+/// kernel has it when that differs.
 pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str) -> String {
     let words = match setting {
         Setting::Autogroup(_) => format!("autogroup={}", if present == "0" { "off" } else { "on" }),
@@ -47,8 +47,8 @@ pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, presen
     }
     let (asked, shows) = (one_word(&resolved.value), one_word(present));
     let why = match Fate::of(asked, before, present) {
-        Fate::Ignored => format!("ignored: the kernel took `{asked}` and still shows `{shows}`"),
-        fate => format!("{}: the kernel took `{asked}` and shows `{shows}`; ask for that value", fate.word()),
+        Fate::Ignored => format!("ignored: the kernel accepted `{asked}` and still shows `{shows}`"),
+        fate => format!("{}: the kernel accepted `{asked}` and shows `{shows}`; ask for that value", fate.word()),
     };
     not_applied(setting, effective, why)
 }
@@ -81,7 +81,7 @@ pub fn write_sysctl(roots: &Roots, setting: &Setting) -> Result<(), TuneError> {
     written.map_err(|e| TuneError::Impossible(reason::refused(resolved.knob.path(), &e, Some(&resolved.value))))
 }
 
-/// The same setting with the value that is in force now: what a switchback arm that does not name it goes back to.
+/// The same setting with its current value: what a switchback arm that does not name it goes back to.
 pub fn present_value(roots: &Roots, setting: &Setting) -> Result<Setting, TuneError> {
     let resolved = resolve(roots, setting).map_err(TuneError::Impossible)?;
     let read = resolved.knob.read();

@@ -26,7 +26,7 @@ pub(crate) fn thp(roots: &Roots) -> Result<Knob, String> {
 /// Halt polling: of this machine as a guest where the haltpoll governor is in use, else of the guests it hosts; and where
 /// it was found (drivers/cpuidle/governors/haltpoll.c, virt/kvm/kvm_main.c; both in ns).
 pub(crate) fn halt_poll(roots: &Roots) -> Result<(Knob, String), String> {
-    // Built in, the governor has its parameter also where another one governs and nobody reads it.
+    // A built-in governor has its parameter even if another one is active and it is not used.
     let governor = |name: &str| std::fs::read_to_string(roots.sys.join("devices/system/cpu/cpuidle").join(name));
     let governs = |name: &str| governor(name).is_ok_and(|text| text.trim() == "haltpoll");
     let as_guest = ["current_governor", "current_governor_ro"].into_iter().any(governs);

@@ -27,7 +27,7 @@ pub fn apply_to_tid(tid: u32, settings: &[Setting]) -> Vec<Applied> {
     judged.collect()
 }
 
-/// What is in force on thread `tid` (0: the caller), compared with what was asked; nothing is written.
+/// The actual setting of thread `tid` (0: the caller), compared with what was asked; nothing is written.
 pub fn read_back(tid: u32, settings: &[Setting]) -> Vec<Applied> {
     of_tasks(settings).map(|setting| judge(tid, setting)).collect()
 }
@@ -58,8 +58,8 @@ pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
     }
 }
 
-/// What a task has that is not told otherwise, for the key of `setting`: the kernel's own slice, and for the rest what
-/// the caller has now (its children inherit it): call it before anything is applied.
+/// What a task has by default, for the key of `setting`: the kernel's own slice, and for the rest what the caller has
+/// now (its children inherit it): call it before anything is applied.
 pub fn default_of(setting: &Setting) -> Setting {
     match setting {
         Setting::Slice { .. } => Setting::Slice { ns: 0 },
@@ -87,7 +87,7 @@ fn present_policy(tid: u32) -> io::Result<Policy> {
     })
 }
 
-/// The setting of the same key with the value in force. A slice of 0 stands for a kernel that tells none.
+/// The setting of the same key with its actual value. A slice of 0 means that the kernel does not report one.
 fn present(tid: u32, setting: &Setting) -> io::Result<Setting> {
     Ok(match setting {
         Setting::Slice { .. } => Setting::Slice { ns: sched_attr::get(tid)?.runtime_ns },
@@ -113,7 +113,8 @@ fn judge(tid: u32, setting: &Setting) -> Applied {
         (Setting::Slice { ns: 0 }, Setting::Slice { ns: 1.. }) => (format!("{present} (the kernel's default)"), true),
         // No slack at all is a real-time thread's.
         (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns: 0 }) => ("timer_slack=0ns".into(), false),
-        // The default of a task is what its maker had when it made the task: of a herd, what the caller has.
+        // The default of a task is what its parent had when it created the task: for a workload's tasks, what the
+        // caller has.
         (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns }) => {
             let is_own = tid == 0 || timer_slack::own_ns().is_ok_and(|own| own == *ns);
             (format!("{present} (the default, which 0 asks for; the least is 1ns)"), is_own)
@@ -150,7 +151,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
             "a thread under a real-time policy has no timer slack; drop it, or the policy".into()
         }
         (Setting::Cpus(asked), Setting::Cpus(now)) => cpus_missing(asked, now, tid),
-        _ => format!("{present} is in force; somebody else changed it, or a call was refused"),
+        _ => format!("it is {present}; somebody else changed it, or a call was refused"),
     }
 }
 

@@ -17,7 +17,7 @@ pub enum CpioError {
         /// Its length.
         bytes: usize,
     },
-    /// A file stands where a directory is needed, or the other way round.
+    /// There is a file where a directory is needed, or the other way round.
     #[error("`{0}` is both a file and a directory")]
     Conflict(String),
 }

@@ -76,7 +76,7 @@ pub enum VmError {
     /// The guest does not run under KVM.
     #[error("under KVM {evidence}; {WITHOUT_KVM}", evidence = .0.evidence)]
     Kvm(Failure),
-    /// Keeping a guest's state, or going on from it.
+    /// Saving a guest's state, or restoring it.
     #[error("the state of the guest's machine: {0}")]
     State(String),
     /// The guest's kernel panicked.
@@ -126,6 +126,14 @@ impl From<FrameError> for VmError {
 }
 
 impl VmError {
+    /// What the system answered, if it was about a file of the host.
+    pub fn file_cause(&self) -> Option<&std::io::Error> {
+        match self {
+            Self::File { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+
     /// For `map_err` of an operation on a file.
     pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -1,5 +1,5 @@
 //! What comes out of a guest over its port: frames with a length and a checksum, because a serial line loses bytes
-//! without telling, and because a guest can die in the middle of a word.
+//! silently, and because a guest can die in the middle of a word.
 
 use std::path::{Component, Path};
 
@@ -30,7 +30,7 @@ pub enum Frame {
         /// Whole content.
         content: Vec<u8>,
     },
-    /// A file as it is so far, in case the guest does not come to its end; a later one of the same path replaces it.
+    /// A file as it is so far, in case the guest does not reach its end; a later one of the same path replaces it.
     Kept {
         /// Absolute path.
         path: String,

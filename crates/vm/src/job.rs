@@ -31,11 +31,11 @@ pub struct Job {
     pub perturbation: Perturbation,
     /// A shell on the console instead of a command.
     pub shell: bool,
-    /// It stops once it is up, for its state to be kept; where it goes on it is handed what to do ([`Handed`]).
+    /// It stops once it is up, so that its state can be saved; when restored it is handed what to do ([`Handed`]).
     pub stops: bool,
 }
 
-/// What a guest that goes on from a kept state is handed: it is read at one moment of the guest, whatever the host does.
+/// What a guest restored from a saved state is handed: it is read at one moment of the guest, whatever the host does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handed {
     /// What the sample's seed does before the command starts.
@@ -53,7 +53,7 @@ impl Handed {
         format!("{forks} {spin_tick_millionths} {}\n{}", self.path, self.content)
     }
 
-    /// `None` for what no host of this version hands.
+    /// `None` if no host of this version would send it.
     pub fn parse(text: &str) -> Option<Self> {
         let (line, content) = text.split_once('\n')?;
         let mut words = line.splitn(3, ' ');
@@ -77,7 +77,7 @@ pub struct Arranged {
     pub nodes: u32,
 }
 
-/// Harmless differences between two boots of the virtual lane, which would else be equal to the last instruction.
+/// Harmless differences between two boots of the virtual lane, which would otherwise be equal to the last instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Perturbation {

@@ -11,7 +11,7 @@ pub fn usual_shift(qemu_version: &str, cpus: u32) -> u8 {
     if cpus == 1 || qemu_version::shares_turns(qemu_version) { 3 } else { 7 }
 }
 
-/// A sentence for who is about to wait for several CPUs in vain.
+/// A warning for a user whose guest with several CPUs would be very slow.
 pub fn advice(lane: Lane, qemu_version: &str, cpus: u32) -> Option<String> {
     if !matches!(lane, Lane::Virtual(_)) || cpus == 1 || qemu_version::shares_turns(qemu_version) {
         return None;

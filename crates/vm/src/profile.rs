@@ -39,7 +39,7 @@ pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmErr
 /// Instructions executed in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Of all programs together.
+    /// Instructions of all programs together.
     pub programs: u64,
     /// By address in the kernel.
     pub kernel: Vec<(u64, u64)>,
@@ -65,16 +65,16 @@ const NO_FUNCTION: &str = "(no function)";
 /// Instructions by function.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Of all programs together.
+    /// Instructions of all programs together.
     pub programs: u64,
-    /// Of the kernel, at addresses of no function.
+    /// Instructions of the kernel outside of any function.
     pub unknown: u64,
     /// By name; static functions of one name are one.
     pub functions: BTreeMap<String, u64>,
 }
 
 impl Profile {
-    /// Of the kernel.
+    /// Instructions of the kernel.
     pub fn kernel(&self) -> u64 {
         self.unknown + self.functions.values().sum::<u64>()
     }

@@ -17,18 +17,18 @@ pub enum Console {
     Terminal(PathBuf),
 }
 
-/// A word for the kernel's command line that lets it speak from its first moment, and at the usual verbosity up to `quiet` behind
-/// it: some lines, by which it shows that it runs. The console that follows takes its place.
+/// A word for the kernel's command line that lets it speak from its first moment, and at the usual verbosity up to
+/// `quiet` after it: some lines, by which it shows that it runs. The console that follows takes its place.
 pub const EARLY_CONSOLE: &str = "earlycon=uart8250,io,0x3f8";
 
 /// Without the kernel's tests of its own ciphers (`crypto/testmgr.c`), which nothing here measures. Debian's 6.1 spends three
 /// fifths of its boot's instructions in them: of the virtual lane's clock 7.1 s of 11.2.
 pub const NO_CIPHER_TESTS: &str = "cryptomgr.notests=1";
 
-/// A guest as QEMU is told of it.
+/// A guest as described to QEMU.
 #[derive(Debug, Clone)]
 pub struct Guest<'a> {
-    /// Of the kernel.
+    /// Architecture of the kernel.
     pub architecture: Architecture,
     /// Kernel image.
     pub kernel: &'a Path,
@@ -48,16 +48,16 @@ pub struct Guest<'a> {
     pub orders: Option<&'a Path>,
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
-    /// Of a guest whose state is kept.
+    /// For a guest whose state is saved.
     pub keeping: Option<Keeping<'a>>,
 }
 
-/// A guest that stops to be kept, or goes on from there. QEMU is told what to do on its standard input.
+/// A guest that stops so that its state can be saved, or is restored from it. QEMU gets commands on its standard input.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeping<'a> {
     /// The file that it is handed.
     pub handed: &'a Path,
-    /// The state that it goes on from; none: it boots.
+    /// The state that it is restored from; `None`: it boots.
     pub from: Option<&'a Path>,
 }
 
@@ -131,7 +131,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     if matches!(guest.console, Console::Terminal(_)) {
         line.option("-mon", "chardev=console,mode=readline");
     }
-    // What makes a state only boots: what is counted goes on from it.
+    // The guest that makes a state only boots; instructions are counted in the one restored from it.
     let makes_a_state = guest.keeping.is_some_and(|keeping| keeping.from.is_none());
     if let Some(Counting { plugin, out, landmarks }) = guest.counting.filter(|_| !makes_a_state) {
         line.path("-plugin", "file=", plugin);
@@ -206,7 +206,7 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
     }
 }
 
-/// Whether the CPU calls itself an Intel's. A translated one is an AMD's, which has no leaf that tells of threads.
+/// Whether the CPU calls itself an Intel's. A translated one is an AMD's, which has no leaf for threads.
 pub fn is_intel(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
     let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
     translated && architecture == Architecture::X86_64 && machine.topology.threads > 1

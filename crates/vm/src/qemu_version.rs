@@ -17,7 +17,7 @@ fn at_least(version: &str, least: (u32, u32)) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= least
 }
 
-/// Whether a guest's command can be told to end.
+/// Whether a guest's command can be asked to end.
 pub(crate) fn takes_orders(version: &str) -> bool {
     at_least(version, TAKES_ORDERS)
 }

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Begins a description: of another version it is none.
+/// Begins a description; one of another version is ignored.
 const FORMAT: &str = "schedlab state 1";
 /// All of them together. One takes about 100 MiB.
 pub const MOST_BYTES: u64 = 2 << 30;
@@ -42,7 +42,7 @@ impl States {
         (self.root.join(format!("{name}.state")), self.root.join(format!("{name}.txt")))
     }
 
-    /// The state that was made from this, and used just now; `Err` says why one that is there is none.
+    /// The state that was made from this, and marks it as used; `Err` says why an existing state is unusable.
     fn find(&self, made_from: &str) -> Result<Option<State>, String> {
         let (path, description) = self.files(made_from);
         let Ok(text) = fs::read_to_string(&description) else { return Ok(None) };
@@ -56,7 +56,8 @@ impl States {
         Ok(Some(State { path, crc32: found.1 }))
     }
 
-    /// The state made from this; `make` writes it into a file where there is none. Who makes one waits for who makes another.
+    /// The state made from this; `make` writes it into a file where there is none. Only one process makes a state at a
+    /// time.
     pub fn get(
         &self,
         cache: &Cache,
@@ -75,10 +76,10 @@ impl States {
         match self.find(made_from) {
             Ok(Some(state)) => return Ok(state),
             Ok(None) => {}
-            Err(why) => say(&format!("the saved state {why}: it is created again")),
+            Err(why) => say(&format!("the saved state {why}: creating it again")),
         }
         let part = self.root.join(format!("{PART}{}", std::process::id()));
-        // Of who was killed: the lock is ours.
+        // Left by a process that was killed: we hold the lock.
         self.names(PART).iter().for_each(|orphan| drop(fs::remove_file(orphan)));
         let made = make(&part).and_then(|()| self.keep(&part, made_from));
         let _ = fs::remove_file(&part);
@@ -88,7 +89,7 @@ impl States {
     fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
         let found = checksum(part).map_err(VmError::file("reading", part))?;
         let (path, description) = self.files(made_from);
-        // Between the two there is none, and never one under another's description.
+        // Between the two steps there is no state, and never one under another's description.
         self.remove(made_from);
         fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
         let text = described(found) + made_from;

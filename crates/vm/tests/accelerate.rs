@@ -5,8 +5,8 @@
 use schedlab_run::lane::{Accelerator, Lane, NoKvm, WantedAccelerator};
 use schedlab_vm::frame::Frame;
 use schedlab_vm::host::accelerate::Choice;
-use schedlab_vm::host::answers::Answers;
 use schedlab_vm::host::kvm::Kvm;
+use schedlab_vm::host::kvm_cache::KvmCache;
 use schedlab_vm::host::process::Installed;
 use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::image::{Architecture, Image};
@@ -54,7 +54,7 @@ impl Host {
     }
 
     fn kvm(&self) -> Kvm {
-        Kvm { device: self.at("kvm"), answers: Answers::in_directory(self.at("answers")) }
+        Kvm { device: self.at("kvm"), cache: KvmCache::in_directory(self.at("answers")) }
     }
 
     fn kernel(&self, crc32: u32) -> Kernel {

@@ -2,10 +2,12 @@
 //! `N passed, N failed, N skipped`.
 
 mod backports;
+mod build;
 mod cargo_output;
 mod guest_arch;
 pub(crate) mod hogs;
 mod ledger;
+mod libraries;
 mod packages;
 mod privileged;
 mod programs;
@@ -18,9 +20,7 @@ use crate::{dist, structure};
 use anyhow::{Result, bail};
 use hogs::Hogs;
 use ledger::{Ledger, Outcome};
-
-/// The fuzz targets' manifest, relative to the root.
-const FUZZ: &str = "fuzz/Cargo.toml";
+use libraries::{FUZZ, Libraries};
 
 /// How to treat the machine.
 pub(crate) struct Options {
@@ -56,22 +56,24 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     std::thread::scope(|builds| {
         let release = builds.spawn(|| ledger.stage("release build", || release_build(workspace)));
         let machine = set_up(&ledger, workspace, options.install);
-        let mut programs = Vec::new();
+        let mut built = build::Built::default();
         ledger.stage("tests build, clippy", || {
-            let built = programs::build(workspace)?;
-            programs = built.programs;
-            Ok(Outcome { passed: 1 + usize::from(built.warnings.is_empty()), failed: built.warnings, skipped: vec![] })
+            built = build::build(workspace)?;
+            let failed = std::mem::take(&mut built.warnings);
+            Ok(Outcome { passed: 1 + usize::from(failed.is_empty()), failed, skipped: vec![] })
         });
-        std::thread::scope(|lanes| {
-            lanes.spawn(|| {
-                read_source(&ledger, workspace);
+        let tests = |lanes| workspace_tests::run(workspace, &built.programs, lanes, &machine, options.strict);
+        std::thread::scope(|beside| {
+            beside.spawn(|| {
+                read_source(&ledger, workspace, &built.libraries);
                 ledger.stage("aarch64", || aarch64(workspace, &machine));
             });
+            beside.spawn(|| ledger.stage("tests", || tests(programs::WITHOUT_BINARY)));
             // It is what guests of tests run; whether it was built is in the ledger.
             let _ = release.join();
             let binary = workspace.release_binary(&workspace.host);
             ledger.stage("guest kernel", || packages::guest_kernel(&binary, options.install));
-            ledger.stage("tests", || workspace_tests::run(workspace, &programs, &machine, options.strict));
+            ledger.stage("tests of the binary", || tests(programs::WITH_BINARY));
         });
     });
     Ok(ledger.close())
@@ -90,11 +92,11 @@ fn set_up(ledger: &Ledger, workspace: &Workspace, install: bool) -> Machine {
 }
 
 /// What reads the source and waits for nobody.
-fn read_source(ledger: &Ledger, workspace: &Workspace) {
+fn read_source(ledger: &Ledger, workspace: &Workspace, libraries: &Libraries) {
     ledger.stage("fmt", || check_format(workspace));
     ledger.stage("structure", || check_structure(workspace));
-    ledger.stage("documentation", || documentation(workspace));
-    ledger.stage("fuzz targets", || check_fuzz_targets(workspace));
+    ledger.stage("documentation", || libraries.documentation(workspace));
+    ledger.stage("fuzz targets", || libraries.fuzz_targets(workspace));
 }
 
 fn passes(workspace: &Workspace, arguments: &[&str]) -> Result<Outcome> {
@@ -130,24 +132,6 @@ fn check_structure(workspace: &Workspace) -> Result<Outcome> {
         }
     }
     Ok(outcome)
-}
-
-/// Libraries only: the binary's doc comments are its help texts, written for the terminal. Examples there are none.
-fn documentation(workspace: &Workspace) -> Result<Outcome> {
-    let mut cargo = workspace.cargo_behind(&["doc", "--workspace", "--lib", "--no-deps", "--quiet"]);
-    run_to_success(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Outcome::passed(1))
-}
-
-/// A workspace of its own: libfuzzer-sys compiles C++, which the product's lock file must not. Checked, not linked: what
-/// they share with the product was checked before.
-fn check_fuzz_targets(workspace: &Workspace) -> Result<Outcome> {
-    if !workspace.root.join(FUZZ).exists() {
-        return Ok(Outcome::skipped(format!("{FUZZ} does not exist")));
-    }
-    let mut cargo = workspace.cargo_behind(&["check", "--manifest-path", FUZZ, "--locked"]);
-    run_to_success(cargo.env("CARGO_TARGET_DIR", &workspace.target_dir))?;
-    Ok(Outcome::passed(1))
 }
 
 fn aarch64(workspace: &Workspace, machine: &Machine) -> Result<Outcome> {

@@ -1,10 +1,8 @@
-//! The test programs of the workspace: built by one call of cargo, then run in lanes side by side, which cargo itself does not:
-//! those of the host, which wait for timers most of their time, those that boot guests, and all others.
+//! The test programs of the workspace, run in lanes side by side, which cargo itself does not: those of the host, which wait
+//! for timers most of their time, those that boot guests, and all others.
 
 use super::cargo_output::{Skip, TestOutput};
-use crate::workspace::Workspace;
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,8 +28,8 @@ pub(super) struct TestProgram {
     /// `PACKAGE-FOLDER/TARGET`.
     pub(super) name: String,
     /// Where cargo would run it: its package's folder.
-    folder: PathBuf,
-    file: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 impl TestProgram {
@@ -62,7 +60,7 @@ impl TestProgram {
 
 /// Programs of different lanes run side by side, those of one lane one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
+pub(super) enum Lane {
     /// Needs this host to itself, as far as other tests go.
     Host,
     /// Boots guests.
@@ -70,6 +68,12 @@ enum Lane {
     /// Any time.
     Others,
 }
+
+/// The lanes of programs that do not run the released binary, which is built longer than the tests are.
+pub(super) const WITHOUT_BINARY: &[Lane] = &[Lane::Others];
+
+/// The lanes of all others.
+pub(super) const WITH_BINARY: &[Lane] = &[Lane::Host, Lane::Guests];
 
 const OWN_RUN_WORDS: [&str; 6] = ["unshare", "--mount", "sh", "-c", OWN_RUN, "sh"];
 
@@ -88,59 +92,11 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
-/// The compiler with Clippy's lints in it, which cargo calls for the workspace's own crates instead of rustc.
-const CLIPPY: &str = "clippy-driver";
-
-/// What the build made, and what Clippy found on the way.
-pub(super) struct Built {
-    pub(super) programs: Vec<TestProgram>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// Builds and lints every target in one pass: `cargo clippy` before it would read all crates twice. Without Clippy the
-/// programs are built all the same, and its absence is what it found.
-pub(super) fn build(workspace: &Workspace) -> Result<Built> {
-    let mut cargo = workspace.cargo(&["build", "--workspace", "--all-targets", "--locked", "--quiet"]);
-    cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let has_clippy = Command::new(CLIPPY).arg("--version").output().is_ok_and(|o| o.status.success());
-    if has_clippy {
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", CLIPPY);
-    }
-    let output = cargo.output().context("cargo cannot be started")?;
-    let mut built = built(&String::from_utf8_lossy(&output.stdout))?;
-    built.warnings.iter().for_each(|warning| eprintln!("{warning}"));
-    if !output.status.success() {
-        bail!("the tests do not compile: see above");
-    }
-    built.programs.sort_by(|a, b| a.name.cmp(&b.name));
-    if !has_clippy {
-        built.warnings.push(format!("{CLIPPY} is missing: rustup component add clippy"));
-    }
-    Ok(built)
-}
-
-/// Reads cargo's messages, one JSON object a line. A warning is kept as the compiler words it.
-fn built(messages: &str) -> Result<Built> {
-    let (mut programs, mut warnings) = (Vec::new(), Vec::new());
-    for line in messages.lines() {
-        let message: Value = serde_json::from_str(line).context("cargo's messages are JSON")?;
-        if let Some(rendered) = message["message"]["rendered"].as_str() {
-            warnings.push(rendered.to_owned());
-        }
-        let (Some(file), true) = (message["executable"].as_str(), message["profile"]["test"] == true) else { continue };
-        let manifest = message["manifest_path"].as_str().context("an artifact without a manifest")?;
-        let folder = Path::new(manifest).parent().context("a manifest in no folder")?.to_owned();
-        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let target = message["target"]["name"].as_str().context("a target without a name")?;
-        programs.push(TestProgram { name: format!("{package}/{target}"), folder, file: file.into() });
-    }
-    Ok(Built { programs, warnings })
-}
-
-/// Runs all of them, in lanes side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
+/// Runs those of some lanes, which are side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
 /// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
 pub(super) fn run(
     programs: &[TestProgram],
+    lanes: &[Lane],
     environment: &[(&str, PathBuf)],
     limit_seconds: Option<&str>,
     log: &Path,
@@ -156,8 +112,8 @@ pub(super) fn run(
         }
     };
     std::thread::scope(|scope| {
-        for lane in [Lane::Host, Lane::Guests, Lane::Others] {
-            scope.spawn(move || in_turn(lane));
+        for lane in lanes {
+            scope.spawn(move || in_turn(*lane));
         }
     });
     ended.into_inner().expect("no lane panics").into_iter().collect()
@@ -222,24 +178,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_programs_are_found_in_cargos_messages() {
-        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"damage"},"profile":{"test":true},"executable":"/w/target/debug/deps/damage-1"}
-{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":false},"executable":"/w/target/debug/run"}
-{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":true},"executable":null}
-{"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused import"}}
-{"reason":"build-finished","success":true}"#;
-        let found = built(messages).unwrap();
-        let damage = TestProgram {
-            name: "run/damage".into(),
-            folder: "/w/crates/run".into(),
-            file: "/w/target/debug/deps/damage-1".into(),
-        };
-        assert_eq!(found.programs, [damage]);
-        assert_eq!(found.warnings, ["warning: unused import"]);
-        assert!(built("no JSON").is_err());
-    }
-
-    #[test]
     fn programs_that_change_the_host_and_those_with_guests_are_told_from_others() {
         let lanes = |can_own_run: bool| {
             ["schedlab/crash", "tune/host", "schedlab/vm_plans", "schedlab/vm_fetch", "report/size", "vm/schedlab_vm"]
@@ -283,7 +221,7 @@ mod tests {
             script("bad", "echo 'test b ... FAILED'; echo reason >&2; exit 101"),
         ];
         let log = folder.join("log");
-        let mut ended = run(&programs, &[("NAME", "a".into())], Some("60"), &log).unwrap();
+        let mut ended = run(&programs, WITHOUT_BINARY, &[("NAME", "a".into())], Some("60"), &log).unwrap();
         ended.sort_by_key(|e| e.name.clone());
         let kept = std::fs::read_to_string(&log).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();

@@ -1,8 +1,8 @@
 //! Formats × recorders × options: short recordings, and of each the events, switches, waits and longest wait that
-//! `schedlab trace` tells, beside an independent reading of `perf script --ns`, `trace-cmd report`, the text itself or
-//! what was encoded; or the sentence with which the file is refused. `cargo xtask bench formats -- [WORD]
-//! [--perf PATH]... [--keep DIR]`: rows that hold WORD, more perfs than that of PATH, and a directory in which the
-//! recordings stay. Needs root; what cannot be run is told with the reason. Ends with 1 if any row differs. About 6 minutes.
+//! `schedlab trace` reports, next to an independent reading of `perf script --ns`, `trace-cmd report`, the text itself
+//! or what was encoded; or the sentence with which the file is refused. `cargo xtask bench formats -- [WORD] [--perf
+//! PATH]... [--keep DIR]`: rows that hold WORD, more perfs than that of PATH, and a directory in which the recordings
+//! stay. Needs root; what cannot be run is reported with the reason. Ends with 1 if any row differs. About 6 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -85,7 +85,7 @@ impl Lab {
         self.rows.borrow_mut().push(row);
     }
 
-    /// So many pairs of threads that wake and preempt each other, for so many milliseconds.
+    /// This many pairs of threads that wake and preempt each other, for this many milliseconds.
     pub(crate) fn load(&self, pairs: u32, ms: u32) -> Command {
         let mut command = Command::new(&self.schedlab);
         let spec = format!("pipe:copies={pairs},duration={ms}ms");

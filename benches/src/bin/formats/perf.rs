@@ -10,10 +10,10 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Who is recorded, and how perf is told of it.
+/// What is recorded, and perf's options for it.
 #[derive(Clone, Copy, PartialEq)]
 enum Whom {
-    /// `-a`, with a load of so many pairs.
+    /// `-a`, with a load of this many pairs.
     All(u32),
     /// What perf starts, and what that starts.
     Command,

@@ -1,5 +1,5 @@
 //! What `kernel port` says that hunks need, against an answer of its own: what the maintainers took unchanged needs
-//! nothing that the tree has (but what they brought in a header), and a word that added code uses, that stands nowhere in
+//! nothing that the tree has (but what they brought in a header), and a word that added code uses, that is nowhere in
 //! the tree and once in the series, is missing.
 
 use crate::pairs::{self, Pair};
@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of the back-ports that went in at their very lines, so many are the cleanest: their files differ least.
+/// Of the back-ports that applied at their original lines, this many are the cleanest: their files differ least.
 const CLEANEST: usize = 30;
 
-/// Prints the table and the misses behind it; false: a bar is missed.
+/// Prints the table and the misses after it; false: a bar is missed.
 pub(crate) fn run(trees: &[PathBuf; 4], pairs: &[Pair], scratch: &Path, misses: &mut String) -> Result<bool> {
     let files: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.file).collect();
     let series = scratch.join("newer.diff");
@@ -41,7 +41,7 @@ pub(crate) fn run(trees: &[PathBuf; 4], pairs: &[Pair], scratch: &Path, misses: 
     let rows = [
         row("same changes said to need what the tree has", alarms, same.len(), "0", alarms == 0),
         row(
-            "words of added code that stand nowhere in the tree, once in the series: said to be missing",
+            "words of added code that are nowhere in the tree, once in the series: said to be missing",
             said,
             all,
             "",
@@ -148,7 +148,7 @@ fn is_there(name: &str, here: &HashSet<Vec<u8>>, tree: &Path) -> bool {
     here.contains(name.as_bytes())
 }
 
-/// Of the words that must be missing, how many are said to be. Definitions stand in headers, or behind a type.
+/// Of the words that must be missing, how many are reported. Definitions are in headers, or follow a type.
 fn missing(series: &[u8], found: &Found, here: &HashSet<Vec<u8>>, misses: &mut String) -> (usize, usize) {
     let mut places: BTreeMap<String, Vec<(String, usize, bool)>> = BTreeMap::new();
     for file in parse(series).iter().flat_map(|patch| &patch.files) {

@@ -47,7 +47,7 @@ fn objects(build: &Path, folders: &[String]) -> Result<BTreeMap<String, Code>> {
     Ok(out)
 }
 
-/// `ADDRESS <NAME>:` begins a function; a relocation stands below its instruction, and what the instruction itself seems to
+/// `ADDRESS <NAME>:` begins a function; a relocation is below its instruction, and what the instruction itself seems to
 /// lead to is nothing then.
 fn read(said: &str, out: &mut BTreeMap<String, Code>) {
     let (mut name, mut target): (Option<String>, Option<&str>) = (None, None);
@@ -71,7 +71,8 @@ fn read(said: &str, out: &mut BTreeMap<String, Code>) {
             let is_jump = operation.starts_with('j') || ["call", "b", "bl"].contains(&operation);
             code.lines.push(if is_jump { operation.to_owned() } else { text.trim().to_owned() });
             leads_to(&name, target.take(), out);
-            // Where a jump within the section leads is told by name, and the name only where it is another function's.
+            // The target of a jump within the section is shown by name, and the name only where it is another
+            // function's.
             let named = text.split_once('<').and_then(|(_, rest)| rest.split('>').next());
             target = named.filter(|named| is_jump && !named.contains('+'));
         }

@@ -9,9 +9,9 @@ use std::process::Command;
 /// A back-port with a known answer.
 pub(crate) struct Pair {
     pub(crate) file: String,
-    /// Of the hunk among those of the file, from 0.
+    /// Number of the hunk among those of the file, from 0.
     pub(crate) number: usize,
-    /// Of the newer series.
+    /// Hunk of the newer series.
     pub(crate) hunk: Hunk,
     /// The same with more of the newer file's text around it.
     pub(crate) wide: Hunk,

@@ -170,7 +170,7 @@ fn name(confidence: Confidence) -> &'static str {
     }
 }
 
-/// These lines stand among those, in their order.
+/// Whether these lines are among those, in their order.
 fn is_among(lines: &[Vec<u8>], those: &[Vec<u8>]) -> bool {
     let mut those = those.iter();
     lines.iter().all(|line| those.any(|other| other == line))

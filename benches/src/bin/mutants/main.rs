@@ -3,8 +3,8 @@
 //! numbers are not those of the whole trace, something must be said to be missing. A difference in silence is put down to
 //! *payload* where the recorder's own reader takes the same mutant in silence with other numbers, too (no format but our
 //! own has a checksum); else to the header or the layout of the data. Fails on anything but silent payload.
-//! `cargo xtask bench mutants -- [WORD] [COUNT] [--keep DIR]`: formats that hold WORD, so many mutants of each, and where
-//! to leave those that fail. Needs root for the recordings. About 12 minutes.
+//! `cargo xtask bench mutants -- [WORD] [COUNT] [--keep DIR]`: formats that hold WORD, this many mutants of each, and
+//! where to leave those that fail. Needs root for the recordings. About 12 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -103,7 +103,8 @@ struct Most {
 }
 
 impl Lab {
-    /// A trace in which nothing is missing, and what is told of it: every complaint about a mutant is one about the mutation.
+    /// A trace in which nothing is missing, and what is reported about it: every complaint about a mutant is one about
+    /// the mutation.
     fn specimen(&self, kind: &specimen::Kind) -> Result<(Specimen, Told)> {
         for _ in 0..RECORDINGS {
             let specimen = Specimen::new(kind, &self.schedlab, &self.scratch)?;

@@ -47,7 +47,7 @@ pub(crate) struct Specimen {
     pub(crate) name: &'static str,
     made: Made,
     pub(crate) bytes: Vec<u8>,
-    /// Of events and what holds them: what lies outside is header.
+    /// Where events and their containers are; everything outside is header.
     pub(crate) data: Range<usize>,
     pub(crate) path: PathBuf,
     /// Where its mutants lie, one at a time.

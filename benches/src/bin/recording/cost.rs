@@ -119,7 +119,7 @@ fn row(subject: &Subject, arm: Arm, plain: &[f64], added: &dyn Fn(Arm) -> Vec<f6
     let mut bars = Vec::new();
     if arm == Arm::Recorded {
         bars.push(match subject.most {
-            // The events alone stand in the row above: where they cost more than that, nobody records for less.
+            // The cost of the events alone is in the row above: if they cost more than that, no recorder is cheaper.
             Some(most) => {
                 format!("≤ {:.0} %: {}", 100.0 * most, table::met(share.is_some_and(|e| e.mean <= most)))
             }
@@ -144,7 +144,7 @@ fn ns_an_operation(arm: Arm, subject: &Subject, lab: &Lab) -> Result<f64> {
     let spec = format!("{}{separator}{}", subject.workload, subject.length);
     let bench = [spec.as_str(), "--latency", "off", "--counters", "basic"];
     let (dir, data) = (lab.path("short")?, lab.path("perf.data")?);
-    // Of the trial before, if there is one.
+    // Left by the trial before, if there was one.
     _ = std::fs::remove_dir_all(&dir);
     let traced = ["--trace", dir.as_str(), "--events", "min"];
     let outcome = match arm {

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BLOCKS: usize = 30;
-/// Of the run that must lose nothing: 100 M events at half a million a second, which is what a slow virtual machine makes.
+/// For the run that must lose nothing: 100 M events at half a million a second, which is the rate of a slow virtual
+/// machine.
 const LONG: &str = "duration=300s";
 
 fn main() -> Result<()> {

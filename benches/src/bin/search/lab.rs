@@ -3,7 +3,7 @@
 
 use crate::surface::Surface;
 use schedlab_stats::Random;
-use schedlab_tune::search::{Answer, Ask, Point};
+use schedlab_tune::search::{Ask, Point, PointResult};
 
 pub(crate) struct Lab<'a> {
     surface: &'a Surface,
@@ -16,7 +16,7 @@ impl<'a> Lab<'a> {
         Self { surface, random: Random::new(seed ^ 0x5EA4_C400_0000_0000) }
     }
 
-    /// Gains of some points in so many blocks: half of a block's variance is the control's, which all of them share.
+    /// Gains of some points in this many blocks: half of a block's variance is the control's, which all of them share.
     pub(crate) fn gains(&mut self, points: &[usize], blocks: u32) -> Vec<Vec<f64>> {
         let mut of_block = || {
             let control = self.random.normal();
@@ -35,8 +35,8 @@ impl<'a> Lab<'a> {
         self.surface.gains[point] + self.surface.sds[point] * self.random.normal()
     }
 
-    pub(crate) fn answer(&mut self, ask: &Ask) -> Vec<Answer> {
+    pub(crate) fn answer(&mut self, ask: &Ask) -> Vec<PointResult> {
         let points: Vec<usize> = ask.points.iter().map(|point: &Point| self.surface.number(point)).collect();
-        self.gains(&points, ask.blocks).into_iter().map(|gains| Answer::Gains(vec![gains])).collect()
+        self.gains(&points, ask.blocks).into_iter().map(|gains| PointResult::Gains(vec![gains])).collect()
     }
 }

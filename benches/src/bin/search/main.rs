@@ -19,7 +19,7 @@ use surface::Surface;
 
 /// Blocks of the grid that a search is measured against, and of the fresh trials.
 const GRID_BLOCKS: u32 = 6;
-/// Of the grid's trials.
+/// Share of the grid's trials.
 const SHARE: f64 = 0.15;
 /// What is near enough to the best.
 const NEAR: f64 = 0.97;

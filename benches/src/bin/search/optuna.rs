@@ -1,4 +1,4 @@
-//! Optuna's TPE, from its package, asked and told over a pipe: one trial a point, and the best single value is named, as its
+//! Optuna's TPE, from its package, driven over a pipe: one trial a point, and the best single value is named, as its
 //! `study.best_params` does.
 
 use crate::Named;

@@ -89,7 +89,7 @@ fn what_of(kind: u32, message: &[u8]) -> Option<What> {
         .into_iter()
         .map(|(field, value)| if let Value::Number(number) = value { Some((field, number)) } else { None })
         .collect::<Option<_>>()?;
-    // Of a field that stands twice the last one counts (protobuf.dev, "Last One Wins").
+    // If a field appears twice, the last one counts (protobuf.dev, "Last One Wins").
     let of =
         |field: u32| numbers.iter().rfind(|(number, _)| *number == field).and_then(|(_, n)| u32::try_from(*n).ok());
     Some(match kind {

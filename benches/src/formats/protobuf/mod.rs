@@ -16,7 +16,7 @@ pub struct Layout {
     pub compressed: bool,
     /// Each CPU's packets are a sequence of their own.
     pub sequences: bool,
-    /// What is gone, and what tells of it.
+    /// What is missing, and what shows it.
     pub hole: Option<Hole>,
 }
 
@@ -27,13 +27,13 @@ pub struct Hole {
     pub from: usize,
     /// First one after it that is there.
     pub to: usize,
-    /// Of this CPU, or of all.
+    /// The CPU, or all CPUs.
     pub cpu: Option<u32>,
     /// What the next bundle or its packet says.
     pub mark: Mark,
 }
 
-/// What tells of a hole.
+/// What shows a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `lost_events` of the bundle.

@@ -1,4 +1,4 @@
-//! What each event means for the thread that it tells of.
+//! What each event means for the thread that it is about.
 
 use super::{Found, Gap, Happened, State, What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,14 +71,14 @@ impl<'a> Machine<'a> {
         self.gaps.iter().filter(overlaps).any(|gap| cpus.is_none_or(|cpus| cpus.contains(&gap.cpu)))
     }
 
-    /// Whoever was on this CPU may have left it in the gap that ends now.
+    /// The thread on this CPU may have left it in the gap that ends now.
     pub(super) fn lose_sight(&mut self, cpu: u32) {
         for thread in self.threads.values_mut().filter(|t| t.phase == Phase::Running && t.on == cpu) {
             (thread.phase, thread.pending) = (Phase::Unknown, None);
         }
     }
 
-    /// The thread of an id; whoever had it and ended is another one.
+    /// The thread of an id; one that had it and ended is another thread.
     fn thread(&mut self, tid: u32) -> &mut Thread {
         let thread = self.threads.entry(tid).or_default();
         if thread.phase == Phase::Dead {

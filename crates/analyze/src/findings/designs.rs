@@ -156,7 +156,7 @@ pub enum Trend {
     Level,
 }
 
-/// Between two regions: in the gap behind a point.
+/// Between two regions: in the gap after a point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RegionBoundary {
     /// The point before the gap that fits best.
@@ -165,12 +165,12 @@ pub struct RegionBoundary {
     pub earliest: usize,
     /// The point before the last one.
     pub latest: usize,
-    /// The metric in the region behind against the one before.
+    /// The metric in the later region against the earlier one.
     pub change: Option<Effect>,
     /// The spread around the line, the same way.
     pub spread: Option<Effect>,
-    /// Voluntary and involuntary switches of an operation behind against before, differences; `None` where they were
-    /// not counted.
+    /// Voluntary and involuntary switches per operation, later minus earlier region; `None` where they were not
+    /// counted.
     pub switches_per_op: [Option<Effect>; 2],
 }
 
@@ -187,7 +187,7 @@ pub struct BestArm {
     pub candidates: Vec<u32>,
 }
 
-/// A sentence of somebody else, and what this run says to it.
+/// An external claim, and what this run says about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatementFindings {
     /// The sentence.

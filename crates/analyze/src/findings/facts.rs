@@ -15,7 +15,7 @@ pub struct ArmFacts {
     pub failed: Vec<Reason>,
     /// Trials whose setting did not take effect, likewise: this arm never gets a verdict.
     pub not_applied: Vec<Reason>,
-    /// What was in force by read-back, `slice=3000000 ns`; each distinct answer once.
+    /// Settings as read back, `slice=3000000 ns`; each distinct value once.
     pub effective: Vec<String>,
     /// Switches, migrations, run delay per operation: medians over trials.
     pub per_operation: Vec<PerOperation>,
@@ -31,7 +31,7 @@ pub struct ArmFacts {
     pub distributions: Vec<Distribution>,
     /// Distinct notes of the trials with counts, such as `overloaded`.
     pub notes: Vec<Reason>,
-    /// Task groups of the herd and of the load beside it as first seen: `autogroup | cgroup`.
+    /// Task groups of the workload's tasks and of the load as first seen: `autogroup | cgroup`.
     pub groups: Vec<String>,
     /// Native lines of the first used trial, such as hackbench's `Time:`.
     pub native_lines: Vec<String>,

@@ -20,7 +20,7 @@ pub struct SearchFindings {
     pub workload: String,
     /// `surrogate`, `halving` or `grid`.
     pub strategy: String,
-    /// Of all coins.
+    /// Seed of all coins.
     pub seed: u64,
     /// Settings of all points, as a SPEC; empty for the host as it is.
     pub control: String,
@@ -78,7 +78,7 @@ pub struct Objective {
     pub unit: String,
     /// Which way is better.
     pub direction: Direction,
-    /// Of the effects.
+    /// Scale of the effects.
     pub scale: Scale,
     /// The control's level in the last round.
     pub control: f64,
@@ -201,8 +201,8 @@ impl SearchFindings {
         ))
     }
 
-    /// Runners-up that the fresh trials do not tell from the winner, or show to be better: by their pairs in each
-    /// block.
+    /// Runners-up that the fresh trials cannot distinguish from the winner, or show to be better: by their pairs in
+    /// each block.
     pub fn rivals(&self) -> Vec<String> {
         let Some(objective) = self.objectives.first() else { return Vec::new() };
         let of_point = |point: &SearchedPoint| {
@@ -210,7 +210,7 @@ impl SearchFindings {
             let none = if over.scale == Scale::Ratio { 1.0 } else { 0.0 };
             let short = phrase_of(&objective.metric, &objective.unit, objective.direction, &over).short;
             if over.lo <= none && none <= over.hi {
-                return Some(format!("{name} is not told from it: {short} in the same blocks"));
+                return Some(format!("{name} cannot be told apart from it: {short} in the same blocks"));
             }
             let better = (over.value > none) == (objective.direction == Direction::HigherIsBetter);
             better.then(|| format!("{name} did better, {short} in the same blocks; search again around it"))
@@ -301,13 +301,13 @@ mod tests {
         assert!(alone.contains("9 % faster (4 blocks)") && alone.contains("the first that have an error"), "{alone}");
     }
 
-    /// Two intervals overlap long after pairs have told them apart.
+    /// Two intervals still overlap long after pairs have separated the points.
     #[test]
     fn a_runner_up_is_told_from_the_winner_by_pairs() {
         let rivals = |over| findings(Verdict::Better, 1.05, over).rivals();
         assert_eq!(rivals(effect(0.99, 0.005)), [""; 0], "1 % slower in the same blocks, though the intervals overlap");
         let same = rivals(effect(0.99, 0.02));
-        assert_eq!(same, ["slice=6ms is not told from it: 1 % slower [-1, 3] in the same blocks"]);
+        assert_eq!(same, ["slice=6ms cannot be told apart from it: 1 % slower [-1, 3] in the same blocks"]);
         assert!(rivals(effect(1.03, 0.01))[0].contains("did better, 3 % faster [2, 4] in the same"));
     }
 

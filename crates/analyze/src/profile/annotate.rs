@@ -7,7 +7,7 @@ use schedlab_run::profile::{Instruction, Profile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where in a function the samples stand.
+/// Where in a function the samples are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Annotation {
     /// The function.
@@ -29,7 +29,7 @@ pub struct Annotation {
 pub struct InstructionShare {
     /// Bytes from the function's start.
     pub offset: u64,
-    /// Samples that stand on it.
+    /// Samples on it.
     pub samples: u64,
     /// Share of the function's weight.
     pub share: f64,

@@ -48,7 +48,7 @@ pub struct GroupShare {
 }
 
 impl GroupFindings {
-    /// Of one profile.
+    /// The groups of one profile.
     pub fn of<'f>(unit: &str, operation: &str, rows: impl IntoIterator<Item = Weight<'f>>) -> Self {
         let table = table();
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();

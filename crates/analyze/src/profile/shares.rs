@@ -205,7 +205,7 @@ impl Whole {
     }
 }
 
-/// Rows, the largest share first, and all that stands where interrupts come back on.
+/// Rows, the largest share first, and the sum of the samples taken where interrupts are re-enabled.
 fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortBy) -> (Vec<FunctionShare>, Tally) {
     let mut alone = vec![Tally::default(); profile.functions.len()];
     let mut with_callees = alone.clone();

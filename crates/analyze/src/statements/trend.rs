@@ -4,7 +4,7 @@
 use super::Logs;
 use crate::findings::Standing;
 use schedlab_run::InOrder;
-use schedlab_run::statement::{Claim, Matched, Point};
+use schedlab_run::statement::{Assertion, Matched, Point};
 use schedlab_run::units::parse_number;
 use schedlab_stats::{Estimate, t_estimate};
 
@@ -12,7 +12,7 @@ use schedlab_stats::{Estimate, t_estimate};
 pub(super) type Piece = (String, Vec<Matched>);
 
 /// The pieces that a claim on a trend is about; none for other claims.
-pub(super) fn pieces<'n>(claim: Claim, sets: &[Matched], name: impl Fn(u32) -> &'n str) -> Vec<Piece> {
+pub(super) fn pieces<'n>(claim: Assertion, sets: &[Matched], name: impl Fn(u32) -> &'n str) -> Vec<Piece> {
     let sorted = |set: &Matched| {
         let mut points = set.arms.clone();
         points.in_order_by(|a, b| a.at.partial_cmp(&b.at).unwrap_or(std::cmp::Ordering::Equal));
@@ -26,7 +26,7 @@ pub(super) fn pieces<'n>(claim: Claim, sets: &[Matched], name: impl Fn(u32) -> &
     for set in sets.iter().filter(|_| claim.is_trend()) {
         let points = sorted(set);
         let of_set: Vec<(String, Matched)> = match claim {
-            Claim::Level => points
+            Assertion::Level => points
                 .iter()
                 .map(|p| {
                     (format!("{} against the mean of all", word(p)), Matched { arms: vec![*p], than: points.clone() })
@@ -51,7 +51,7 @@ pub(super) fn pieces<'n>(claim: Claim, sets: &[Matched], name: impl Fn(u32) -> &
 
 /// What speaks most against the claim, if something does: that a piece contradicts it, or of a level that a piece leaves it open.
 pub(super) fn against(
-    claim: Claim,
+    claim: Assertion,
     logs: &Logs,
     pieces: &[Piece],
     level: f64,
@@ -66,8 +66,8 @@ pub(super) fn against(
         pieces.iter().filter_map(one)
     };
     let beyond = |e: &Estimate| match claim {
-        Claim::Level => e.interval.lo.max(-e.interval.hi),
-        Claim::Rising => -e.interval.hi,
+        Assertion::Level => e.interval.lo.max(-e.interval.hi),
+        Assertion::Rising => -e.interval.hi,
         _ => e.interval.lo,
     };
     let reach = |e: &Estimate| e.interval.hi.max(-e.interval.lo);
@@ -76,5 +76,5 @@ pub(super) fn against(
     };
     let contradicted = most(all_at(of_many).collect(), &beyond).map(|(e, at)| (Standing::DoesNotHold, e, at));
     let is_open = || most(all_at(level).collect(), &reach).map(|(e, at)| (Standing::NotDecided, e, at));
-    contradicted.or_else(|| if claim == Claim::Level { is_open() } else { None })
+    contradicted.or_else(|| if claim == Assertion::Level { is_open() } else { None })
 }

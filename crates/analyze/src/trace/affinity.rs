@@ -1,6 +1,6 @@
 //! Which CPUs each thread may use, where the trace says. Our own recordings do for their start and their end. In between a
 //! thread may have been given others: where system calls and moves between cgroups were recorded, it is known when; where
-//! not, start and end may differ, and then nobody knows. A child has what its parent has, an unknown set included.
+//! not, start and end may differ, and then it is not known. A child has what its parent has, an unknown set included.
 
 use super::processes::Processes;
 use schedlab_run::units::CpuList;
@@ -20,7 +20,7 @@ pub(super) const ALL: SetId = 0;
 /// Nobody knows: it may be able to use any.
 pub(super) const UNKNOWN: SetId = SetId::MAX;
 
-/// The kinds of events that tell when a set changes.
+/// The kinds of events that show when a set changes.
 pub(super) const KINDS: [Kind; 2] = [Kind::SysEnter, Kind::CgroupAttachTask];
 
 /// The sets of CPUs of all threads.
@@ -47,14 +47,15 @@ struct Ahead {
     /// When each thread was forked, the last one of its id.
     born: HashMap<u32, u64>,
     processes: Processes,
-    /// Forks were recorded, so that an id that is used again is told.
+    /// Forks were recorded, so that a reused id is recognized.
     forks: bool,
     /// sched_setaffinity(2), where its number on the trace's architecture is known.
     setaffinity: Option<Syscall>,
 }
 
 impl Affinity {
-    /// Of a trace that is about to be read. Goes over a recording once, which costs little where no system calls were recorded.
+    /// Prepares for a trace that is about to be read. Reads a recording once in full, which costs little if no system
+    /// calls were recorded.
     pub(super) fn new(reader: &Reader) -> Self {
         let kinds = reader.info().kinds;
         let forks = kinds.has(Kind::SchedProcessFork) || kinds.has(Kind::TaskNewtask);
@@ -72,7 +73,7 @@ impl Affinity {
         let known = start.is_some();
         let start = start.unwrap_or_default();
         let mut affinity = Self { sets: vec![Vec::new()], known, ahead, ..Self::default() };
-        // Whoever may use most may use all, as far as this machine goes.
+        // The thread with the largest set may use all CPUs of this machine.
         let of_all = start.iter().chain(end).filter_map(|thread| cpus(&thread.cpus_allowed));
         let widest = of_all.map(|cpus| cpus.len()).max().unwrap_or(0);
         let mut numbers = BTreeMap::new();
@@ -105,7 +106,7 @@ impl Affinity {
         self.known
     }
 
-    /// The sets but for the first, with their numbers.
+    /// The sets except for the first, with their numbers.
     pub(super) fn sets(&self) -> impl Iterator<Item = (SetId, &[u32])> {
         self.sets.iter().enumerate().skip(1).map(|(number, cpus)| (number as SetId, cpus.as_slice()))
     }
@@ -121,7 +122,7 @@ impl Affinity {
         self.sets.get(usize::from(set)).is_some_and(|cpus| cpus.len() == 1)
     }
 
-    /// Takes an event that may change sets; whose set is another one from now on, but for a new thread's.
+    /// Takes an event that may change sets; returns the threads whose set differs from now on, except for a new thread.
     pub(super) fn take(&mut self, event: &Event) -> Vec<Tid> {
         if !self.known {
             return Vec::new();
@@ -147,7 +148,7 @@ impl Affinity {
     /// A child may use what its parent may.
     fn fork(&mut self, parent: Tid, child: Tid) {
         let inherited = self.of(parent);
-        // Where it has another set at the end and no change of its own is traced, nobody knows from when on.
+        // If it has another set at the end and no change of its own is traced, the time of the change is not known.
         let end = self.ahead.end.get(&child.0).copied();
         let unseen = end.is_some_and(|end| end != inherited) && self.ahead.last_change_of(child.0).is_none();
         self.now.insert(child.0, if unseen { UNKNOWN } else { inherited });
@@ -173,8 +174,8 @@ impl Ahead {
         }
     }
 
-    /// Whose set a system call is about to change: the caller's where it names nobody. In a pid namespace of its own a caller
-    /// names another thread than the one of that number here; then start and end differ without a change.
+    /// The thread whose set a system call is about to change: the caller if it names none. In a pid namespace of its
+    /// own a caller names another thread than the one of that number here; then start and end differ without a change.
     fn target(&self, event: &Event) -> Option<Tid> {
         let What::SysEnter { tid, number, arg0, .. } = event.what else { return None };
         if self.setaffinity != Some(number) {
@@ -232,7 +233,7 @@ fn set_of(
     }
 }
 
-/// The CPUs of a list; `None` of what is none, or has numbers that no machine has.
+/// The CPUs of a list; `None` if it is not a list, or has numbers that no machine has.
 fn cpus(list: &str) -> Option<Vec<u32>> {
     let list: CpuList = list.parse().ok()?;
     Some(list.as_slice().to_vec()).filter(|cpus| cpus.iter().all(|cpu| *cpu < u32::from(Cpu::ANY.0)))

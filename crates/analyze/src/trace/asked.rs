@@ -4,7 +4,7 @@ use super::kworkers::Symbols;
 use super::latency::LatencySort;
 use super::scope::Scope;
 
-/// Slices of a picture over time where nobody says how many.
+/// Slices of a picture over time, by default.
 const SLICES: usize = 60;
 
 /// What is asked: each analysis takes of it what it has a use for.

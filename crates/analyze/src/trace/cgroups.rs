@@ -81,7 +81,7 @@ pub fn cgroup_members(reader: &mut Reader, groups: &[String]) -> Result<HashSet<
             let (parent, child) = match event.what {
                 What::Fork { parent, child, .. } => (parent, child),
                 What::CgroupAttach { tid, dst_root, dst_path, .. } => {
-                    // Of the hierarchies of version 1 the one that the snapshots tell of.
+                    // Among the hierarchies of version 1, only the one in the snapshots counts.
                     if hierarchy.is_none_or(|hierarchy| hierarchy == u64::from(dst_root)) {
                         let group = reader.names().text(dst_path);
                         moved_to.insert(group.to_owned());

@@ -126,7 +126,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     })
 }
 
-/// Problems by which events may be missing though nobody reported them lost.
+/// Problems because of which events may be missing although no loss was reported.
 const UNREAD: [ProblemKind; 5] = [
     ProblemKind::Truncated,
     ProblemKind::BadRecord,
@@ -152,7 +152,7 @@ fn lacking(kinds: Kinds) -> Vec<String> {
         (Kind::IrqHandlerEntry, "time in interrupts counts for what they interrupt"),
         (Kind::WorkqueueExecuteStart, "the work of kworkers is not known"),
     ];
-    // Either event tells of a new thread.
+    // Either event shows a new thread.
     let kinds = if kinds.has(Kind::TaskNewtask) { kinds.with(Kind::SchedProcessFork) } else { kinds };
     let is_said = |kind| kind == Kind::SchedWakeup && !kinds.has(Kind::SchedWaking);
     let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind) && !is_said(*kind));

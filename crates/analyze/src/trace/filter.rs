@@ -11,7 +11,7 @@ pub struct TaskFilter {
     pub comms: Vec<String>,
     /// Thread ids.
     pub tids: Vec<u32>,
-    /// Of these only such as are among them: the members of cgroups, of [`super::cgroup_members`]. All when `None`.
+    /// Of these, only those in this set: the members of cgroups, from [`super::cgroup_members`]. All when `None`.
     pub within: Option<HashSet<u32>>,
 }
 
@@ -64,7 +64,8 @@ impl TaskFilter {
     }
 }
 
-/// The row of tasks that ended where each task has one: behind those that are remembered, whose numbers are theirs.
+/// The row of tasks that have ended, if each task has a row: after those that are remembered, which have their own
+/// numbers.
 pub(super) fn ended_row(ended: &Ended) -> u32 {
     ended.tid.map_or(u32::MAX, |tid| u32::MAX - 1 - tid.0)
 }

@@ -11,21 +11,21 @@ use schedlab_trace::{
     for_each_batch_twice, for_each_named_batch,
 };
 
-/// The event that the engine takes; what it tells follows from it.
+/// The event that the engine is processing; its callbacks result from it.
 pub(super) struct Now<'a> {
     pub(super) event: &'a Event,
     /// What was known of the tasks before the event.
     pub(super) known: &'a KnownTasks,
-    /// CPUs and queues before the event, as far as an analysis asks for them.
+    /// CPUs and queues before the event, if an analysis asks for them.
     pub(super) queues: &'a RunQueues,
-    /// The thread that wakes another, before the event; `None` where it is an interrupt, or was not met.
+    /// The thread that wakes another, before the event; `None` if it is an interrupt, or a thread not seen before.
     pub(super) waker: Option<TaskId>,
 }
 
-/// An event that the engine has taken.
+/// An event that the engine has processed.
 pub(super) struct Taken<'a> {
     pub(super) event: &'a Event,
-    /// Of the state in a switch.
+    /// Class of the state in a switch.
     pub(super) class: StateClass,
     pub(super) engine: &'a Engine,
     /// What is known of the tasks with the event.
@@ -38,7 +38,7 @@ pub(super) struct Taken<'a> {
     pub(super) woken: Option<TaskId>,
 }
 
-/// What is followed for an analysis, each with what stands before it.
+/// What is followed for an analysis; each includes those before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Follows {
     /// What is known of each task.
@@ -63,8 +63,8 @@ pub(super) trait Analysis: Send {
     fn retired(&mut self, _now: &Now<'_>, _task: TaskId, _as_known: &Task) {}
 }
 
-/// Reads a trace to its end. One state machine is compiled for all analyses: a call through a table costs less than the
-/// seconds and the bytes of one for each.
+/// Reads a trace to its end. One state machine is compiled for all analyses: a virtual call costs less than the compile
+/// time and the code size of one for each.
 pub(super) fn follow(
     reader: &mut Reader,
     filter: &TaskFilter,
@@ -105,7 +105,7 @@ pub(super) fn follow_apart(
     Ok(follower.finish())
 }
 
-/// A state machine with the analyses that it tells.
+/// A state machine with the analyses that it notifies.
 struct Follower<'s, 'a> {
     engine: Engine,
     relay: Relay<'s, 'a>,
@@ -145,7 +145,7 @@ impl<'s, 'a> Follower<'s, 'a> {
     }
 }
 
-/// Analyses as one that the engine tells. What none of them asks for is not passed on.
+/// Analyses as a single observer of the engine. What none of them asks for is not passed on.
 struct Relay<'s, 'a> {
     all: &'s mut [&'a mut dyn Analysis],
     known: KnownTasks,
@@ -271,18 +271,18 @@ impl KnownTasks {
         self.0.get(task).unwrap_or(&STRANGER)
     }
 
-    /// The number will be another task's.
+    /// The number will be reused for another task.
     fn forget(&mut self, task: TaskId) {
         *self.0.of(task) = STRANGER;
     }
 
-    /// Nobody knows any more where the task is.
+    /// It is no longer known where the task is.
     fn lose(&mut self, task: TaskId) {
         let known = self.0.of(task);
         (known.on_cpu, known.left) = (false, StateClass::Unknown);
     }
 
-    /// A thread goes on with another id.
+    /// A thread continues under another id.
     fn exec(&mut self, tid: Tid, new: Option<TaskId>, old: Option<TaskId>) {
         let Some((new, old)) = new.zip(old).filter(|(new, old)| new != old) else { return };
         *self.0.of(new) = Known { tid, ..*self.get(old) };
@@ -339,7 +339,7 @@ impl Known {
         self.chosen = self.chosen || chosen.has(self.tid, comm);
     }
 
-    /// It has been preempted, and stands in a queue.
+    /// It has been preempted, and is in a queue.
     pub(super) fn waits(&self) -> bool {
         !self.on_cpu && self.left.is_runnable()
     }

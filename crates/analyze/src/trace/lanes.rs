@@ -1,5 +1,5 @@
 //! Who had each CPU lately: the history that a wait is held against when it ends. What is remembered is bounded; what
-//! lies further back is told as not known, never guessed.
+//! lies further back is reported as unknown, never guessed.
 
 use super::recent::Recent;
 use schedlab_trace::engine::TaskId;
@@ -8,7 +8,7 @@ use schedlab_trace::{Cpu, Event, Name, PerCpu, Prio, What};
 /// Changes that are remembered, over all CPUs: 64 MiB.
 const MOST_MARKS: usize = 1 << 22;
 
-/// Of one CPU, at most and at least: powers of two.
+/// Most and fewest entries for one CPU: powers of two.
 const MOST_OF_A_CPU: usize = 1 << 16;
 const LEAST_OF_A_CPU: usize = 1 << 12;
 
@@ -20,7 +20,7 @@ pub(super) struct OnCpu {
     pub(super) prio: Prio,
 }
 
-/// What a CPU does; threads are told apart by `T`.
+/// What a CPU does; threads are identified by `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Does<T = OnCpu> {
     /// Nobody knows.
@@ -37,7 +37,7 @@ pub(super) enum Does<T = OnCpu> {
 
 /// The recent history of one CPU: changes, the latest last.
 #[derive(Debug)]
-struct Lane {
+struct CpuHistory {
     marks: Recent<(u64, Does)>,
     /// Who has it when no interrupt does, and since when.
     thread: Does,
@@ -46,7 +46,7 @@ struct Lane {
     soft: Option<u32>,
 }
 
-impl Lane {
+impl CpuHistory {
     fn new(most: usize) -> Self {
         Self { marks: Recent::new(most), thread: Does::Unknown, switched: 0, hard: None, soft: None }
     }
@@ -54,7 +54,7 @@ impl Lane {
 
 /// The recent histories of all CPUs.
 #[derive(Debug, Default)]
-pub(super) struct Lanes(Vec<Lane>);
+pub(super) struct Lanes(Vec<CpuHistory>);
 
 impl Lanes {
     /// Who got a CPU: `None` is the idle thread.
@@ -62,7 +62,7 @@ impl Lanes {
     pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
         let lane = self.lane(cpu);
         (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
-        // An interrupt that does not end before a switch has lost its end.
+        // An interrupt that is still open at a switch has lost its exit event.
         (lane.hard, lane.soft) = (None, None);
         lane.mark(ts);
     }
@@ -88,7 +88,7 @@ impl Lanes {
 
     /// What a CPU does now.
     pub(super) fn now(&self, cpu: Cpu) -> Does {
-        self.0.get(usize::from(cpu.0)).map_or(Does::Unknown, Lane::does)
+        self.0.get(usize::from(cpu.0)).map_or(Does::Unknown, CpuHistory::does)
     }
 
     /// When a CPU was switched last, ns; 0 where that is not known.
@@ -100,7 +100,7 @@ impl Lanes {
     #[inline]
     pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does)) {
         let mut end = to;
-        if let Some(Lane { marks, .. }) = self.0.get(usize::from(cpu.0)) {
+        if let Some(CpuHistory { marks, .. }) = self.0.get(usize::from(cpu.0)) {
             let mut serial = marks.next();
             while end > from && serial > 0 {
                 serial -= 1;
@@ -118,7 +118,7 @@ impl Lanes {
     }
 
     #[inline]
-    fn lane(&mut self, cpu: Cpu) -> &mut Lane {
+    fn lane(&mut self, cpu: Cpu) -> &mut CpuHistory {
         let at = usize::from(cpu.0);
         if at >= self.0.len() {
             self.meet(at);
@@ -132,11 +132,11 @@ impl Lanes {
         let share = (MOST_MARKS / (cpu + 1)).clamp(LEAST_OF_A_CPU, MOST_OF_A_CPU);
         let most = 1 << share.ilog2();
         self.0.iter_mut().for_each(|lane| lane.marks.keep(most));
-        self.0.resize_with(cpu + 1, || Lane::new(most));
+        self.0.resize_with(cpu + 1, || CpuHistory::new(most));
     }
 }
 
-impl Lane {
+impl CpuHistory {
     fn does(&self) -> Does {
         match (self.hard, self.soft) {
             (Some((irq, name)), _) => Does::Irq(irq, name),

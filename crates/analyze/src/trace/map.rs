@@ -64,7 +64,7 @@ pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFa
     Ok(TraceFacts::new(reader, &engine.counts(), engine.span(), scope))
 }
 
-/// The engine counts; what it tells is not needed here.
+/// The engine counts; its callbacks are not needed here.
 pub(super) struct Nobody;
 
 impl Observer for Nobody {}

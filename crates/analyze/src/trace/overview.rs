@@ -1,4 +1,4 @@
-//! Who had each CPU over the time of a trace, in slices that fit a line: whoever had most of a slice.
+//! Which task ran on each CPU over the time of a trace, in slices that fit a line: the one that ran most of a slice.
 
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
@@ -139,7 +139,7 @@ pub(super) struct Painter<'a> {
     /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside
     /// switches.
     slicing: Slicing,
-    /// Of the last switch.
+    /// Time of the last switch.
     last: u64,
     cpus: Vec<Row>,
 }
@@ -158,7 +158,7 @@ impl<'a> Painter<'a> {
         at
     }
 
-    /// Whoever has a CPU had it until now. Of the numbers between those that occur nothing is kept.
+    /// The task on a CPU had it until now. CPU numbers that do not occur have no row.
     fn paint(&mut self, cpu: usize, now: u64) {
         let Some(start) = self.slicing.start.filter(|_| self.cpus[cpu].seen) else { return };
         let window = &self.asked.scope.window;

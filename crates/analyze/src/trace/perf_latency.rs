@@ -126,7 +126,7 @@ impl Machine {
                 let runnable = reader.states().class(prev_state).is_runnable();
                 let follows = self.switch(event.cpu, prev, next);
                 let atoms = self.atoms(prev);
-                // Behind a missing switch nobody knows since when.
+                // After a missing switch it is not known since when.
                 let since = atoms.in_ns.take().filter(|_| follows);
                 atoms.switched_ns += since.map_or(0, |since| ts.saturating_sub(since));
                 atoms.sched_out(ts, runnable);

@@ -16,7 +16,7 @@ pub(super) struct Place {
     placing_on: Option<(Cpu, u64)>,
     /// Queues before: which, from, to; no CPU while it was being placed.
     earlier: Vec<(Option<Cpu>, u64, u64)>,
-    /// Of these not kept apart any more: they are one, of nobody's CPU.
+    /// How many of these are no longer kept apart: they count as one, on no known CPU.
     forgotten: u32,
 }
 
@@ -35,7 +35,7 @@ impl Place {
         self.placing_on = None;
     }
 
-    /// It is being woken. A preempted thread stands in its queue all the same: nobody places it.
+    /// It is being woken. A preempted thread is still in its queue: it is not placed again.
     #[inline]
     pub(super) fn waking(&mut self, event: &Event, target: Cpu, wakee: &Known) {
         if wakee.waits() {

@@ -1,5 +1,5 @@
-//! Which threads are of one process, where our own recordings say it: what moves a process to another cgroup tells of its first
-//! thread only.
+//! Which threads belong to one process, if our own recordings say it: an event that moves a process to another cgroup
+//! names only its first thread only.
 
 use schedlab_trace::Tid;
 use schedlab_trace::recording::ThreadState;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub(super) struct Processes(HashMap<u32, u32>);
 
 impl Processes {
-    /// Of the threads of a snapshot, too.
+    /// Adds the threads of a snapshot.
     pub(super) fn learn(&mut self, threads: &[ThreadState]) {
         self.0.extend(threads.iter().map(|thread| (thread.tid, thread.pid)));
     }
@@ -21,13 +21,13 @@ impl Processes {
         self.0.entry(child.0).or_insert(process);
     }
 
-    /// The process of a thread; the thread's own id where nobody says.
+    /// The process of a thread; the thread's own id if it is not known.
     pub(super) fn of(&self, tid: Tid) -> u32 {
         self.0.get(&tid.0).copied().unwrap_or(tid.0)
     }
 
     /// Who is moved with a thread. The event does not say whether the first thread of a process was moved alone: it is taken
-    /// to stand for all of them, as it does but for who writes to `cgroup.threads`.
+    /// to represent all of them, as it does unless `cgroup.threads` was written.
     pub(super) fn moved(&self, tid: Tid) -> Vec<Tid> {
         let of_process = self.0.iter().filter(|(other, process)| **process == tid.0 && **other != tid.0);
         of_process.map(|(other, _)| Tid(*other)).chain([tid]).collect()

@@ -1,4 +1,4 @@
-//! A hash for small dense numbers of our own making, which nobody can choose so that they collide.
+//! A hash for small dense numbers that we assign ourselves, so an attacker cannot choose colliding ones.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

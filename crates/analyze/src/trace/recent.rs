@@ -1,6 +1,7 @@
-//! The last so many of a series, each by its number in it: what an analysis remembers while the events go by.
+//! A ring buffer of the most recent items of a series, by serial number: what an analysis remembers while it reads the
+//! events.
 
-/// Items with serial numbers from 0 on, of which the newest are kept. Room is taken as it fills.
+/// Items with serial numbers from 0 on; the newest are kept. It allocates as it fills.
 #[derive(Debug, Clone)]
 pub(super) struct Recent<T> {
     kept: Vec<T>,
@@ -31,7 +32,7 @@ impl<T> Recent<T> {
     }
 
     /// Adds an item, and drops the oldest where there is no more room.
-    // Called for every event, from crates that are built for size: inlined there all the same.
+    // Called for every event, also from crates that are optimized for size: hence always inlined.
     #[inline(always)]
     pub(super) fn push(&mut self, item: T) {
         match self.kept.get_mut(((self.next - self.base) & self.mask) as usize) {

@@ -20,12 +20,12 @@ pub(super) enum Stretch {
     Placing,
     /// In a queue, behind what its CPU did.
     Behind(Does),
-    /// All of one queue, told after the parts of it.
+    /// All of one queue, reported after its parts.
     Queue,
 }
 
 impl RunQueues {
-    /// Who left a CPU, and whether it can go on, and who got one.
+    /// The thread that left a CPU, whether it is still runnable, and the thread that got the CPU.
     #[inline]
     pub(super) fn switched(&mut self, event: &Event, class: StateClass, out: Option<TaskId>, into: Option<TaskId>) {
         if let Some(task) = out {
@@ -71,7 +71,7 @@ impl RunQueues {
         each(Stretch::Placing, from, queued);
         let nowhere = Place::default();
         self.places.get(task).unwrap_or(&nowhere).within(queued, to, wait.cpu, |cpu, start, end| {
-            // What lies behind the end that is asked for is no part.
+            // Parts after the end that is asked for are ignored.
             let (start, end) = (start.min(to), end.min(to));
             let Some(cpu) = cpu else { return each(Stretch::Placing, start, end.max(start)) };
             self.lanes.walk(cpu, start, end, |start, end, does| each(Stretch::Behind(does), start, end));

@@ -21,7 +21,7 @@ pub struct Scope {
     pub prios: Vec<(i16, i16)>,
 }
 
-/// A filter that is none.
+/// An invalid filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeError(String);
 

@@ -10,7 +10,7 @@ const FINER: usize = 8;
 /// Where slices begin and how long they are.
 #[derive(Debug)]
 pub(super) struct Slicing {
-    /// Of the first slice, once it is known.
+    /// Start of the first slice, once it is known.
     pub(super) start: Option<u64>,
     pub(super) slice_ns: u64,
     /// Slices of the result, at most.
@@ -22,7 +22,7 @@ impl Slicing {
         Self { start: None, slice_ns: SHORTEST_NS, most: most.max(1) as u64 }
     }
 
-    /// Makes room up to `end`: so many slices become one.
+    /// Makes room up to `end`: this many slices become one.
     #[must_use]
     pub(super) fn fit(&mut self, end: u64) -> usize {
         let (before, length) = (self.slice_ns, end.saturating_sub(self.start.unwrap_or(end)));

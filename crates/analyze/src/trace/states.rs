@@ -111,7 +111,7 @@ impl StatesRow {
         Self { comm: comm.to_owned(), tid: Some(task.tid.0), tasks: 1, seen_ns: seen, ..self }
     }
 
-    /// Of these nobody remembers how long each was there.
+    /// How long each of these existed is not known.
     fn of_retired(self, names: &Names, ended: &Ended) -> Self {
         let comm = names.text(ended.comm).to_owned();
         Self { comm, tid: ended.tid.map(|tid| tid.0), seen_ns: self.known(), ..self }

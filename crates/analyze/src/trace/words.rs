@@ -7,7 +7,7 @@ use schedlab_trace::{Ended, Name, Names, Tid};
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Kernel threads of which each CPU has its own, which may run nowhere else: what stands before the CPU's number.
+/// Names of per-CPU kernel threads, which may run nowhere else, up to the CPU's number.
 const OF_ONE_CPU: [&str; 9] = [
     "ksoftirqd/",
     "migration/",

@@ -45,7 +45,7 @@ fn a_boot_is_one_unit_whose_number_is_the_mean_of_its_blocks() {
         assert!((unit.value.ln() - (logs(1) - logs(0))).abs() < 1e-12);
     }
     let noise = found.noise.as_ref().unwrap();
-    assert!(noise.sentence.starts_with("6 boots that scatter like these"), "{}", noise.sentence);
+    assert!(noise.sentence.starts_with("with this scatter, 6 boots can detect"), "{}", noise.sentence);
     assert_eq!(findings.workloads[0].dispersion[0].unit_name, "boots");
     assert_eq!(findings.workloads[0].aa_comparisons[0].units, BOOTS);
     // Levels of boots differ most, their blocks not at all.

@@ -60,7 +60,7 @@ fn a_trial_that_did_nothing_is_a_result_and_is_named() {
     let findings = compare(&manifest, &trials);
     assert_eq!(primary(&findings).effect.unwrap().scale, Scale::Difference);
     assert_eq!(primary(&findings).units, 8, "it is not left out");
-    let named = |problem: &Problem| problem.text.contains("in 1 trial not one operation ended");
+    let named = |problem: &Problem| problem.text.contains("1 trial completed no operation");
     assert!(findings.problems.iter().any(named), "{:?}", findings.problems);
 }
 

@@ -1,5 +1,5 @@
-//! What a command prints, read as it comes so that it never blocks on a full pipe. The end is kept: the metric stands
-//! in a summary, and an error in the last lines.
+//! What a command prints, read as it comes so that it never blocks on a full pipe. The end is kept: the metric is in a
+//! summary, and an error in the last lines.
 
 use schedlab_sys::fd;
 use std::fs::File;

@@ -5,7 +5,7 @@ use super::extract::{Pick, Place, Wanted, pattern};
 use super::script::Script;
 use crate::error::BenchError;
 use crate::options::Arguments;
-use schedlab_run::{Direction, WorkloadSpec, units, words};
+use schedlab_run::{Direction, WorkloadSpec, shell_words, units};
 use schedlab_sys::rlimit::{self, Resource};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
 
 /// A command line as words.
 fn line(args: &Arguments<'_>, key: &str, text: &str) -> Result<Vec<String>, BenchError> {
-    let words = words::split(text).map_err(|e| args.bad(key, text, e.to_string()))?;
+    let words = shell_words::split(text).map_err(|e| args.bad(key, text, e.to_string()))?;
     if words.iter().any(|word| word.contains('\0')) {
         return Err(args.bad(key, text, "holds a NUL byte, which no argument can"));
     }
@@ -145,7 +145,7 @@ fn spelled_out(written: &WorkloadSpec, script: &Script) -> WorkloadSpec {
     let mut spec = written.clone();
     (spec.version, spec.shorthand) = (Some(INFO.version), None);
     let mut set = |key: &str, value: String| spec.args.insert(key.to_owned(), value);
-    set("command", words::join(script.command.iter().map(String::as_str)));
+    set("command", shell_words::join(script.command.iter().map(String::as_str)));
     set("warmup", script.warmup.to_string());
     set("timeout", units::format_ns_exact(script.timeout_ns));
     spec

@@ -13,7 +13,7 @@ pub(super) enum Pick {
     Last,
 }
 
-/// Where the number stands.
+/// Where the number is.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Pattern { pattern: Regex, pick: Pick },
@@ -39,7 +39,7 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
 }
 
 impl Wanted {
-    /// The number; else one clause on why there is none.
+    /// The number, or one clause on why there is none.
     pub(super) fn find(&self, output: &str) -> Result<f64, String> {
         match &self.place {
             Place::Pattern { pattern, pick } => by_pattern(pattern, *pick, output),

@@ -3,7 +3,8 @@
 //! workload.
 //!
 //! t0 is before the byte that lets the forked, ready child exec the command, t1 the instant its exit is seen. A
-//! [`subreaper`] between the trial and the command adopts what the command leaves; nobody of it is left when a trial ends.
+//! [`subreaper`] between the trial and the command adopts what the command leaves; none of it is left when a trial
+//! ends.
 
 mod capture;
 mod config;
@@ -80,7 +81,7 @@ impl Workload for Config {
     }
 
     fn set_duration_ns(&mut self, _ns: u64) -> Result<(), BenchError> {
-        let reason = "a command runs until it ends; leave out the trial length, or tell the command how long";
+        let reason = "a command runs until it ends; leave out the trial length, or set the length in the command";
         Err(BenchError::Conflict { workload: INFO.name, reason: reason.into() })
     }
 

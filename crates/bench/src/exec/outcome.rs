@@ -6,7 +6,7 @@ use super::{INFO, Run};
 use crate::error::BenchError;
 use crate::herd::Timeline;
 use crate::metrics::{self, metric};
-use schedlab_run::{Direction, Metric, StampingReport, TaskRecord, TrialOutcome, words};
+use schedlab_run::{Direction, Metric, StampingReport, TaskRecord, TrialOutcome, shell_words};
 use schedlab_sys::clock::monotonic_ns;
 
 /// What is reported of every command; a metric of its own must be named otherwise.
@@ -50,7 +50,7 @@ fn value(config: &Config, report: &Report) -> Result<Option<Metric>, BenchError>
         let said = super::capture::tail(&report.stdout, &report.stderr);
         BenchError::Command(format!(
             "`{}`: {why}{cut}{said}",
-            words::join(config.script.command.iter().map(String::as_str))
+            shell_words::join(config.script.command.iter().map(String::as_str))
         ))
     })?;
     Ok(Some(metric(&wanted.name, found, &wanted.unit, wanted.direction)))
@@ -121,9 +121,9 @@ fn notes(report: &Report, uncovered: bool) -> Vec<String> {
     notes
 }
 
-/// The command and its result, then the lines in which it told it.
+/// The command and its result, then the lines in which it reported it.
 fn native_lines(config: &Config, all: &[Metric], primary: Option<&str>) -> Vec<String> {
-    let line = words::join(config.script.command.iter().map(String::as_str));
+    let line = shell_words::join(config.script.command.iter().map(String::as_str));
     let shown = |name: &str| all.iter().find(|m| m.name == name).map(|m| format!("{name} {} {}", m.value, m.unit));
     let mut lines = vec![format!("$ {line}")];
     lines.extend(primary.and_then(shown));

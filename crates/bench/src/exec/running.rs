@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// How long a subreaper that was told to stop gets: it kills at once and may still run `cleanup`.
+/// How long a subreaper that was asked to stop gets: it kills at once and may still run `cleanup`.
 const STOP_PATIENCE_NS: u64 = 10_000_000_000;
 /// How long a subreaper that has said its last word gets to end.
 const REAP_PATIENCE_NS: u64 = 500_000_000;
@@ -91,13 +91,13 @@ impl Running {
         fd::write_full(self.gate.as_fd(), b"*").map_err(BenchError::io("releasing the command"))
     }
 
-    /// The command's end is noted: the subreaper may go on.
+    /// The command's end is noted: the subreaper may continue.
     pub(super) fn go_on(&self) {
         let _ = fd::write_full(self.control.as_fd(), &[GO_ON]);
     }
 
     /// The next message, `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a subreaper
-    /// that died; then nobody is left.
+    /// that died; then no process is left.
     pub(super) fn next(&mut self, deadline_ns: u64) -> Result<Option<Message>, BenchError> {
         loop {
             if let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
@@ -148,7 +148,7 @@ impl Running {
         self.reap();
     }
 
-    /// The subreaper is done, or is made to be; nobody of its tree is left.
+    /// The subreaper has ended, or is ended; no process of its tree is left.
     fn reap(&mut self) {
         if self.ended {
             return;
@@ -159,14 +159,14 @@ impl Running {
         if !by_itself {
             let _ = signal::kill(self.subreaper, signal::SIGKILL);
         }
-        // ECHILD when a wait for any child of the herd has taken it already.
+        // ECHILD if a wait for any child has already reaped it.
         let _ = process::wait_for(self.subreaper);
         if !by_itself {
             sweep(&self.others);
         }
     }
 
-    /// The subreaper was killed: what it guarded has come to us.
+    /// The subreaper was killed: its children are ours now.
     fn died(&mut self) -> BenchError {
         let status = process::wait_for(self.subreaper).map(|reaped| reaped.status);
         self.ended = true;
@@ -208,7 +208,7 @@ fn children() -> Vec<tree::Process> {
     tree::processes(Path::new("/proc")).into_iter().filter(|process| process.parent == own).collect()
 }
 
-/// Kills and reaps what has come to us from below a subreaper.
+/// Kills and reaps the children that we inherited from a subreaper.
 fn sweep(others: &BTreeSet<u32>) {
     let give_up = monotonic_ns() + SWEEP_PATIENCE_NS;
     let own = thread::current_pid();

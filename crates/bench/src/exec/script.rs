@@ -29,7 +29,7 @@ pub(super) struct Usage {
     pub(super) cpu_ns: u64,
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
-    /// Of the largest process.
+    /// Largest resident set of a process.
     pub(super) max_rss_bytes: u64,
     pub(super) minor_faults: u64,
 }
@@ -52,7 +52,7 @@ pub(super) struct Report {
     pub(super) command: Usage,
     /// Processes of the command that outlived their parents.
     pub(super) orphans: Usage,
-    /// Of the command's first thread: run_ns, run_delay_ns, timeslices.
+    /// The schedstat of the command's first thread: run_ns, run_delay_ns, timeslices.
     pub(super) schedstat: Option<[u64; 3]>,
     /// CPU time that what `setup` left running used during the command; `None`: it left nothing.
     pub(super) server_cpu_ns: Option<u64>,
@@ -69,7 +69,7 @@ pub(super) struct Report {
 pub(super) enum Message {
     /// The measured command is forked and blocks before its exec.
     Ready { pid: u32 },
-    /// It has ended (CLOCK_MONOTONIC); the subreaper goes on when it hears [`GO_ON`].
+    /// It has ended (CLOCK_MONOTONIC); the subreaper continues when it reads [`GO_ON`].
     Ended { t1_ns: u64 },
     /// Everything is over and everybody gone.
     Finished(Box<Report>),

@@ -48,7 +48,7 @@ pub(super) struct Exit {
     /// CLOCK_MONOTONIC.
     pub(super) at_ns: u64,
     pub(super) reaped: Reaped,
-    /// Of its first thread: run_ns, run_delay_ns, timeslices.
+    /// The schedstat of its first thread: run_ns, run_delay_ns, timeslices.
     pub(super) schedstat: Option<[u64; 3]>,
 }
 
@@ -142,7 +142,8 @@ impl<'a> Steps<'a> {
         Ok(Child { pid, pidfd: pidfd::open(pid)?, stdout: first, stderr: first + 1, trouble: trouble.read.into() })
     }
 
-    /// Waits for a step's end. `heeds_stop`: a stop ends the wait; else it may go on until soon after the trial is gone.
+    /// Waits for a step's end. `heeds_stop`: a stop ends the wait; otherwise it may last until soon after the trial has
+    /// ended.
     pub(super) fn wait(&mut self, child: &Child, deadline_ns: u64, heeds_stop: bool) -> io::Result<End> {
         loop {
             if heeds_stop && self.stopped {
@@ -231,7 +232,7 @@ impl<'a> Steps<'a> {
             if alive.is_empty() || monotonic_ns() > give_up {
                 return (names, alive.len());
             }
-            // A child forked between the look and the kill comes to us with its parent's end: the next round finds it.
+            // We inherit a child forked between the look and the kill when its parent ends: the next round finds it.
             for process in &alive {
                 let _ = signal::kill(process.pid, signal::SIGKILL);
                 if killed.insert(process.pid) {

@@ -1,13 +1,13 @@
 //! The subreaper: a small process between the trial and a command. By `PR_SET_CHILD_SUBREAPER` every process that the command
 //! starts stays below it, also one that daemonizes into a session of its own; it reads what they print, bounds their
-//! time, reaps them with what they used, and before it ends it kills whoever is left. When the trial process dies it
-//! does so at once. Nobody depends on its survival: the trial is a subreaper too and inherits the tree.
+//! time, reaps them with what they used, and before it ends it kills what is left. When the trial process dies it does
+//! so at once. Nobody depends on its survival: the trial is a subreaper too and inherits the tree.
 
 use super::capture::tail;
 use super::script::{Message, Report, Script, Usage};
 use super::steps::{Child, Counted, End, Exit, Steps};
 use super::tree;
-use schedlab_run::{units, words};
+use schedlab_run::{shell_words, units};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::process::{self, ExitStatus};
 use schedlab_sys::{fd, signal};
@@ -70,7 +70,7 @@ struct Subreaper<'a> {
 }
 
 impl Subreaper<'_> {
-    /// All steps; whatever happens, `cleanup` has run and nobody is left when this returns.
+    /// All steps; whatever happens, `cleanup` has run and no process is left when this returns.
     fn run_script(&mut self) -> Result<Report, Halt> {
         let result = self.run_steps();
         if result.is_ok() {
@@ -232,7 +232,7 @@ impl Subreaper<'_> {
 
 /// `` `pgbench -T 5` `` or ``setup `make clean` ``, the command cut to a readable length.
 fn named(role: &str, words: &[String]) -> String {
-    let line = words::join(words.iter().map(String::as_str));
+    let line = shell_words::join(words.iter().map(String::as_str));
     let short: String = if line.chars().count() > 80 { line.chars().take(79).chain(['…']).collect() } else { line };
     format!("{role}{}`{short}`", if role.is_empty() { "" } else { " " })
 }

@@ -1,5 +1,5 @@
 //! A process tree as /proc shows it: who descends from whom, and how much CPU time the living have used together with
-//! the dead they have waited for. The tree's root is a subreaper, so nobody leaves it by daemonizing.
+//! the dead they have waited for. The tree's root is a subreaper, so no process leaves it by daemonizing.
 
 use schedlab_sys::kernel_facts;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub(crate) fn processes(proc_root: &Path) -> Vec<Process> {
     pids.filter_map(|pid| parse(&std::fs::read_to_string(proc_root.join(format!("{pid}/stat"))).ok()?)).collect()
 }
 
-/// The descendants of `root`, parents before children; `root` is not one of them, and below `except` nobody is.
+/// The descendants of `root`, parents before children; `root` is not one of them, and none is below `except`.
 pub(crate) fn descendants(all: &[Process], root: u32, except: &BTreeSet<u32>) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut open = vec![root];

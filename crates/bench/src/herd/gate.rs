@@ -1,4 +1,4 @@
-//! The gate of hackbench's herd: each task writes one byte when it is ready and polls a second channel, into which the
+//! The gate of hackbench's tasks: each task writes one byte when it is ready and polls a second channel, into which the
 //! control process writes one byte. Nobody reads that byte: poll stays ready and releases everybody.
 
 use crate::task::{Step, TaskError};

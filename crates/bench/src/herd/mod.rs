@@ -1,6 +1,7 @@
-//! The herd: tasks as processes or threads that get ready, block at a gate, are released by one byte that nobody
-//! consumes (poll is level-triggered, so it wakes them all), run their loop and end. The control process supervises:
-//! every failure takes the whole herd down before the error is returned, and no child outlives its parent.
+//! The herd is the task set of a workload: processes or threads that get ready, block at a gate, are released by one
+//! byte that nobody consumes (poll is level-triggered, so it wakes them all), run their loop and end. The control
+//! process supervises: after any failure all tasks are ended before the error is returned, and no child outlives its
+//! parent.
 
 mod burn;
 mod gate;

@@ -61,7 +61,7 @@ impl Herd {
         let mut ready = 0;
         while ready < self.members.len() {
             let now = monotonic_ns();
-            if self.gate.take_ready(now + 50_000_000).map_err(BenchError::io("waiting for the herd to be ready"))? {
+            if self.gate.take_ready(now + 50_000_000).map_err(BenchError::io("waiting for the tasks to be ready"))? {
                 ready += 1;
                 continue;
             }
@@ -109,7 +109,7 @@ impl Herd {
         BenchError::TaskFailed { role, tid, group, what }
     }
 
-    /// Releases the herd and waits for its end. `duration_ns`: set the stop flag after that long; else the tasks end
+    /// Releases the tasks and waits for their end. `duration_ns`: set the stop flag after that long; else the tasks end
     /// by themselves.
     pub(crate) fn run(
         &mut self,
@@ -126,7 +126,7 @@ impl Herd {
         observer.releasing();
         mark::begin();
         let t0_ns = monotonic_ns();
-        gate.release().map_err(BenchError::io("releasing the herd"))?;
+        gate.release().map_err(BenchError::io("releasing the tasks"))?;
         let released_ns = monotonic_ns();
 
         observer.released(t0_ns);
@@ -164,7 +164,7 @@ impl Herd {
             match process::wait_any(interrupter, watch.deadline()) {
                 Ok(Some(child)) => left -= usize::from(self.note_reaped(child)?),
                 Ok(None) => self.at_deadline(watch, line, left)?,
-                Err(cause) => return Err(BenchError::Io { doing: "waiting for the herd".into(), cause }),
+                Err(cause) => return Err(BenchError::Io { doing: "waiting for the tasks".into(), cause }),
             }
         }
         interrupter.arm(u64::MAX);

@@ -91,7 +91,7 @@ impl Burners {
         self.burners.iter().map(|burner| burner.pid).collect()
     }
 
-    /// A burner that is gone although nobody stopped it.
+    /// A burner that has ended although it was not stopped.
     pub(super) fn trouble(&self) -> Option<String> {
         let fds: Vec<_> = self.burners.iter().map(|burner| burner.pidfd.as_fd()).collect();
         let ended = fd::poll_any(&fds, 0).ok()?.iter().position(|&ended| ended)?;

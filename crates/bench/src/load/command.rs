@@ -98,7 +98,7 @@ impl CommandLoad {
         tree::cpu_ns(Path::new("/proc"), &processes)
     }
 
-    /// Why it is no load any more.
+    /// Why it is no longer a load.
     pub(super) fn trouble(&mut self) -> Option<String> {
         self.listen(0);
         self.trouble.clone()

@@ -78,7 +78,7 @@ impl Load {
         self.parts.iter().flat_map(tids).collect()
     }
 
-    /// Why a load is none any more, if one has ended; cheap enough to be asked ten times a second.
+    /// Why a load has ended, if one has; cheap enough to be asked ten times a second.
     pub fn trouble(&mut self) -> Option<String> {
         self.parts.iter_mut().find_map(|part| {
             let why = part.trouble()?;

@@ -3,7 +3,7 @@
 //!
 //! A message of 16 bytes or more begins with a header: a magic number, the kind and the sender's CPU in the first word,
 //! on a stamped message the CLOCK_MONOTONIC send time in the second. Where messages of several senders may interleave
-//! in a stream (TCP, messages over a page) a header can land inside another message: the magic tells, and such a
+//! in a stream (TCP, messages over a page) a header can land inside another message: the magic shows it, and such a
 //! message is counted and verified by its bytes but has no tier and no latency.
 
 use crate::delay::Delay;

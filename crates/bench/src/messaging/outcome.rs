@@ -1,4 +1,4 @@
-//! From a finished herd to the outcome: counts verified, hackbench's own lines, metrics.
+//! From the finished tasks to the outcome: counts verified, hackbench's own lines, metrics.
 
 use super::config::{Config, Transport};
 use super::spawn::senders_left;

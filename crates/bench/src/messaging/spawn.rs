@@ -1,6 +1,6 @@
-//! Building the herd of `messaging/1` in hackbench's order: for each group, a pair and a receiver at a time, then the
+//! Creates the tasks of `messaging/1` in hackbench's order: for each group, a pair and a receiver at a time, then the
 //! senders, then the parent closes the group's write ends. In process mode a receiver closes its write end and the
-//! parent each read end, as there; in thread mode nobody closes anything.
+//! parent each read end, as there; in thread mode nothing is closed.
 
 use super::config::Config;
 use super::loops::{FILL, Receive, Send, send_end};
@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// Policy and affinity the herd inherits from the control process, put back on drop.
+/// Policy and affinity that the tasks inherit from the control process; restored on drop.
 pub(super) struct Placed {
     affinity: Option<Vec<u32>>,
     fifo: bool,
@@ -29,7 +29,7 @@ impl Placed {
     pub(super) fn enter(config: &Config) -> Result<Self, BenchError> {
         let mut placed = Self { affinity: None, fifo: false };
         if !config.cpus.is_empty() {
-            let doing = || BenchError::io(format!("confining the herd to CPUs {}", config.cpus));
+            let doing = || BenchError::io(format!("confining the tasks to CPUs {}", config.cpus));
             let before = affinity::allowed_cpus(0).map_err(doing())?;
             affinity::set_affinity(0, config.cpus.as_slice()).map_err(doing())?;
             placed.affinity = Some(before);

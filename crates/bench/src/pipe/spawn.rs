@@ -1,4 +1,4 @@
-//! Building the herd of `pipe/1`: for each copy two pipes and two tasks, which close the ends they do not use.
+//! Creates the tasks of `pipe/1`: for each copy two pipes and two tasks, which close the ends they do not use.
 
 use super::config::{Config, Tokens};
 use super::loops::{Shared, Side, StrictChild, StrictParent, TwoTokens};

@@ -2,7 +2,7 @@
 //! there until the end of the stream.
 //!
 //! A stream carries no header, so the sender leaves the CPU it runs on in a word it shares with its receiver, and only
-//! when that changes; the receiver tells the tier of each receive from it.
+//! when that changes; the receiver derives the tier of each receive from it.
 
 use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};

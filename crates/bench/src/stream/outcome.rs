@@ -1,4 +1,4 @@
-//! From a finished herd to the outcome: bytes verified stream by stream, netperf's own row, throughput, CPU and
+//! From the finished tasks to the outcome: bytes verified stream by stream, netperf's own row, throughput, CPU and
 //! segments.
 
 use super::config::Config;

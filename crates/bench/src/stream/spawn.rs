@@ -1,4 +1,4 @@
-//! Building the herd of `stream/1`: for each stream a connection, its receiver, its sender. The control process keeps
+//! Creates the tasks of `stream/1`: for each stream a connection, its receiver, its sender. The control process keeps
 //! the senders' sockets, to ask the kernel at the end what it counted for each; every end of a stream is said by
 //! shutdown(2), because a close is not seen while another process holds the socket.
 

@@ -1,4 +1,4 @@
-//! Where a task of the herd failed, as two words of its cell.
+//! Where a task of the workload failed, as two words of its cell.
 
 use schedlab_sys::binder::protocol::returned;
 use std::io;

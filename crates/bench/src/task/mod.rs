@@ -1,4 +1,4 @@
-//! What each task of the herd shares with the control process: one cell of atomics in memory that fork does not copy.
+//! What each task of a workload shares with the control process: one cell of atomics in memory that fork does not copy.
 //! The first cache line is the task's own hot line (its operation counter), the rest is written before the release and
 //! after the last operation only.
 
@@ -71,7 +71,7 @@ impl StopFlag {
     }
 }
 
-/// All cells of a herd.
+/// All cells of a workload's tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskCells {
     shared: Arc<SharedWords>,
@@ -284,6 +284,6 @@ pub(crate) struct Work {
     pub(crate) operations: u64,
     /// Stamped ones.
     pub(crate) stamped: u64,
-    /// By tier, for the task that tells them.
+    /// By tier, for the task that knows them.
     pub(crate) tiers: [u64; Tier::ALL.len()],
 }

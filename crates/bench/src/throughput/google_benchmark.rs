@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What the library tells about the machine.
+/// What the library reports about the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Context {
     /// `2026-11-21T14:05:35+00:00`.
@@ -22,7 +22,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Of this machine, now; the roots are `/proc` and `/sys`.
+    /// Reads it from this machine, now; the roots are `/proc` and `/sys`.
     pub(super) fn read(proc_root: &Path, sys_root: &Path, num_cpus: usize) -> Self {
         let text = |path: &str| fs::read_to_string(proc_root.join(path)).unwrap_or_default();
         let [year, month, day, hour, minute, second] = utc(realtime_ns() / 1_000_000_000);

@@ -1,9 +1,9 @@
-//! The timed loop of `throughput/1` and what stands around it.
+//! The timed loop of `throughput/1` and the code around it.
 //!
 //! For each payload the client first finds out how many operations fit into its time, as Google Benchmark does, so that
-//! the timed loop counts and reads no clock (but for sampled latencies). t0 is before the first of them, t1 after the
-//! last; the client thread's CPU clock is read outside both. An operation sends the payload and returns when all of it
-//! has come back.
+//! the timed loop counts and reads no clock (except for sampled latencies). t0 is before the first of them, t1 after
+//! the last; the client thread's CPU clock is read outside both. An operation sends the payload and returns when all of
+//! it has come back.
 
 use super::shared::{Batch, Pace};
 use crate::delay::Delay;

@@ -11,7 +11,7 @@ pub(super) struct Row {
     pub(super) name: String,
     pub(super) bytes: usize,
     pub(super) pairs: usize,
-    /// Of all pairs.
+    /// Operations of all pairs.
     pub(super) operations: u64,
     /// Mean over the pairs, as the library means over its threads.
     pub(super) real_ns_per_op: f64,

@@ -23,7 +23,7 @@ const BATCH_WORDS: usize = 3;
 pub(super) struct Pace {
     /// A line for each pair: the size its server expects next, 0 for none.
     sizes: SharedWords,
-    /// Clients that have come to each payload, all payloads together.
+    /// Clients that have reached each payload, all payloads together.
     arrived: SharedFutexes,
     batches: SharedWords,
     pairs: usize,
@@ -38,7 +38,7 @@ impl Pace {
         Ok(Self { sizes, arrived: SharedFutexes::new(1)?, batches, pairs, payloads })
     }
 
-    /// Client: blocks until every client has come to payload number `series`.
+    /// Client: blocks until every client has reached payload number `series`.
     pub(super) fn wait_for_all(&self, series: usize) {
         let word: &AtomicU32 = self.arrived.word(0);
         let wanted = ((series + 1) * self.pairs) as u32;

@@ -1,4 +1,4 @@
-//! Building the herd of `throughput/1`: for each pair the link, a server process and a client process.
+//! Creates the tasks of `throughput/1`: for each pair the link, a server process and a client process.
 
 use super::loops::{Buffers, ClientTask, serve};
 use super::{INFO, Run};

@@ -21,7 +21,7 @@ pub(super) enum Wish {
     Leave,
 }
 
-/// A request in force, or why there is none.
+/// An active request, or why there is none.
 #[derive(Debug)]
 pub(super) struct DmaLatency {
     _held: Option<File>,
@@ -55,7 +55,7 @@ impl DmaLatency {
         }
     }
 
-    /// cyclictest's line, when a request is in force.
+    /// cyclictest's line, if a request is active.
     pub(super) fn native_line(&self) -> Option<String> {
         self.micros.map(|micros| format!("# {DEVICE} set to {micros}us"))
     }

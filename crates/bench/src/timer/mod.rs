@@ -44,8 +44,8 @@ impl Config {
         }
     }
 
-    /// The shared cells of a run. Each wake-up is stamped at `sampled` too: its clock read is what tells a missed period,
-    /// and it is one in a millisecond.
+    /// The shared cells of a run. Each wake-up is stamped at `sampled` too: its clock read is what detects a missed
+    /// period, and it is one in a millisecond.
     fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
         let threads = self.threads as usize;
         let parts = StampParts { clock_reads: 1.0, values: SERIES.len() as f64 };

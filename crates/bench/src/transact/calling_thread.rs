@@ -158,7 +158,7 @@ fn fresh<'scope, 'env>(
     Ok(sample)
 }
 
-/// A FIFO thread that transacts when told to.
+/// A FIFO thread that transacts when asked to.
 pub(super) struct KeptThread<'scope> {
     orders: SyncSender<u64>,
     answers: Receiver<Result<Sample, TaskError>>,

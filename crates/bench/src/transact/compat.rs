@@ -109,7 +109,7 @@ fn tail(measured: &Measured) -> [String; 2] {
     [format!("\"inheritance\": \"{}\"", measured.inheritance.priority.word()), "}".to_owned()]
 }
 
-/// A line for each transaction, as `-v` of the references tells it in several.
+/// A line for each transaction, as `-v` of the references prints it in several.
 pub(super) fn verbose(measured: &Measured) -> Vec<String> {
     let policy = |policy: u8| match policy {
         0 => "SCHED_OTHER",

@@ -124,7 +124,7 @@ fn sync_metrics(measured: &Measured) -> Vec<Metric> {
     seen.map(share).collect()
 }
 
-/// The lines to print and those that stand beside them: in a reference's place nothing may come between its own.
+/// The lines to print, and those to print apart: nothing may come between the lines that a reference tool prints.
 fn print(run: &Run<'_>, measured: &Measured) -> (Vec<String>, Vec<String>) {
     let config = run.config;
     let verbose = if config.verbose { compat::verbose(measured) } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! Building the herd of `transact/1`: for each pair the link, a server process and a client process.
+//! Creates the tasks of `transact/1`: for each pair the link, a server process and a client process.
 
 use super::Run;
 use super::client::ClientTask;

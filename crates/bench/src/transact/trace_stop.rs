@@ -1,5 +1,5 @@
 //! Stops a trace at the first missed deadline: writes 0 to `tracing_on` of one tracefs instance, from the client that
-//! saw the miss. The file is opened, and seen to say 1, before the herd starts. Source: Documentation/trace/ftrace.rst.
+//! saw the miss. The file is opened, and seen to say 1, before the tasks start. Source: Documentation/trace/ftrace.rst.
 
 use super::config::INFO;
 use crate::error::BenchError;
@@ -54,12 +54,13 @@ impl TraceStop {
         Ok(Self { tracing_on, path })
     }
 
-    /// Stops it; stopping twice does no harm. A failure is nothing a timed task could help, and shows in the file.
+    /// Stops it; stopping twice does no harm. Errors are ignored, because the caller is being timed; the file shows
+    /// whether it worked.
     pub(super) fn stop(&self) {
         let _ = self.tracing_on.write_at(b"0", 0);
     }
 
-    /// `tracing_on` of the instance, and whether it stands at 0 now.
+    /// `tracing_on` of the instance, and whether it is 0 now.
     pub(super) fn state(&self) -> (&Path, bool) {
         (&self.path, std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim() == "0"))
     }

@@ -1,6 +1,6 @@
 //! Transport over shared memory: the bytes lie in a shared mapping, and one futex word says whose turn it is. No
 //! spinning in user space: a transaction is two wakes and two waits, the least the kernel offers between processes.
-//! Nobody notices from the memory that its partner has died; the control process does, and takes the herd down.
+//! A task cannot see in the memory that its partner has died; the control process notices, and ends all tasks.
 
 use super::{Caller, Client, Link, Server, Sizes};
 use crate::task::TaskError;

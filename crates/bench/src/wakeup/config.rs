@@ -14,7 +14,7 @@ use schedlab_sys::affinity;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(super) messengers: u32,
-    /// Of each messenger.
+    /// Workers of each messenger.
     pub(super) workers: u32,
     pub(super) think_ns: u64,
     /// Matrix multiplications of a request.
@@ -54,12 +54,17 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     metrics: &["requests_per_s", "asked_per_s", "achieved_share", "queued_share", "unserved_share"],
     options: &[
         option("messengers", "N", "1", "message threads (-m)"),
-        option("workers", "N|ncpu", "ncpu", "workers of each messenger (-t); ncpu shares the CPUs out among them"),
+        option(
+            "workers",
+            "N|ncpu",
+            "ncpu",
+            "workers of each messenger (-t); ncpu divides the CPUs among the messengers",
+        ),
         option("think", "TIME", "100us", "sleep at the start of a request (-s)"),
         option("work", "N", "5", "matrix multiplications of a request (-n)"),
         option("footprint", "SIZE", "256k", "size of a worker's three matrices (-F)"),
         option("lock", "yes|no", "yes", "multiply under a spin lock of the CPU (no: -L)"),
-        option("pipe", "off|SIZE", "off", "each side writes so much for a request, no think and no work (-p)"),
+        option("pipe", "off|SIZE", "off", "bytes that each side writes per request, without think and work (-p)"),
         option("rate", "closed|N", "closed", "requests per second over all messengers: an open loop (-R, and more)"),
         option("pin", "free|same|apart", "free", "a messenger and its workers on one CPU, or on CPUs of their own"),
         option("cpus", "CPULIST|all", "all", "CPUs that pin chooses from, or that all tasks are confined to"),

@@ -95,7 +95,7 @@ impl Job for Compute {
 
     fn serve(&mut self, _number: u64) -> Result<(), TaskError> {
         if !self.think.is_zero() {
-            // Relative, as schbench's usleep: no clock of ours is read for it.
+            // A relative sleep, as schbench's usleep, needs no clock read.
             std::thread::sleep(self.think);
         }
         let _held = self.locks.as_ref().and_then(|locks| locks.hold(&self.stop));

@@ -38,7 +38,7 @@ mod messenger {
     pub(super) const EPOCH_NS: usize = 2;
 }
 
-/// In a list's head beside the worker's number: somebody on the list wants a stamp.
+/// In a list's head beside the worker's number: a worker on the list wants a timestamp.
 const WANTS_STAMP: u64 = 1 << 32;
 const NUMBER: u64 = WANTS_STAMP - 1;
 
@@ -201,7 +201,7 @@ impl Line<'_> {
         self.words[worker::POSTED].load(SeqCst)
     }
 
-    /// When the messenger ended; 0 while it goes on.
+    /// When the messenger ended; 0 while it runs.
     #[inline(always)]
     pub(super) fn end_ns(self) -> u64 {
         self.words[worker::END_NS].load(SeqCst)

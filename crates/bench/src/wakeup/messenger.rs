@@ -28,14 +28,14 @@ impl<'a> Messenger<'a> {
         self.lines.of(self.task + 1 + number)
     }
 
-    /// Closed loop: wakes whoever asks until every worker is done. Operations are wake-ups.
+    /// Closed loop: wakes the workers that ask until every worker is done. Operations are wake-ups.
     pub(super) fn serve(self) -> Result<Work, TaskError> {
         self.until_all_left(|_, _| Ok(None))
     }
 
     /// The same with a page to answer for each worker; each gets its own stamp, after the page.
     pub(super) fn serve_pages(self, pages: &Pages, first_page: usize) -> Result<Work, TaskError> {
-        // The herd's own memory; allocated before the loop.
+        // Memory of the tasks; allocated before the loop.
         let mut answered = vec![0u64; self.workers];
         let first_worker = self.task + 1;
         self.until_all_left(|task, wants_stamp| {
@@ -101,7 +101,7 @@ impl<'a> Messenger<'a> {
         Ok(Work { operations: self.end(&arrivals, posted, next, total, end_ns), ..Work::default() })
     }
 
-    /// All requests of a run by loops are posted: whether all workers are done, after one of them told.
+    /// All requests of a run by loops are posted: whether all workers are done, after one of them has reported.
     fn wait_for_leave(&self) -> bool {
         self.own().block();
         if self.own().workers_left() == 0 {
@@ -111,7 +111,7 @@ impl<'a> Messenger<'a> {
         false
     }
 
-    /// What is due by now and not posted yet has arrived too; then the end is told to everybody.
+    /// What is due by now and not posted yet has arrived too; then all are informed of the end.
     fn end(&self, arrivals: &Arrivals, mut posted: u64, mut next: usize, total: u64, end_ns: u64) -> u64 {
         while posted < total && arrivals.intended_ns(posted) <= end_ns {
             self.worker(next).post_one();

@@ -90,7 +90,7 @@ impl Config {
         Ok((wake_ns + self.think_ns as f64 + work_ns).max(arrival_ns))
     }
 
-    /// How long so many loops should take, ns; generous where only the work is known.
+    /// How long this many loops should take, ns; generous where only the work is known.
     fn expected_ns(&self, loops: u64) -> u64 {
         let requests = loops.saturating_mul(self.all_workers());
         if let Some(rate) = self.rate {

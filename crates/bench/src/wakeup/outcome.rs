@@ -1,4 +1,4 @@
-//! From a finished herd to the outcome: wake-ups and requests verified, what an open loop left unserved, schbench's
+//! From the finished tasks to the outcome: wake-ups and requests verified, what an open loop left unserved, schbench's
 //! own lines.
 
 use super::{INFO, Run};

@@ -1,4 +1,4 @@
-//! Building the herd of `wakeup/2`: each messenger and then its workers, numbered as their lines.
+//! Creates the tasks of `wakeup/2`: each messenger and then its workers, numbered as their lines.
 
 use super::Run;
 use super::arrivals::Arrivals;
@@ -85,7 +85,7 @@ impl Part {
         Ok(())
     }
 
-    /// One arrival of the whole schedule in so many ns.
+    /// One arrival of the whole schedule per this many ns.
     fn period_ns(&self) -> f64 {
         self.config.rate.map_or(f64::INFINITY, |rate| 1e9 / rate as f64)
     }

@@ -16,7 +16,7 @@ pub(super) fn is_in(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with(HEADER) || interval_line(line, 1).is_some_and(|c| c.is_ok()))
 }
 
-/// Where in the output of perf a line stands.
+/// The part of perf's output that a line is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// The command's own output.
@@ -126,7 +126,7 @@ fn interval_line(line: &str, number: usize) -> Option<Result<Count, ()>> {
 }
 
 /// `[SCOPE [CPUS]]  VALUE [UNIT]  EVENT [CGROUP]  [# metric]  [( +- x% )]  [(y%)]`. `None` for a line without a number
-/// in front (blank, metric only, advice); `Err` for one that starts like a count and is none.
+/// in front (blank, metric only, advice); `Err` for one that starts like a count but is not.
 fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
     let (line, shares) = without_shares(line);
     let mut left = line.split('#').next().unwrap_or_default().to_owned();
@@ -139,7 +139,7 @@ fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
         no.or_else(|| grouped(word).map(Value::Counted))
     };
     let starts_like_one = words.first().is_some_and(|w| w.starts_with(|c: char| c == '<' || c.is_ascii_digit()));
-    // The value is the last word that is one with one to three words behind it: numbers of CPUs stand before.
+    // The value is the last word that is a value and is followed by one to three words: numbers of CPUs come before it.
     let place =
         (1..=3).filter_map(|behind| words.len().checked_sub(behind + 1)).find(|&at| value_of(words[at]).is_some());
     let Some(at) = place else { return if starts_like_one { Err(()) } else { Ok(None) } };
@@ -148,7 +148,7 @@ fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
         [event] => ("", *event, ""),
         // perf 4: `task-clock (msec)`.
         [event, "(msec)"] => ("msec", *event, ""),
-        // A unit stands one blank behind its value, an event further off.
+        // A unit follows its value after one blank, an event after more.
         [second, third] if follows_closely(&left, words[at], second) => (*second, *third, ""),
         [event, cgroup] => ("", *event, *cgroup),
         [unit, event, cgroup] => (*unit, *event, *cgroup),

@@ -15,9 +15,9 @@ use crate::{ImportError, Kind, Source};
 /// One execution of perf stat, `-r` repetitions together.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Run {
-    /// What was measured: a command, `system wide`, `CPU(s) 0`; empty where the form does not tell.
+    /// What was measured: a command, `system wide`, `CPU(s) 0`; empty if the format does not say.
     target: String,
-    /// Repetitions of `-r`, where the form tells.
+    /// Repetitions of `-r`, if the format has them.
     repetitions: Option<u64>,
     /// Counts in the order printed.
     counts: Vec<Count>,
@@ -68,7 +68,7 @@ enum Value {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Running {
     share: f64,
-    /// Where the form tells it.
+    /// If the format has it.
     ns: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! `perf stat -x SEP`: `[TIME SEP] [AGGREGATE SEP [CPUS SEP]] value SEP unit SEP event SEP [x% SEP] running ns SEP
 //! percent running [SEP metric SEP unit]` (perf-stat(1), CSV FORMAT). The separator is found per line: it is the one that
-//! makes these fields of it. A locale with a decimal comma and `-x,` together cannot be told apart, and are refused.
+//! makes these fields of it. A locale with a decimal comma and `-x,` together are ambiguous, and are refused.
 
 use super::{Count, Run, Running, Runs, Span, Value, interval_ns, no_value};
 use crate::error::shown;
@@ -9,13 +9,13 @@ use crate::{ImportError, Source};
 
 const SEPARATORS: [char; 6] = [';', '\t', '|', '@', ':', ','];
 
-/// Whether some line has the fields of perf stat. Four are needed behind the value, so that no table of numbers does.
+/// Whether some line has the fields of perf stat. Four are needed after the value, so that no table of numbers does.
 pub(super) fn is_in(text: &str) -> bool {
     text.lines().any(|line| count(line, 1).is_some())
 }
 
-/// All runs of a text. Lines that no separator makes a count of are the command's own output, but for those that would
-/// be one were it not for their decimal commas.
+/// All runs of a text. Lines that no separator makes a count of are the command's own output, except for those that
+/// would be one were it not for their decimal commas.
 pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
     let mut runs = Runs::default();
     for (index, line) in source.text.lines().enumerate() {
@@ -67,7 +67,7 @@ fn of_fields(fields: &[&str], separator: char, number: usize) -> Option<Count> {
         return None;
     }
     let (event, rest) = whole_event(event, rest, separator);
-    // A cgroup stands between the event and the shares.
+    // A cgroup comes between the event and the shares.
     let (cgroup, rest) = match rest {
         [cgroup, more @ ..] if !is_share(cgroup) => (*cgroup, more),
         _ => ("", rest),
@@ -93,7 +93,7 @@ fn of_fields(fields: &[&str], separator: char, number: usize) -> Option<Count> {
     })
 }
 
-/// An event such as `cpu/event=0x3c,umask=1/`, which perf does not quote: what stands between two slashes is one field.
+/// An event such as `cpu/event=0x3c,umask=1/`, which perf does not quote: the text between two slashes is one field.
 fn whole_event<'f>(first: &str, mut rest: &'f [&'f str], separator: char) -> (String, &'f [&'f str]) {
     let mut event = first.to_owned();
     while event.matches('/').count() % 2 == 1
@@ -120,7 +120,7 @@ fn has_decimal_commas(line: &str) -> bool {
     };
     let Some(line) = joined(line) else { return false };
     let fields: Vec<&str> = line.split(',').collect();
-    // The shares behind have their own commas: it is enough that unit and event stand where they should.
+    // The shares after them have their own commas: it is enough that unit and event are where they should be.
     matches!(fields.as_slice(), [_, unit, event, _, _, _, ..] if unit.starts_with(char::is_alphabetic)
         && event.starts_with(char::is_alphabetic))
 }

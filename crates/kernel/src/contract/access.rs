@@ -1,4 +1,4 @@
-//! What code does to a member, a variable or a flag, told from the words around it.
+//! What code does to a member, a variable or a flag, judged by the words around it.
 
 use crate::needs::side::Side;
 use crate::source::lex::Kind;
@@ -29,7 +29,7 @@ pub enum Kept {
     Flag,
 }
 
-/// Of the token `at`, which is the state's name; `None`: the name stands for something else there.
+/// How the token `at`, the name of the state, is accessed; `None` if the name means something else there.
 pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
     let is_member = is_member(side, at);
     match kept {
@@ -86,7 +86,8 @@ fn of_value(side: &Side<'_>, at: usize) -> Access {
     }
 }
 
-/// Behind `[…]` and `.inner`, which are parts of it; `None`: behind it stands `->`, and what it points to is meant.
+/// The position after `[…]` and `.inner`, which are parts of it; `None` if `->` follows, because what it points to is
+/// meant.
 fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
     loop {
         if side.is(Some(at), b'[') {
@@ -115,7 +116,7 @@ fn start(side: &Side<'_>, mut at: usize) -> usize {
     at
 }
 
-/// A word, a number or a closing bracket: `&` behind it is not an address.
+/// Whether it is a word, a number or a closing bracket: `&` after it is not the address operator.
 fn ends_value(side: &Side<'_>, at: usize) -> bool {
     match side.tokens.get(at).map(|token| token.kind) {
         Some(Kind::Word) => !matches!(side.word(at), Some("return" | "case" | "else" | "sizeof")),
@@ -266,7 +267,7 @@ fn of_flag(side: &Side<'_>, at: usize) -> Access {
         let next = |mark: u8| side.is(Some(i - 1), mark) && side.tokens[i - 1].end == side.tokens[i].start;
         match side.tokens[i].kind {
             Kind::Mark(b')' | b']') => depth += 1,
-            // Of a call the value counts, not the arguments.
+            // For a call, the value counts, not the arguments.
             Kind::Mark(b'(' | b'[') if depth == 0 && ends_value(side, i - 1) => return Access::Read,
             Kind::Mark(b'(' | b'[') => depth = depth.saturating_sub(1),
             Kind::Mark(b';' | b'{' | b'}') => return Access::Read,

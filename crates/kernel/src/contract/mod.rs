@@ -1,8 +1,10 @@
-//! The state contract: code that was ported may build and do nothing, because what it reads is written elsewhere in the
-//! target. For each member, variable and flag that added code reads, who changes it in the tree that the series is from
-//! and in the target: directly, through a call, or through a member that a function is registered as, two steps far.
+//! The state contract. Ported code may compile and yet have no effect, because nothing in the target writes what it
+//! reads. For each member, variable and flag that added code reads, this finds the functions that change it, in the
+//! tree that the series comes from and in the target: directly, through a call, or through a member that a function is
+//! registered in, up to two steps away.
 //!
-//! Nothing is typed: a member counts if one struct alone has that name, and functions of one name are taken for one.
+//! There is no type analysis: a member counts only if a single struct has a member of that name, and functions with the
+//! same name are treated as one.
 
 mod access;
 mod reads;
@@ -18,7 +20,8 @@ use crate::source::Invocation;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{How, Reach, Tree};
 
-/// Of the lines of a function, percent that both trees have: below it was rewritten, and what it does cannot be compared.
+/// Percent of the lines of a function that both trees must have: below this it was rewritten, and what it does cannot
+/// be compared.
 const ALIKE_PERCENT: usize = 70;
 
 /// A state that added code reads.
@@ -26,7 +29,7 @@ const ALIKE_PERCENT: usize = 70;
 pub struct State {
     /// Its name.
     pub name: String,
-    /// Of a member the struct.
+    /// The struct that a member belongs to.
     pub of: Option<String>,
     /// How it is named in code.
     pub kept: Kept,
@@ -36,7 +39,7 @@ pub struct State {
     pub writers: [Vec<String>; 2],
     /// What differs, the nearest first.
     pub differences: Vec<Difference>,
-    /// Functions that come to change it in one tree only and were rewritten between the trees.
+    /// Functions that change it in one tree only and were rewritten between the trees.
     pub rewritten: usize,
 }
 
@@ -45,13 +48,13 @@ pub struct State {
 pub struct Difference {
     /// The function.
     pub function: String,
-    /// Where it stands in the tree in which it changes the state.
+    /// Where it is in the tree in which it changes the state.
     pub file: String,
     /// Line of its name there.
     pub line: usize,
     /// That tree is the target; else the one that the series is from.
     pub is_in_target: bool,
-    /// What it comes to.
+    /// How it accesses the state.
     pub does: Vec<Access>,
     /// What it calls to that end, one after the other; `->member` for a call through one. Empty: it does so itself.
     pub through: Vec<String>,
@@ -62,7 +65,7 @@ pub struct Difference {
 pub struct Contract {
     /// Those whose change could be followed.
     pub states: Vec<State>,
-    /// Members of several structs, which cannot be told apart by name.
+    /// Members of several structs, which cannot be distinguished by name.
     pub ambiguous: Vec<String>,
 }
 
@@ -101,8 +104,8 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
     out
 }
 
-/// How the state is named in code and the struct that has it; `None`: it is none. Both trees are asked. `Err`: several
-/// structs have a member of this name, or several files a variable.
+/// How the state is named in code and the struct that has it; `None`: it is not a state. Both trees are asked. `Err`:
+/// several structs have a member of this name, or several files a variable.
 fn kept(
     trees: &mut [Tree<'_>; 2],
     name: &str,
@@ -182,7 +185,7 @@ type Levels = [Reach; 5];
 /// Calls from a function that is named to one that changes the state. What takes more in the other tree is no difference.
 const STEPS: usize = 2;
 
-/// A function that comes to change the state, in steps, in one of the trees only.
+/// A function that changes the state, directly or through calls, in one of the trees only.
 struct Candidate<'a> {
     steps: usize,
     tree: usize,

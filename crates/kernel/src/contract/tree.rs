@@ -1,4 +1,4 @@
-//! One tree: where words stand, and which functions come to change a state, directly or by what they call.
+//! One tree: where words are, and which functions change a state, directly or by what they call.
 
 use super::access::{Access, Kept, access, is_member};
 use crate::names::{Names, words};
@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A path and what the file holds.
 pub type Text = (String, Vec<u8>);
 
-/// A word in more files than this is common: what goes through it says nothing.
+/// A word in more files than this is common: a path through it means nothing.
 const COMMON: usize = 120;
-/// A member that more functions are put into is called for anything.
+/// A member that more functions than this are registered in is too generic to follow.
 const REGISTERED: usize = 40;
 
 pub(super) struct Tree<'a> {
@@ -29,7 +29,7 @@ struct Code {
     registered: Vec<(String, String)>,
 }
 
-/// How a function comes to change a state.
+/// How a function changes a state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct How {
     pub(super) file: String,
@@ -56,7 +56,7 @@ impl<'a> Tree<'a> {
         Self { files, common: all.in_more_files_than(COMMON), words: all, read: files.iter().map(|_| None).collect() }
     }
 
-    /// What is common in one of two trees is for both: else it would make a difference.
+    /// What is common in one of two trees counts as common in both: otherwise it would show up as a difference.
     pub(super) fn pair(source: &'a [Text], target: &'a [Text]) -> [Self; 2] {
         let [mut a, mut b] = [source, target].map(Self::new);
         a.common.join(&b.common, 0);

@@ -12,9 +12,9 @@ const CELLS: usize = 1 << 24;
 pub struct Body {
     /// Its name, in the second tree if it is there.
     pub function: String,
-    /// Where it stands in each tree.
+    /// Where it is in each tree.
     pub places: [Option<Place>; 2],
-    /// What stands there.
+    /// The text there.
     pub lines: Vec<BodyLine>,
 }
 
@@ -47,7 +47,7 @@ fn text(files: &[File], place: Option<&Place>, name: &str) -> Vec<(usize, String
         Some((file, file.unit.functions.iter().find(is_it)?))
     });
     let Some((file, function)) = found else { return Vec::new() };
-    // From the first word to the brace; the line of the first word begins with it but for a macro before.
+    // From the first word to the brace; the line of the first word begins with it, except for a macro before it.
     let text = String::from_utf8_lossy(&file.text[function.bytes.clone()]);
     text.lines().enumerate().map(|(at, line)| (function.first_line + at, line.trim_end().to_owned())).collect()
 }

@@ -24,7 +24,7 @@ pub struct Caller {
 pub struct KeyFunction {
     /// Its name.
     pub name: String,
-    /// Where it stands, in the second tree if it is there.
+    /// Where it is, in the second tree if it has it.
     pub place: Place,
     /// Lines of its code in the diff; with the callers, the tables and the signature what its rank is made of.
     pub lines: usize,

@@ -30,7 +30,7 @@ pub struct FunctionChange {
     pub name: String,
     /// What became of it: `new`, `removed`, `changed`, or an object whose `renamed_from` is the old name.
     pub status: Status,
-    /// Where its name stands in each tree.
+    /// Where its name is in each tree.
     pub before: Option<Place>,
     /// As `before`, in the second tree.
     pub after: Option<Place>,

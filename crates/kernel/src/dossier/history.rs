@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A commit, or a patch that is none yet.
+/// A commit, or a patch that has not been committed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// The first digits of its id; empty for a patch.
@@ -52,7 +52,7 @@ pub fn references(message: &str) -> Vec<Reference> {
     out
 }
 
-/// Of a later event, the events that it fixes or takes back: their places in the list.
+/// The events that a later one fixes or reverts, as their places in the list.
 pub fn fixed(later: &Event, events: &[Event]) -> Vec<usize> {
     let names = |to: &str, event: &Event| {
         let id: String = to.chars().take_while(char::is_ascii_hexdigit).collect();

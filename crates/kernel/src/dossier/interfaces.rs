@@ -189,7 +189,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     let mut out = Vec::new();
     for key in keys {
         let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());
-        // Several members of one name are those of types without: only their number tells.
+        // Several members of one name are those of types without: only their number counts.
         a.retain(|x| match b.iter().position(|y| x.detail == y.detail && x.condition == y.condition) {
             Some(at) => {
                 b.remove(at);

@@ -21,7 +21,7 @@ impl Numbers {
 }
 
 /// Lines added and removed in a shortest edit from `old` to `new` (Myers, "An O(ND) difference algorithm", 1986). Past
-/// `LIMIT` edits the rest is counted by what both hold, wherever it stands.
+/// `LIMIT` edits the rest is counted by what both hold, wherever it is.
 pub(super) fn difference(old: &[usize], new: &[usize]) -> (usize, usize) {
     const LIMIT: usize = 6000;
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();

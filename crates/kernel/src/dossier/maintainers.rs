@@ -61,7 +61,7 @@ pub struct Subsystem {
 pub struct Maintainers(Vec<Subsystem>);
 
 impl Maintainers {
-    /// Reads the file; of a text that is none nothing is known.
+    /// Reads the file; a text of another kind gives nothing.
     pub fn read(text: &[u8]) -> Self {
         let (mut out, mut heading): (Vec<Subsystem>, String) = Default::default();
         let mut is_inside = false;

@@ -98,7 +98,7 @@ pub struct SkippedPlace {
     pub tree: usize,
     /// Where.
     pub place: Place,
-    /// What stands there.
+    /// The text there.
     pub what: String,
 }
 
@@ -152,7 +152,7 @@ fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
     paths.into_iter().filter_map(change).collect()
 }
 
-/// As git tells it: a zero byte among the first (`buffer_is_binary` in its `xdiff-interface.c`).
+/// As git decides it: a zero byte among the first (`buffer_is_binary` in its `xdiff-interface.c`).
 fn is_binary(text: &[u8]) -> bool {
     const FIRST: usize = 8000;
     text[..text.len().min(FIRST)].contains(&0)

@@ -16,7 +16,7 @@ const COMMON: usize = 40;
 pub struct Similar {
     /// Its name.
     pub function: String,
-    /// Where it stands, in the tree that the changed functions are in.
+    /// Where it is, in the tree that the changed functions are in.
     pub place: Place,
     /// Members, constants and knobs that both use, the rarest first.
     pub shared: Vec<String>,
@@ -25,10 +25,10 @@ pub struct Similar {
 }
 
 /// Candidates in the second tree, or in the first where a feature is taken out; those that share most with the lines that
-/// differ come first. A name that stands in `n` functions counts 1/n.
+/// differ come first. A name that is in `n` functions counts 1/n.
 pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) -> Vec<Similar> {
     let is_there = functions.iter().filter(|change| change.after.is_some()).count();
-    // Where a feature is taken out, what was like it stands in the first tree.
+    // If a feature is removed, what was like it is in the first tree.
     let (files, side) = if 2 * is_there >= functions.len() { (after, 1) } else { (before, 0) };
     let place = |change: &FunctionChange| if side == 1 { change.after.clone() } else { change.before.clone() };
     let changed: BTreeSet<(String, usize)> =
@@ -97,7 +97,7 @@ fn ranked<'a>(
     named.collect()
 }
 
-/// The code of the function whose name stands there.
+/// The code of the function whose name is there.
 fn code(files: &[File], place: Option<&Place>) -> Vec<String> {
     let found = place.and_then(|place| {
         let file = &files[files.binary_search_by(|file| file.path.as_str().cmp(&place.file)).ok()?];

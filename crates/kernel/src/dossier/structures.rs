@@ -34,7 +34,7 @@ pub struct MemberUse {
     pub writers: [BTreeSet<String>; 2],
     /// Functions that only read it.
     pub readers: [BTreeSet<String>; 2],
-    /// Structs that have a member of this name: beyond one, whose is written and read is not told apart.
+    /// Structs that have a member of this name: with more than one, accesses to them cannot be distinguished.
     pub namesakes: usize,
 }
 

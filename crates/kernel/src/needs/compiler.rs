@@ -140,7 +140,7 @@ fn need(message: &str, file: &str) -> Option<Need> {
     }
     let (name, _) = message.split_once(" undeclared")?;
     let name = name.trim_matches(['\'', '`']);
-    // gcc says so of what stands before a parenthesis at file scope as well.
+    // gcc also says so of what comes before a parenthesis at file scope.
     (!name.is_empty() && !file.is_empty()).then(|| of_kind(NeedKind::Name, name))
 }
 

@@ -1,12 +1,12 @@
-//! Whether a word of C declares a name or uses one, told from the words around it.
+//! Whether a word of C declares a name or uses one, judged by the words around it.
 
 use super::side::{Side, is_keyword};
 use crate::source::lex::Kind;
 
-/// Keywords behind which a name is used and not declared.
+/// Keywords after which a name is used and not declared.
 const BEFORE_USE: &[&str] = &["return", "goto", "else", "case", "sizeof", "typeof", "do", "defined"];
 
-/// A name that its own words declare: a type stands before it, or it is one more in such a list.
+/// Whether the words around a name declare it: a type comes before it, or it is a further name in such a list.
 pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     let is_type = |word: &str| !BEFORE_USE.contains(&word);
     let Some(before) = at.checked_sub(1) else { return false };
@@ -15,7 +15,7 @@ pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
         return false;
     }
     if let Some(word) = side.word(before) {
-        // The second word of `else foo();` or behind a macro at the end of the line before is none.
+        // The second word of `else foo();` is not a declaration, nor is a word after a macro that ends the line before.
         return is_type(word) && (!side.begins_line(at) || side.is_at_margin(at));
     }
     let stars = (0..at).rev().take_while(|&i| side.is(Some(i), b'*')).count();
@@ -26,8 +26,8 @@ pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     is_constant(side, at, before) || is_listed(side, at, before)
 }
 
-/// `TYPE *name`, `before` what stands before the star. `a * b` has a value there: a declaration begins its line with the
-/// type, or stands among parameters.
+/// `TYPE *name`, `before` is what comes before the star. `a * b` has a value there: a declaration begins its line with
+/// the type, or is among parameters.
 fn is_pointer(side: &Side<'_>, at: usize, before: usize) -> bool {
     if side.is(Some(before), b'(') {
         // `(*call)(int)` of a member.

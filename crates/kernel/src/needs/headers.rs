@@ -7,18 +7,18 @@ use crate::source::lex::{Kind, Token, lex};
 #[derive(Debug, Default)]
 pub struct Headers {
     words: Names,
-    /// Of `#define`s: `sk_state` is one, and no member.
+    /// Names of `#define`s: `sk_state` is one, and not a member.
     macros: Names,
-    /// Names that macros join with `##` to what they are given: before it, and behind it.
+    /// Names that macros join with `##` to what they are given: before it, and after it.
     before: Names,
     behind: Names,
-    /// Of structs and unions, in each file that has their members.
+    /// Names of structs and unions, in each file that has their members.
     types: Names,
     files: Vec<String>,
 }
 
 impl Headers {
-    /// Of one file; of all that the compiler could see, results are joined.
+    /// Reads one file; the results for all files that the compiler could see are joined.
     pub fn read(path: &str, text: &[u8]) -> Self {
         let mut out = Self { files: vec![path.to_owned()], ..Self::default() };
         let tokens = lex(text, 0..text.len(), true);
@@ -106,7 +106,7 @@ fn is_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
-/// Of `#define NAME(a, b) …`: what stands for something else in its body.
+/// The parameters of `#define NAME(a, b) …`, which stand for something else in its body.
 fn parameters<'a>(text: &'a [u8], name: &[u8]) -> Vec<&'a [u8]> {
     let behind = text.windows(name.len()).position(|part| part == name).map_or(text.len(), |at| at + name.len());
     match text[behind..].strip_prefix(b"(") {
@@ -115,7 +115,7 @@ fn parameters<'a>(text: &'a [u8], name: &[u8]) -> Vec<&'a [u8]> {
     }
 }
 
-/// The name of the struct or union whose `{` comes next; attributes may stand between.
+/// The name of the struct or union whose `{` comes next; attributes may come between.
 fn type_before<'a>(text: &'a [u8], tokens: &[Token]) -> Option<&'a [u8]> {
     let word = |token: &Token| &text[token.start..token.end];
     let mut name = None;
@@ -138,7 +138,7 @@ pub(super) struct Body {
     pub(super) types: Vec<[Vec<u8>; 2]>,
 }
 
-/// All bodies of a struct of this name in a text, as one: they may stand in branches of an `#if`.
+/// All bodies of a struct of this name in a text, as one: they may be in branches of an `#if`.
 pub(super) fn body(text: &[u8], name: &str, out: &mut Body) {
     let tokens = lex(text, 0..text.len(), true);
     let word = |token: &Token| &text[token.start..token.end];

@@ -1,6 +1,6 @@
 //! What added lines use and the tree lacks: a hunk that applies may not compile.
 //!
-//! Nothing is preprocessed. A name counts as there if it stands in the code of a header, of the file itself where it can
+//! Nothing is preprocessed. A name counts as present if it is in the code of a header, of the file itself where it can
 //! be seen, or of an added line that defines it; so what is missing under one configuration only is not found.
 
 mod compiler;
@@ -21,7 +21,7 @@ use own::{Own, Scope};
 use std::collections::HashSet;
 use uses::{Added, Use, added};
 
-/// What kind of thing is missing, the worst first.
+/// The kind of thing that is missing, most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeedKind {
     /// The file that the hunk is for.
@@ -47,11 +47,11 @@ pub struct Need {
     pub kind: NeedKind,
     /// Its name as it is used.
     pub name: String,
-    /// Of a member the struct that lacks it, where that could be told.
+    /// For a member, the struct that lacks it, if that could be found.
     pub of: Option<String>,
     /// Added lines of the hunk that use it.
     pub lines: usize,
-    /// Names of the tree that could be meant: they differ by case or stand in another folder.
+    /// Names of the tree that could be meant: they differ by case or are in another folder.
     pub instead: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ fn begins(line: &Line) -> bool {
     line.text().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && !is_label
 }
 
-/// All that is added stands behind a beginning that is added as well: nothing of it is in a function that was there.
+/// All that is added follows a beginning that is added as well: none of it is in a function that existed.
 fn is_new(hunk: &Hunk) -> bool {
     let mut added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if !text.trim_ascii().is_empty()));
     added.next().is_some_and(begins)
@@ -149,7 +149,7 @@ struct Context<'a, 'b, E> {
     read: &'a mut Read<'b, E>,
 }
 
-/// Of a use that is missing: its kind, the struct of a member, and names that come near.
+/// What is known of a use that is missing: its kind, the struct of a member, and similar names.
 type Lack = (NeedKind, Option<String>, Vec<String>);
 
 impl<E> Context<'_, '_, E> {

@@ -20,7 +20,7 @@ pub(super) struct Own<'a> {
 /// What the lines of one hunk see of it.
 pub(super) struct Scope {
     names: Option<Headers>,
-    /// Each variable and its struct; one with two cannot be told.
+    /// Each variable and its struct; one with two is ambiguous.
     types: Vec<(String, String)>,
 }
 
@@ -39,8 +39,8 @@ impl<'a> Own<'a> {
         Self { path: path.to_owned(), text, lines, functions, all, outside }
     }
 
-    /// Of a hunk in this function, with those of the patch that change it as well; `None`: not in one function, and only
-    /// what added lines declare is typed.
+    /// The scope of a hunk in this function, with the hunks of the patch that change it as well. Without a single
+    /// function, only what added lines declare has a type.
     pub(super) fn scope(&self, function: Option<&str>, parts: &[&Added]) -> Scope {
         let named = self.functions.iter().filter(|f| Some(&*f.name) == function);
         let bodies: Vec<Vec<u8>> =
@@ -58,7 +58,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// The struct that `a->b` is, from the declaration of `a`, and what stands in it. `None`: it cannot be told.
+    /// The struct that `a->b` is, from the declaration of `a`, and what is in it. `None` if it is not known.
     pub(super) fn type_of<E>(
         &self,
         names: &[String],

@@ -22,7 +22,7 @@ pub(crate) struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Of a text whose lines do not matter.
+    /// Takes a text whose line numbers do not matter.
     pub(crate) fn of(text: &'a [u8]) -> Self {
         Self { text, tokens: lex(text, 0..text.len(), true), lines: Vec::new() }
     }

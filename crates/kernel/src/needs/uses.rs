@@ -1,4 +1,4 @@
-//! What the added lines of a hunk use and define, told from their words alone.
+//! What the added lines of a hunk use and define, judged by their words alone.
 
 use super::declared::{declared, is_declared, word_is_lower};
 use super::side::{Side, is_keyword};
@@ -33,7 +33,7 @@ impl Use {
     }
 }
 
-/// Of a hunk: what is used, with the number of added lines that do, and what is defined.
+/// What a hunk uses, with the number of added lines that do, and what it defines.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) uses: Vec<(Use, usize)>,
@@ -130,7 +130,7 @@ fn directive(side: &Side<'_>, at: usize, out: &mut Added, seen: &mut Seen, line:
         Some("define") => {
             out.defined.extend(inside.word(1).map(str::to_owned));
             let mut at = 2;
-            // Its parameters, where the parenthesis stands right behind the name.
+            // Its parameters, if the parenthesis directly follows the name.
             let is_call = inside.tokens.get(1).zip(inside.tokens.get(2)).is_some_and(|(a, b)| a.end == b.start);
             if is_call && inside.is(Some(2), b'(') {
                 while at < inside.tokens.len() && !inside.is(Some(at), b')') {

@@ -1,5 +1,5 @@
-//! From a place to an edit of the text there: each change of a hunk is carried over between the lines that its
-//! neighbours became.
+//! Turns the place of a hunk into an edit of the text there. Each change of the hunk goes between the lines of the text
+//! that match its neighbours in the hunk.
 
 use super::align::{Alignment, Old, is_home};
 use super::source::Source;
@@ -8,28 +8,28 @@ use crate::series::{Hunk, Line};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines of the text replaced by others.
+/// Lines of the text, and the lines that replace them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
-    /// From 0, in the text before.
+    /// From 0, in the text before the edit.
     pub(super) at: Range<usize>,
     pub(super) lines: Vec<Vec<u8>>,
 }
 
-/// How an edit came about, the surest first.
+/// How an edit was found, the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
-    /// The removed lines stand there as they are, or the lines on both sides of an addition do.
+    /// The text has the removed lines unchanged, or the lines on both sides of an addition.
     Exact,
-    /// A neighbour of an addition differs or is gone, the other stands there.
+    /// One neighbour of an addition differs or is missing; the other is there.
     OneSide,
-    /// Lines differ in words that the hunk leaves alone, and those were kept or carried over to added lines.
+    /// Lines differ in words that the hunk does not change; these words were kept, or used in the added lines too.
     Words,
-    /// Some of it had to be assumed.
+    /// Part of it is a guess.
     Assumed,
 }
 
-/// An addition goes with the line before it rather than with the one behind.
+/// Advantage of the line before an addition over the line after it, when one has to be chosen.
 const BEFORE: f32 = 0.2;
 
 /// A run of changes in a hunk: old lines `old` become `new`.
@@ -61,7 +61,8 @@ fn groups(hunk: &Hunk) -> Vec<Group<'_>> {
     out
 }
 
-/// The edits of a hunk at its place, in the order of the text, and how each came about. `None`: a change has no place.
+/// The edits of a hunk at its place, in the order of the text, and how each was found. `None`: there is no place for
+/// one of the changes.
 pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<Vec<(Edit, Way)>> {
     let renames = renames(old, place, source);
     let mut out: Vec<(Edit, Way)> = Vec::new();
@@ -84,7 +85,8 @@ pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &So
     Some(out)
 }
 
-/// Removed lines whose neighbours have led elsewhere: they stand in the section of the hunk one behind the other, once.
+/// For removed lines whose neighbours did not lead to them: the place where they stand consecutively in the section
+/// that the hunk names, if there is exactly one.
 fn alone(removed: &[Old<'_>], source: &Source<'_>) -> Option<Range<usize>> {
     let first = removed.iter().find(|line| line.known.says_something())?;
     let stands = |at: &usize| {
@@ -97,7 +99,7 @@ fn alone(removed: &[Old<'_>], source: &Source<'_>) -> Option<Range<usize>> {
     places.next().is_none().then_some(at..at + removed.len())
 }
 
-/// The lines of the text from the first to the last that old lines of the range became.
+/// The range from the first to the last line of the text that matches an old line of the range.
 fn standing(old: &Range<usize>, place: &Alignment) -> Option<Range<usize>> {
     let mut lines = place.map[old.clone()].iter().flatten().map(|(line, _)| *line);
     let first = lines.next()?;
@@ -134,13 +136,13 @@ fn replaced(
     }
 }
 
-/// An old line beside an addition that has a line in the text.
+/// An old line near an addition that matches a line of the text.
 #[derive(Clone, Copy)]
 struct Neighbour {
     old: usize,
     there: usize,
     like: f32,
-    /// Old lines between it and the addition that have none.
+    /// Number of old lines between it and the addition that match no line.
     steps: usize,
 }
 
@@ -150,7 +152,8 @@ impl Neighbour {
     }
 }
 
-/// Between what the lines before and behind became; beside the better holder of the two where others have come between.
+/// Adds the lines between the matches of the lines before and after; if the text has other lines between the two, next
+/// to the better of them.
 fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, Way)> {
     let near = |i: usize, steps| place.map[i].map(|(there, like)| Neighbour { old: i, there, like, steps });
     let before = (0..group.old.start).rev().enumerate().find_map(|(steps, i)| near(i, steps));
@@ -170,12 +173,12 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
     Some((Edit { at: at..at, lines: group.new.iter().map(|line| line.to_vec()).collect() }, way))
 }
 
-/// Lines have come between the two neighbours of an addition: whether it goes to the one behind. What stands at the end
-/// of its paragraph or block stays there, and so does what stands at the beginning of one.
+/// The text has other lines between the two neighbours of an addition: whether the addition goes to the one after it.
+/// What is at the end of its paragraph or block stays there, and so does what is at the beginning of one.
 fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
     let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
     if before.steps == 0 && line.last() != there.last() {
-        // The statement goes on in the text.
+        // The statement continues in the text.
         return true;
     }
     let mut said = new.iter().filter(|line| !line.trim_ascii().is_empty());
@@ -192,10 +195,10 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
         return !is_begin;
     }
     if last.ends_with(b"*/") {
-        // A comment stands above what it is about.
+        // A comment stands above what it describes.
         return true;
     }
-    // How well it holds: it stands right beside the addition, as it is, says something, and is like it.
+    // How strong the connection is: the line is right next to the addition, unchanged, not trivial, and similar to it.
     let hold = |n: Neighbour, added: &[u8]| {
         let known = &old[n.old].known;
         n.like * known.weight() - n.steps as f32 + likeness(&known.words, &telling(added))
@@ -203,7 +206,8 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     hold(before, first) + BEFORE < hold(behind, last)
 }
 
-/// Right behind this line the added one would come between a condition and its statement, or could not be reached.
+/// Whether an added line right after this line would come between a condition and its statement, or could not be
+/// reached.
 fn tears(line: &[u8], added: &[u8]) -> bool {
     let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
     let is_as_deep = indent(line) == indent(added);
@@ -215,7 +219,7 @@ fn tears(line: &[u8], added: &[u8]) -> bool {
     (is_head && !added.starts_with(b"{")) || (is_end && is_as_deep && !is_label)
 }
 
-/// Names that every line of the place has in another form: what the hunk calls `folio`, the text calls `page`.
+/// Names that the text replaces on every matched line: what the hunk calls `folio`, the text calls `page`.
 fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) -> HashMap<&'a [u8], &'a [u8]> {
     let mut found: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
     for (line, there) in old.iter().zip(&place.map) {
@@ -232,12 +236,12 @@ fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) ->
         }
     }
     let found = found.into_iter().filter_map(|(a, b)| b.filter(|b| *b != a).map(|b| (a, b)));
-    // A name that the text has, too, means the same there.
+    // If the text uses the hunk's name as well, the name is not replaced: it means the same there.
     let there = |name: &[u8]| source.known.iter().any(|line| words(line.trimmed).contains(&name));
     found.filter(|(name, _)| !there(name)).collect()
 }
 
-/// Writes the text's names into added lines; answers whether there were any.
+/// Replaces names in added lines by those of the text; returns whether any was replaced.
 fn carried_over(lines: &mut [Vec<u8>], renames: &HashMap<&[u8], &[u8]>) -> bool {
     let mut any = false;
     for line in lines.iter_mut().filter(|_| !renames.is_empty()) {

@@ -1,18 +1,20 @@
-//! The place of a hunk's old side in a text by the likeness of lines: a semi-global alignment in which every old line
-//! counts and the text around is free (Needleman and Wunsch 1970, with Gotoh's gaps for lines that only the text has).
+//! Finds the place of a hunk's old side in a text by the similarity of lines. It is a semi-global alignment in which
+//! every old line counts and the rest of the text is free (Needleman and Wunsch 1970, with Gotoh's gaps for lines that
+//! only the text has).
 
 use super::section::Section;
 use super::source::{Known, Source};
 use crate::series::{Hunk, Line};
 use std::collections::HashSet;
 
-/// Cells of the table at most; beyond, no place is looked for.
+/// Largest size of the table, in cells; if more are needed, no place is searched for.
 const CELLS: usize = 1 << 26;
-/// To begin lines that only the text has, and for each of them; between two removed lines they cost more.
+/// Cost of a gap, that is of lines that only the text has: to open it, and for each line. It costs more between two
+/// removed lines.
 const OPEN: f32 = 0.3;
 const EXTEND: f32 = 0.03;
 const TORN: f32 = 0.3;
-/// What is left of the worth of a line that is alike only, where the old line stands in the text as it is.
+/// Factor for a line that is only similar, if the old line occurs unchanged elsewhere in the text.
 const ALIKE: f32 = 0.5;
 
 /// One old line of a hunk.
@@ -21,11 +23,11 @@ pub(super) struct Old<'a> {
     pub(super) is_removed: bool,
     section: Option<Section>,
     weight: f32,
-    /// It says something, and the text has it as it is.
+    /// It is not trivial, and the text contains it unchanged.
     stands: bool,
 }
 
-/// The old lines of a hunk, with the section each stands in and the weight that each has in this text.
+/// The old lines of a hunk, with the section that each is in and its weight for this text.
 pub(super) fn old_lines<'a>(hunk: &'a Hunk, source: &Source<'_>) -> Vec<Old<'a>> {
     let mut section = Section::of_hunk(&hunk.section);
     let mut out = Vec::new();
@@ -47,27 +49,28 @@ pub(super) fn old_lines<'a>(hunk: &'a Hunk, source: &Source<'_>) -> Vec<Old<'a>>
     out
 }
 
-/// Where each old line stands.
+/// Where the old lines are in the text.
 #[derive(Debug, Clone)]
 pub(super) struct Alignment {
-    /// For each old line its line of the text, from 0, and how like it is (1: the same but for indentation).
+    /// For each old line its line of the text, from 0, and the similarity (1: equal but for indentation).
     pub(super) map: Vec<Option<(usize, f32)>>,
     pub(super) score: f32,
-    /// The score of a hunk that stands there line by line.
+    /// The score of a hunk that matches line by line.
     pub(super) full: f32,
-    /// Most of the lines stand in the section that the hunk names.
+    /// Most of the lines are in the section that the hunk names.
     pub(super) is_at_home: bool,
-    /// All that the hunk removes stands there as it is.
+    /// Everything that the hunk removes is there unchanged.
     pub(super) has_removed: bool,
 }
 
-/// The best place in the text; of equals the one nearest to line `near`. `None`: nothing like it, or too long to look.
+/// The best place in the text; if several are equal, the one nearest to line `near`. `None`: nothing is similar, or the
+/// table would be too large.
 pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option<Alignment> {
     let (m, width) = (old.len(), source.lines.len() + 1);
     if m == 0 || (m + 1).checked_mul(width)? > CELLS {
         return None;
     }
-    // A line of the text that is one of the hunk's is no other one of them.
+    // A line of the text that equals one of the hunk's lines is not matched with another of them.
     let own: HashSet<&[u8]> = old.iter().filter(|line| line.stands).map(|line| line.known.trimmed).collect();
     let is_own: Vec<bool> = source.known.iter().map(|line| own.contains(line.trimmed)).collect();
     let mut from = vec![0u8; (m + 1) * width];
@@ -94,15 +97,14 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     Some(Alignment { has_removed, map, score: ends[end], full, is_at_home })
 }
 
-/// The best scores of the old lines so far that end before each line of the text, and of those the ones behind lines that
-/// only the text has.
+/// Best scores of the old lines so far, ending before each line of the text; and those of them that end with a gap.
 struct Row {
     score: Vec<f32>,
     gap: Vec<f32>,
 }
 
-/// The row of one more old line. Of each cell it is kept where its score is from, in two bits, and in a third the same of
-/// a gap that ends there.
+/// Computes the row of one more old line. `from` records in two bits of each cell where its score comes from, and in a
+/// third bit whether a gap that ends there was extended.
 fn next(line: &Old<'_>, above: &Row, source: &Source<'_>, is_own: &[bool], from: &mut [u8]) -> Row {
     let width = from.len();
     let pattern = source.pattern(&line.known);
@@ -140,7 +142,7 @@ fn trace(from: &[u8], old: &[Old<'_>], source: &Source<'_>, end: usize) -> Vec<O
             map[i] = Some((j, old[i].known.likeness(&source.known[j])));
         }
         if way & 1 != 0 {
-            // Through the lines that only the text has, to where they began.
+            // Skips the lines that only the text has.
             while from[i * width + j] & 4 != 0 {
                 j -= 1;
             }
@@ -150,8 +152,8 @@ fn trace(from: &[u8], old: &[Old<'_>], source: &Source<'_>, end: usize) -> Vec<O
     map
 }
 
-/// A line that says nothing goes with its neighbour: of two blank lines of the hunk the one text line is that which stands
-/// right behind, or before, what stands beside it in the text.
+/// A trivial line follows its neighbours: if several blank lines of the hunk could match one blank line of the text, it
+/// is given to the one whose neighbour in the hunk is also its neighbour in the text.
 fn close_up(map: &mut [Option<(usize, f32)>], old: &[Old<'_>], source: &Source<'_>) {
     let at = |map: &[Option<(usize, f32)>], i: usize| map.get(i).copied().flatten().map(|(line, _)| line);
     let beside = |map: &[Option<(usize, f32)>], i: usize, line: usize| {
@@ -176,7 +178,7 @@ fn bonus(line: &Old<'_>) -> f32 {
     if line.section.is_some() { 0.1 + 0.5 * line.weight } else { 0.0 }
 }
 
-/// What it is worth that this old line is that line of the text, which is so like it.
+/// The score of matching this old line with that line of the text, given their similarity.
 fn gain(line: &Old<'_>, like: f32, source: &Source<'_>, at: usize) -> f32 {
     if like == 0.0 {
         return 0.0;

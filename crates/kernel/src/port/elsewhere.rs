@@ -1,5 +1,5 @@
-//! Hunks that patch puts elsewhere than more of the text around them says: where the tree that the series is from is known,
-//! a hunk has as many lines of context as it takes to tell two places of one function apart.
+//! Finds hunks that patch puts into a place that contradicts the wider context. If the tree that the series comes from
+//! is known, a hunk can get as many lines of context as are needed to tell two places of one function apart.
 
 use super::rehearse::{Place, rehearse};
 use super::series::{Made, Port, Read};
@@ -8,10 +8,10 @@ use crate::gnu::Placement;
 use crate::lines::split;
 use crate::series::{Hunk, Line, Patch};
 
-/// Lines that a hunk gets on either side.
+/// Lines of context added on either side.
 const AROUND: usize = 30;
 
-/// A hunk that stands at this line of a text, from 0, with more of the text around it.
+/// A hunk that matches at this line of a text, from 0, with more of the text around it.
 pub fn widened(hunk: &Hunk, line: usize, text: &[&[u8]]) -> Hunk {
     let first = line.min(text.len());
     let last = (first + hunk.old_side().len()).min(text.len());
@@ -22,8 +22,9 @@ pub fn widened(hunk: &Hunk, line: usize, text: &[&[u8]]) -> Hunk {
     Hunk { old_start: hunk.old_start.saturating_sub(first - begin), lines, ..hunk.clone() }
 }
 
-/// Doubts the hunks that belong elsewhere by the lines around them in the tree that the series is from, of which `home` is
-/// what was found there. Both trees are read as the patches before have left them.
+/// Marks hunks as doubtful that belong elsewhere according to the lines around them in the tree that the series comes
+/// from; `home` is what was found in that tree. Both trees are read in the state in which the earlier patches left
+/// them.
 pub fn doubt<E>(
     patches: &[Patch],
     port: &mut Port,
@@ -58,7 +59,7 @@ fn said(place: &Place) -> String {
     format!("by the lines around it where it is from it belongs to line {}{function}", place.line)
 }
 
-/// Where patch puts a hunk that nothing else is to be said of.
+/// Where patch puts a hunk that is taken and not flagged.
 fn line(port: &Port, number: usize) -> Option<usize> {
     let finding = port.findings.get(number).filter(|finding| finding.is_taken)?;
     let seen = finding.rehearsed.as_ref().filter(|seen| seen.flagged.is_none())?;
@@ -68,7 +69,7 @@ fn line(port: &Port, number: usize) -> Option<usize> {
     }
 }
 
-/// A file as the patches have left it.
+/// A file in the state in which the patches left it.
 fn before<E>(made: &[Made], path: &str, read: &mut Read<'_, E>) -> Result<Option<Vec<u8>>, E> {
     match made.iter().rev().find_map(|made| made.get(path)) {
         Some(text) => Ok(text.clone()),

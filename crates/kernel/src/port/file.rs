@@ -1,4 +1,4 @@
-//! One file of a patch against the tree: what is found of its hunks, and what of them is taken.
+//! One file of a patch against the tree: what is found for its hunks, and which of them are taken.
 
 use super::adapt::Edit;
 use super::present::Sign;
@@ -13,32 +13,32 @@ use crate::series::{Change, FilePatch, Hunk};
 /// A file of a patch in the tree.
 pub(super) struct Look {
     patch: usize,
-    /// Its name in the tree, or as the patch calls it.
+    /// Its name in the tree, or else the name in the patch.
     path: String,
-    /// What happens to it as a whole, in this tree.
+    /// What happens to the whole file in this tree.
     change: Change,
-    /// Why that cannot be.
+    /// Why that is not possible.
     obstacle: Option<Obstacle>,
-    /// It has come to that already: it is gone, or has its new name.
+    /// It has already happened: the file is gone, or has its new name.
     is_done: bool,
-    /// One for each hunk, none of them taken yet.
+    /// One for each hunk; none is taken yet.
     pub(super) findings: Vec<Finding>,
 }
 
-/// Rehearses the hunks of a file; its text, if the tree has it.
+/// Rehearses the hunks of a file; returns also its text, if the tree has it.
 pub(super) fn look<E>(
     patch: usize,
     file: &FilePatch,
     tree: &mut Tree<'_, '_, E>,
 ) -> Result<(Look, Option<Vec<u8>>), E> {
     let (mut path, mut text) = (file.path().to_owned(), tree.text(file.path())?);
-    // `diff -u x.c.orig x.c`: the names differ, and the one that is there is meant.
+    // `diff -u x.c.orig x.c`: the names differ, and the one that exists is meant.
     if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
         && let Some(other) = tree.text(old)?
     {
         (path, text) = (old.clone(), Some(other));
     }
-    // As GNU patch has it: lines for line 0 of a file that is not there make it.
+    // As in GNU patch: lines for line 0 of a missing file create it.
     let makes = file.hunks.first().is_some_and(|hunk| hunk.old_start == 0)
         && file.hunks.iter().all(|hunk| hunk.old_side().is_empty());
     let change = match file.change {
@@ -85,7 +85,7 @@ pub(super) fn look<E>(
 }
 
 impl Look {
-    /// What is said of the file besides its hunks: where it has none, or gets another name or mode.
+    /// What there is to report about the file besides its hunks: if it has none, or gets another name or mode.
     pub(super) fn as_whole(&self, file: &FilePatch, is_taken: bool, is_known: bool) -> Option<FileFinding> {
         let is_moved = matches!(file.change, Change::Renamed | Change::Copied);
         let is_said = is_moved || file.modes().is_some() || file.hunks.is_empty();
@@ -107,7 +107,7 @@ fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Reh
     Rehearsed { patch, place, flagged: None, is_present, proposal: None }
 }
 
-/// The history has the patch: where only its subject says so, hunks that fit are as they were.
+/// For a patch that the history has. If only its subject says so, hunks that fit keep their findings.
 pub(super) fn settle(findings: &mut [Finding], by: Sign) {
     for found in findings.iter_mut().filter(|found| by < Sign::Subject || found.verdict == Verdict::Fails) {
         found.is_present = true;
@@ -117,7 +117,7 @@ pub(super) fn settle(findings: &mut [Finding], by: Sign) {
     }
 }
 
-/// Changes the tree by what can be taken of the file, and answers that as a patch; `None`: nothing can be.
+/// Changes the tree by what can be taken of the file, and returns that as a patch; `None`: nothing can be taken.
 pub(super) fn take<E>(
     file: &FilePatch,
     look: &mut Look,
@@ -151,8 +151,8 @@ pub(super) fn take<E>(
     }
 }
 
-/// Gives the tree what the file at `path` has become, under the name that it then has, and answers how a patch says so.
-/// `None`: it is to have the name of another file.
+/// Stores the new content of the file at `path` in the tree, under its new name if it gets one, and returns the header
+/// of a patch that does this. `None`: another file has that name already.
 fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_, E>) -> Result<Option<FilePatch>, E> {
     let mut done = FilePatch { old: Some(path.to_owned()), new: Some(path.to_owned()), ..file.clone() };
     match (file.change, &file.new) {
@@ -174,7 +174,7 @@ fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_
             tree.changed.insert(path.to_owned(), Some(after));
             done.change = Change::Modified;
             if file.change == Change::Deleted {
-                // Lines are left: its mode stays as well.
+                // Some lines remain, so the file and its mode stay.
                 done.old_mode = None;
             }
         }
@@ -182,7 +182,7 @@ fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_
     Ok(Some(done))
 }
 
-/// Marks the hunks that are taken, and answers the edits that they make of the text.
+/// Marks the hunks that are taken, and returns their edits of the text.
 fn taken(hunks: &[Hunk], findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> {
     let found = findings.iter().map(|found| found.rehearsed.as_ref().map(|seen| (&seen.proposal, seen.patch)));
     let edits = hunks.iter().zip(found).map(|(hunk, found)| match found {
@@ -197,7 +197,7 @@ fn taken(hunks: &[Hunk], findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> 
     let begin = |edits: &[Edit]| edits.first().map_or(0, |edit| edit.at.start);
     let end = |edits: &[Edit]| edits.last().map_or(0, |edit| edit.at.end);
     edits.sort_by_key(|(_, edits)| (begin(edits), end(edits)));
-    // Of two for the same lines the first is taken.
+    // If two hunks change the same lines, the first is taken.
     let mut free = 0;
     edits.retain(|(_, edits)| {
         let is_free = begin(edits) >= free;

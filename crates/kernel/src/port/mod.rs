@@ -1,4 +1,4 @@
-//! The rehearsal of a hunk: what GNU patch does with it, where it belongs, and what it would have to be there.
+//! The dry run of a hunk: what GNU patch does with it, where it belongs, and what the hunk would have to be there.
 
 mod adapt;
 mod align;

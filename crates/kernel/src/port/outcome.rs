@@ -1,22 +1,22 @@
-//! What becomes of a patch as a whole.
+//! The outcome of a patch as a whole.
 
 use super::rehearse::Confidence;
 use super::series::{Finding, Obstacle, Port};
 use crate::gnu::Verdict;
 use crate::series::Patch;
 
-/// What becomes of a patch.
+/// The outcome of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The tree has all of it already.
+    /// The tree already has all of it.
     Present,
-    /// What the tree lacks of it goes in as GNU patch puts it.
+    /// Everything that the tree lacks goes in where GNU patch puts it.
     Clean,
-    /// All of it goes in, some hunks as proposals, sure or likely ones.
+    /// All of it goes in, some hunks as sure or likely proposals.
     Adapted,
-    /// Some of it goes in or is there; the rest is left out.
+    /// Some of it goes in or is present; the rest is left out.
     Part,
-    /// Nothing of it goes in.
+    /// None of it goes in.
     LeftOut,
 }
 
@@ -25,20 +25,21 @@ pub enum Outcome {
 pub enum Reason {
     /// The tree has no such file.
     NoFile,
-    /// The tree already has the file that the patch makes, or one of the name that it gives another.
+    /// The tree already has the file that the patch creates, or a file of the name that the patch gives to another one.
     Exists,
-    /// The file has no lines like those that the hunk changes.
+    /// The file has no lines similar to those that the hunk changes.
     NoPlace,
     /// Its proposal is a guess.
     Guess,
-    /// It has a place, and no hunk could be made for it.
+    /// It has a place, but no hunk could be made for it.
     NoProposal,
-    /// It is not rehearsed: a binary file, a hostile path, or a hunk that is not what its header counts.
+    /// It was not rehearsed: a binary file, a hostile path, or a hunk whose lines do not match the counts in its
+    /// header.
     NotRehearsed,
 }
 
 impl Port {
-    /// What becomes of each of `patches`, which are those that were rehearsed, and how many of its hunks and files are left
+    /// The outcome of each of `patches`, which must be the rehearsed ones, and how many of its hunks and files are left
     /// out for which reason, in the order of [`Reason`].
     pub fn outcomes(&self, patches: &[Patch]) -> Vec<(Outcome, Vec<(Reason, usize)>)> {
         let of = |number: usize| self.findings.iter().filter(move |found| found.patch == number);
@@ -70,7 +71,7 @@ impl Reason {
     }
 }
 
-/// A taken hunk that is not patch's own.
+/// A taken hunk that is not where patch puts it.
 fn is_adapted(found: &Finding) -> bool {
     let is_flagged = found.rehearsed.as_ref().is_some_and(|seen| seen.flagged.is_some());
     found.is_taken && (found.verdict == Verdict::Fails || is_flagged)

@@ -1,5 +1,5 @@
-//! Which commits of the source's history a series leans on: those that brought the names that it needs and the target
-//! lacks, and those that wrote the lines that its hunks expect and the target has not.
+//! Finds the commits of the source's history on which a series depends: those that introduced names that it needs and
+//! the target lacks, and those that wrote lines that its hunks expect and the target does not have.
 
 use super::series::{Port, Read};
 use crate::gnu::Verdict;
@@ -8,33 +8,33 @@ use crate::series::{FilePatch, Line, Patch};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What a series misses in the target, each with the hunks that miss it.
+/// What a series misses in the target, and the hunks that miss each.
 #[derive(Debug, Default)]
 pub struct Missed {
-    /// Names; hunks are findings, from 0. A name that only a compiler missed has none.
+    /// Names, with the numbers of their findings, from 0. A name that only the compiler missed has no finding.
     names: BTreeMap<String, BTreeSet<usize>>,
-    /// By file, lines without blanks at their ends.
+    /// By file, lines without leading and trailing blanks.
     lines: HashMap<String, HashMap<Vec<u8>, BTreeSet<usize>>>,
 }
 
-/// A commit that a series leans on.
+/// A commit on which a series depends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prerequisite {
-    /// Of the candidates, from 0.
+    /// Index into the candidates, from 0.
     pub candidate: usize,
-    /// Names that it brought.
+    /// Names that it introduced.
     pub names: Vec<String>,
-    /// Lines of hunks that it wrote and the target has not.
+    /// Number of lines of hunks that it wrote and the target does not have.
     pub lines: usize,
-    /// The hunks that miss either.
+    /// The hunks that need either.
     pub hunks: BTreeSet<usize>,
 }
 
-/// A shorter line stands everywhere.
+/// Shorter lines occur everywhere.
 const SHORTEST_LINE: usize = 6;
 
-/// What is missed: `needs` of each finding, what a compiler missed besides, and of hunks that fail or take fuzz the old
-/// lines that their file has nowhere. What an earlier patch of the series adds is not missed.
+/// Collects what is missed: the `needs` of each finding, what the compiler missed besides, and for hunks that fail or
+/// need fuzz the old lines that are nowhere in their file. What an earlier patch of the series adds is not missed.
 pub fn missed<E>(
     patches: &[Patch],
     port: &Port,
@@ -78,14 +78,15 @@ fn added_lines(file: &FilePatch) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Missed {
-    /// Nothing is.
+    /// Whether nothing is missed.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.lines.is_empty()
     }
 
-    /// The commits that brought it, those that brought most first: names before lines, of equals the oldest. `candidates` are what each commit
-    /// of the source before the series does, the newest first. A name counts for the oldest commit that adds it and
-    /// removes it nowhere, a line for the newest that adds it to its file.
+    /// The commits that introduced what is missed. Those with most names come first, then those with most lines, and of
+    /// equal ones the oldest. `candidates` are the changes of each commit of the source before the series, newest
+    /// first. A name counts for the oldest commit that adds it and does not remove it elsewhere; a line counts for the
+    /// newest commit that adds it to its file.
     pub fn prerequisites(&self, candidates: &[Vec<FilePatch>]) -> Vec<Prerequisite> {
         let mut found: BTreeMap<usize, Prerequisite> = BTreeMap::new();
         let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
@@ -113,7 +114,7 @@ impl Missed {
             one.hunks.extend(&self.names[name]);
         }
         let mut out: Vec<Prerequisite> = found.into_values().collect();
-        // Of equals the oldest first: the others may stand on it.
+        // If two are equal the oldest comes first: the others may build on it.
         out.sort_by_key(|one| Reverse((one.names.len(), one.lines, one.candidate)));
         out
     }
@@ -130,7 +131,7 @@ impl Missed {
                 Line::Context(_) => {}
             }
         }
-        // A header or a file is brought by the commit that makes it.
+        // A commit that creates a header or another file introduces it.
         let made = files.iter().filter(|file| file.old.is_none()).filter_map(|file| file.new.as_deref());
         let made: Vec<&str> = made.collect();
         let is_made = |name: &str| {
@@ -154,7 +155,7 @@ mod tests {
     fn of_commits_that_brought_as_much_the_oldest_comes_first() {
         let header = |name: &str| format!("--- /dev/null\n+++ b/{name}.h\n@@ -0,0 +1 @@\n+int {name};\n");
         let read = |text: &str| crate::parse(text.as_bytes()).remove(0).files;
-        // The newest first, as a history is read.
+        // Newest first, the order in which a history is read.
         let candidates = [read(&header("c")), read(&(header("a") + &header("b"))), read(&header("d"))];
         let names = ["a", "b", "c", "d"].map(|name| (name.to_owned(), BTreeSet::from([0]))).into();
         let missed = Missed { names, lines: HashMap::new() };

@@ -1,63 +1,64 @@
-//! Whether the target's history has a patch already, and what the patch says that it fixes.
+//! Whether the target's history already has a patch, and which commits the patch says it fixes.
 
 use crate::series::{Patch, origin};
 
 /// A commit of the target's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// All digits of its id.
+    /// Its full id.
     pub id: String,
-    /// First line of its message.
+    /// The first line of its message.
     pub subject: String,
-    /// The rest of it.
+    /// The rest of the message.
     pub body: String,
-    /// What `git patch-id --stable` says of it, where it was asked.
+    /// Its `git patch-id --stable`, if that was computed.
     pub patch_id: Option<String>,
 }
 
-/// How a commit was known to be a patch, the surest first.
+/// How a commit was recognised as a patch, the most certain sign first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sign {
     /// It is the commit that the patch was made from.
     Commit,
     /// Both change the same lines.
     PatchId,
-    /// Its message names the commit of the patch, or the same origin: `(cherry picked from commit …)`, `commit … upstream.`
+    /// Its message names the commit of the patch, or the same origin: `(cherry picked from commit …)`, `commit …
+    /// upstream.`
     Origin,
     /// It has the same subject and changes one of the same files. It may be another version of the patch.
     Subject,
 }
 
-/// The commit that a patch is.
+/// The commit of the history that is the patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     /// Its id.
     pub commit: String,
     /// Its subject.
     pub subject: String,
-    /// How it was known.
+    /// How it was recognised.
     pub by: Sign,
-    /// The later commit that takes it back: it is not there.
+    /// The later commit that reverts it: then the patch is not present.
     pub reverted_by: Option<String>,
 }
 
 /// A commit that a patch says it fixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fixed {
-    /// Of its `Fixes:` line.
+    /// From its `Fixes:` line.
     pub commit: String,
-    /// The same, without quotes and parentheses.
+    /// Its subject there, without quotes and parentheses.
     pub subject: String,
-    /// The commit of the target that it is; `None`: not in the history that was read.
+    /// That commit in the target's history; `None`: it is not in the part that was read.
     pub there: Option<String>,
 }
 
-/// The first twelve digits of a commit's id, by which kernel people name it.
+/// The first twelve digits of a commit's id, the usual abbreviation in the kernel.
 pub fn abbreviated(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-/// Looks for the patch in the history, whose newest commit comes first.
+/// Looks for the patch in the history, newest commit first.
 pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Option<Present> {
     let ids: Vec<&str> = patch.commit.iter().chain(&patch.copied_from).map(String::as_str).collect();
     let sign = |commit: &Commit| {
@@ -74,7 +75,7 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
     let newest = |end: usize| history[..end].iter().enumerate().filter_map(|(at, one)| Some((sign(one)?, at))).min();
     let (mut by, mut at) = newest(history.len())?;
     let mut reverted_by = taken_back(at, history);
-    // What was taken back may have landed anew as another commit.
+    // A reverted patch may have been applied again as another commit.
     while let Some((sign, later)) = reverted_by.and_then(newest) {
         (by, at, reverted_by) = (sign, later, taken_back(later, history));
     }
@@ -83,7 +84,7 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
     Some(Present { commit: commit.id.clone(), subject: commit.subject.clone(), by, reverted_by })
 }
 
-/// The later commit that takes this one back, unless a still later one takes that back or applies it again.
+/// The later commit that reverts this one, unless a still later one reverts that or applies the patch again.
 fn taken_back(at: usize, history: &[Commit]) -> Option<usize> {
     let takes_back = |later: &Commit, one: &Commit| {
         later.subject == format!("Revert \"{}\"", one.subject) || reverted(later).any(|id| is_same(&id, &one.id))
@@ -102,7 +103,7 @@ fn taken_back(at: usize, history: &[Commit]) -> Option<usize> {
     by
 }
 
-/// What the `Fixes:` lines of a patch name, and whether the history has it.
+/// The commits in the `Fixes:` lines of a patch, and whether the history has them.
 pub fn fixed(patch: &Patch, history: &[Commit]) -> Vec<Fixed> {
     let lines = patch.trailers.iter().filter(|trailer| trailer.key.eq_ignore_ascii_case("fixes"));
     let read = |value: &str| {
@@ -121,7 +122,7 @@ pub fn fixed(patch: &Patch, history: &[Commit]) -> Vec<Fixed> {
     lines.filter_map(|trailer| read(&trailer.value)).collect()
 }
 
-/// The commits that a message says it is a copy of.
+/// The commits of which a message says that it is a copy.
 fn origins(commit: &Commit) -> impl Iterator<Item = String> {
     commit.body.lines().filter_map(origin)
 }
@@ -135,7 +136,7 @@ fn reverted(commit: &Commit) -> impl Iterator<Item = String> {
     commit.body.lines().filter_map(id)
 }
 
-/// One may be shortened.
+/// Either may be abbreviated.
 fn is_same(a: &str, b: &str) -> bool {
     let length = a.len().min(b.len());
     length >= 7
@@ -152,7 +153,7 @@ fn is_subject(subject: &str, commit: &Commit) -> bool {
 mod tests {
     use super::*;
 
-    /// A history, the oldest first: subjects, and what the messages say below them.
+    /// A history, oldest first: subjects, and the message bodies below them.
     fn reverted_by(lines: &[(&str, &str)]) -> Option<String> {
         let id = |number: usize| number.to_string().repeat(40);
         let commit = |(number, (subject, body)): (usize, &(&str, &str))| Commit {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(reverted_by(&[feature, revert, ("Reapply \"s\"", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("Revert \"Revert \"s\"\"", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("try again", "This reverts commit 11111111111.\n")]), None);
-        // Landed anew under its subject; another subject says nothing.
+        // It was applied again under its own subject; another subject is no sign of that.
         assert_eq!(reverted_by(&[feature, revert, ("s", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("Reapply \"t\"", "")]), back);
         let third = ("Revert \"Reapply \"s\"\"", "This reverts commit 22222222222.\n");

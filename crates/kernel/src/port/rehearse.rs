@@ -1,4 +1,4 @@
-//! All hunks of a file against its text.
+//! Rehearses all hunks of a file against its text.
 
 use super::Source;
 use super::adapt::{Edit, Way, adapt};
@@ -9,14 +9,14 @@ use crate::gnu::{FUZZ_LIMIT, Placement, place};
 use crate::series::Hunk;
 use std::ops::Range;
 
-/// How far a proposal can be trusted. It is a proposal still.
+/// How far a proposal can be trusted. Even a sure one is only a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// Patch would put it there by its own rules, if it looked only at the function that the hunk names.
     Sure,
-    /// Something around the change differs, and what to do about it follows from the lines.
+    /// Something around the change differs, but the lines show what to do about it.
     Likely,
-    /// Something had to be assumed: look at it first.
+    /// Part of it is a guess: check it first.
     Guess,
 }
 
@@ -25,40 +25,40 @@ pub enum Confidence {
 pub struct Place {
     /// First line of the text that changes, from 1.
     pub line: usize,
-    /// The function, struct or table around it; empty where there is none.
+    /// The function, struct or table around it; empty if there is none.
     pub function: String,
 }
 
-/// A hunk made for the text.
+/// A hunk adapted to the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Against the text before any hunk.
+    /// Applies to the text as it is before any hunk.
     pub hunk: Hunk,
     /// How far to trust it.
     pub confidence: Confidence,
 }
 
-/// What is known of a hunk.
+/// What was found for a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rehearsed {
     /// Where GNU patch puts it.
     pub patch: Placement,
-    /// Where it belongs; `None`: nothing in the text is like it.
+    /// Where it belongs; `None`: no place in the text is similar.
     pub place: Option<Place>,
     /// Why it should not go where patch puts it.
     pub flagged: Option<String>,
-    /// Its new side stands in the text already.
+    /// The text already contains its new side.
     pub is_present: bool,
-    /// Where patch fails or is flagged, if there is anything to propose.
+    /// Set if patch fails or is flagged, and there is something to propose.
     pub proposal: Option<Proposal>,
 }
 
-/// Of what a hunk that stands there as it is would score: less is no place, and in the function that it names, a little
-/// is enough.
+/// A place needs at least this share of the score of a hunk that matches exactly; in the function that the hunk names,
+/// a smaller share is enough.
 const PLACE: f32 = 0.3;
 const PLACE_AT_HOME: f32 = 0.12;
 
-/// Rehearses the hunks of a file.
+/// Dry-runs the hunks of a file.
 pub fn rehearse(hunks: &[Hunk], source: &Source<'_>) -> Vec<Rehearsed> {
     let placements = place(hunks, source.lines());
     hunks.iter().zip(placements).map(|(hunk, patch)| one(hunk, patch, source)).collect()
@@ -102,7 +102,7 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     Rehearsed { patch, place: Some(here(line, source)), flagged, is_present, proposal }
 }
 
-/// All lines before the changes, or all behind them, stand one behind the other, and in no other place of the text.
+/// Whether all lines before the changes, or all lines after them, stand consecutively in exactly one place of the text.
 fn has_side(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
     let (before, behind) = hunk.context();
     let (old, end) = (trimmed(&hunk.old_side()), found.map.len());
@@ -141,7 +141,7 @@ fn flag(
         _ if there.function != here.function => {
             Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
         }
-        // It has left out lines that tell the two places apart.
+        // Fuzz ignored lines that tell the two places apart.
         Placement::At { fuzz: 1.., .. } => {
             Some(format!("patch puts it to line {}, by all its lines it is for line {}", there.line, here.line))
         }
@@ -149,9 +149,10 @@ fn flag(
     }
 }
 
-/// What the hunk makes of its lines, from the first change to the last, stands near the place where they belong, beside a
-/// line that is beside it in the hunk, or in the same section where it brings a name that the hunk's old lines have not; and
-/// what it was made of does not.
+/// Whether the text already contains what the hunk makes of its lines, from the first change to the last, near the
+/// place where they belong. Either a line that is next to them in the hunk must be next to them in the text too, or
+/// they must be in the same section and contain a name that the hunk's old lines do not have. And the old lines must
+/// not be there.
 fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let (new, old) = (hunk.new_side(), hunk.old_side());
     let window = near.saturating_sub(new.len() + 20)..(near + new.len() + 20).min(source.lines.len());
@@ -178,8 +179,8 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
         && (was_of.is_empty() || !stands(was_of) || made_of.windows(was_of.len()).any(|w| w == was_of))
 }
 
-/// Whether the made lines have a name of several words that no old line has. Statements do not count: a function may have
-/// the same one twice.
+/// Whether the made lines contain a name of several words that no old line has. Statements do not count, because a
+/// function may contain the same one twice.
 fn brings_a_name(made_of: &[&[u8]], old: &[&[u8]]) -> bool {
     let is_new = |word: &&[u8]| {
         let has_parts = word.contains(&b'_') && is_name(word);
@@ -202,8 +203,8 @@ fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment, source: &
     }
 }
 
-/// Patch would put it there if it looked at that function alone: all lines but those of the context that patch ignores, too,
-/// stand there as they are, one behind the other, and in no other place of the function.
+/// Whether patch would put it there if it looked only at that function: all lines, except the context lines that patch
+/// may ignore, stand there unchanged and consecutively, and in no other place of the function.
 fn is_sure(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
     let (before, behind) = hunk.context();
     let kept = before.min(FUZZ_LIMIT)..found.map.len() - behind.min(FUZZ_LIMIT);

@@ -1,32 +1,32 @@
-//! Which function, struct or table a line stands in, as `diff -p` names it: the last line above that begins in column 0.
+//! The function, struct or table that a line is in, as `diff -p` names it: the last line above that begins in column 0.
 
 use crate::lines::without_end;
 
-/// `diff -p` ends a section's name here; git goes to 80.
+/// `diff -p` cuts a section's name here; git cuts it at 80.
 const SHORTEST_CUT: usize = 39;
 
 /// A section's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) name: Vec<u8>,
-    /// The line was cut, and the name may be only its beginning.
+    /// The line was cut, so the name may be incomplete.
     is_cut: bool,
 }
 
 impl Section {
-    /// Of what stands behind the second `@@`; `None`: nothing, or a label, which says nothing of the function.
+    /// From the text after the second `@@`; `None`: there is none, or it is a label, which does not name the function.
     pub(super) fn of_hunk(text: &[u8]) -> Option<Self> {
         let mut section = Self::of_line(text)?;
         section.is_cut = without_end(text).len() >= SHORTEST_CUT && !text.contains(&b'(') && !text.contains(&b'{');
         Some(section)
     }
 
-    /// Of a line of the source that begins one.
+    /// From a line of the source that begins a section.
     pub(super) fn of_line(line: &[u8]) -> Option<Self> {
         name_of_line(line).map(|name| Self { name: name.to_vec(), is_cut: false })
     }
 
-    /// Whether this section of a hunk is that one of the source.
+    /// Whether this section of a hunk is the other section, of the source.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name || (self.is_cut && other.name.starts_with(&self.name))
     }
@@ -43,14 +43,14 @@ pub(crate) fn name_of_line(line: &[u8]) -> Option<&[u8]> {
     name(line)
 }
 
-/// The function, struct or table that a hunk names behind its second `@@`; one that `diff` has cut is not told.
+/// The function, struct or table that a hunk names after its second `@@`; `None` if `diff` has cut it.
 pub(crate) fn name_of_hunk(text: &[u8]) -> Option<&[u8]> {
     Section::of_hunk(text).filter(|section| !section.is_cut)?;
     name(without_end(text))
 }
 
-/// The name before the first parenthesis, or the last one before `{`, `=` or the end: `int f(int x)`, `struct s {`.
-/// Of a macro that defines something (`SYSCALL_DEFINE2(name, …)`) what it defines counts, too.
+/// The name before the first parenthesis, or the last one before `{`, `=` or the end: `int f(int x)`, `struct s {`. For
+/// a macro that defines something (`SYSCALL_DEFINE2(name, …)`) it is the name that the macro defines.
 fn name(line: &[u8]) -> Option<&[u8]> {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let end = line.iter().position(|b| matches!(b, b'(' | b'{' | b'=' | b';' | b'[')).unwrap_or(line.len());
@@ -80,9 +80,9 @@ fn without_attributes(mut words: &[u8]) -> &[u8] {
     }
 }
 
-/// What `diff -p` writes behind the `@@` of a hunk that begins at this line of the text, from 0.
+/// What `diff -p` writes after the `@@` of a hunk that begins at this line of the text, from 0.
 pub(super) fn heading<'a>(lines: &[&'a [u8]], begin: usize) -> &'a [u8] {
-    /// Git cuts it here.
+    /// Git cuts the heading here.
     const LONGEST: usize = 80;
     let found = lines[..begin.min(lines.len())].iter().rev().find(|line| Section::of_line(line).is_some());
     let line = found.map_or(&b""[..], |line| without_end(line).trim_ascii_end());

@@ -1,4 +1,4 @@
-//! A series against a tree, patch after patch, in memory.
+//! Rehearses a series against a tree, patch by patch, in memory.
 
 use super::file::{look, settle, take};
 use super::present::{Present, Sign};
@@ -76,7 +76,7 @@ pub struct Port {
     pub changed: HashMap<String, Option<Vec<u8>>>,
 }
 
-/// Files and what they have become; `None`: the file is gone.
+/// New contents of files by path; `None`: the file is gone.
 pub type Made = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Answers a file of the tree; `None`: there is none.
@@ -98,10 +98,10 @@ impl<E> Tree<'_, '_, E> {
     }
 }
 
-/// Rehearses the patches in their order. A patch sees what
-/// those before it have made: patch's own result, but for hunks that are flagged or fail; of these their proposal is
-/// taken if it is sure or likely, and nothing else. Of a patch that the history has (`there`, one for each patch or none
-/// at all) nothing is taken; where only its subject says so, nothing of what fails.
+/// Rehearses the patches in order. A patch sees the results of the patches before it: patch's own result, or, for hunks
+/// that are flagged or fail, their proposal if it is sure or likely, and otherwise nothing. If the history has a patch
+/// (`there`, one entry for each patch or none at all), none of it is taken; if only its subject says so, just the hunks
+/// that fail are not taken.
 pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &mut Read<'_, E>) -> Result<Port, E> {
     let mut tree = Tree { read, changed: HashMap::new() };
     let mut out = Port::default();
@@ -137,7 +137,7 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
     Ok(out)
 }
 
-/// The file with the hunks that have come to nothing.
+/// The file with its hunks that are neither taken nor present.
 fn rest(file: &FilePatch, findings: &[Finding], done: Option<&FilePatch>) -> Option<FilePatch> {
     let open = file.hunks.iter().zip(findings).filter(|(_, found)| !found.is_taken && !found.is_present);
     let hunks: Vec<Hunk> = open.map(|(hunk, _)| hunk.clone()).collect();

@@ -1,18 +1,18 @@
-//! A text prepared for looking hunks up in it.
+//! A text prepared for finding hunks in it.
 
 use super::section::{self, Section};
 use super::tokens::{likeness, mask, of_common, telling};
 use crate::lines::without_end;
 use std::collections::HashMap;
 
-/// A line with what makes comparing it cheap.
+/// A line with what is needed to compare it quickly.
 pub(super) struct Known<'a> {
     pub(super) trimmed: &'a [u8],
     pub(super) words: Vec<&'a [u8]>,
     mask: u64,
 }
 
-/// Lines less like each other than this are different lines.
+/// Lines less similar than this are different lines.
 const LIKE: f32 = 0.6;
 
 impl<'a> Known<'a> {
@@ -22,7 +22,7 @@ impl<'a> Known<'a> {
         Self { trimmed, mask: mask(&words), words }
     }
 
-    /// 1: the same but for indentation; 0: another line.
+    /// Similarity; 1: equal but for indentation; 0: another line.
     pub(super) fn likeness(&self, other: &Self) -> f32 {
         self.likeness_by(other, || likeness(&self.words, &other.words))
     }
@@ -33,7 +33,7 @@ impl<'a> Known<'a> {
         }
         let (both, all) = ((self.mask & other.mask).count_ones(), self.mask.count_ones() + other.mask.count_ones());
         let (few, words) = (self.words.len().min(other.words.len()), self.words.len() + other.words.len());
-        // Even if all words of the shorter line stood in the other.
+        // The similarity if all words of the shorter line were in the other one.
         let at_most = 2.0 * few as f32 / words as f32;
         if all == 0 || 5 * both < all || at_most < LIKE {
             return 0.0;
@@ -42,34 +42,34 @@ impl<'a> Known<'a> {
         if found < LIKE { 0.0 } else { found.min(0.99) }
     }
 
-    /// It has a word: not a brace, not blank.
+    /// It has a word: it is not blank and not only braces.
     pub(super) fn says_something(&self) -> bool {
         self.mask != 0
     }
 
-    /// How much the line tells by itself: braces and blank lines stand everywhere.
+    /// How much the line says about its place: braces and blank lines are everywhere.
     pub(super) fn weight(&self) -> f32 {
         if !self.says_something() { 0.15 } else { (0.4 + 0.08 * self.words.len() as f32).min(1.0) }
     }
 }
 
-/// A text in which hunks are looked up.
+/// A text in which hunks are searched for.
 pub struct Source<'a> {
     pub(super) lines: Vec<&'a [u8]>,
     pub(super) known: Vec<Known<'a>>,
     sections: Vec<Section>,
     section_of: Vec<Option<usize>>,
     times: HashMap<&'a [u8], usize>,
-    /// A number for each word of the text, and each line's words as such.
+    /// A number for each word of the text, and the words of each line as these numbers.
     numbers: HashMap<&'a [u8], usize>,
     numbered: Vec<Vec<usize>>,
 }
 
-/// Where the words of one line stand in it, to compare it with every line of a text without a table for
-/// each.
+/// Where each word occurs in one line, so that the line can be compared with every line of a text without building a
+/// table for each.
 pub(super) struct Pattern<'k, 'a> {
     known: &'k Known<'a>,
-    /// By the text's number of a word, a bit for each place; empty where the line is too long.
+    /// For each word number of the text, a bit for each place in the line; empty if the line is too long.
     places: Vec<u64>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Source<'a> {
         Self { lines, known, sections, section_of, times, numbers, numbered }
     }
 
-    /// Prepares a line that is to be compared with many lines of the text.
+    /// Prepares a line for comparison with many lines of the text.
     pub(super) fn pattern<'k, 'b>(&self, known: &'k Known<'b>) -> Pattern<'k, 'b> {
         let mut places = Vec::new();
         if known.words.len() <= u64::BITS as usize {
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
         of.map(|at| &self.sections[at])
     }
 
-    /// How often a line stands in the text.
+    /// How often the text contains a line.
     pub(super) fn times(&self, line: &Known<'_>) -> usize {
         self.times.get(line.trimmed).copied().unwrap_or(0)
     }

@@ -1,14 +1,14 @@
-//! Edits of a text: those that placed hunks make, the text after them, and a unified diff of them.
+//! Edits of a text: those of placed hunks, the resulting text, and a unified diff of them.
 
 use super::adapt::Edit;
 use super::section;
 use crate::series::{Hunk, Line};
 use std::ops::Range;
 
-/// Lines of context at either end of a hunk that is written.
+/// Lines of context at either end of a hunk that we write.
 pub(super) const CONTEXT: usize = 3;
 
-/// What a hunk changes whose old side stands at this line, from 0.
+/// The edits of a hunk whose old side is at this line, from 0.
 pub(super) fn placed(hunk: &Hunk, mut line: usize) -> Vec<Edit> {
     let mut out: Vec<Edit> = Vec::new();
     let mut is_open = false;
@@ -33,8 +33,8 @@ pub(super) fn placed(hunk: &Hunk, mut line: usize) -> Vec<Edit> {
     out
 }
 
-/// Edits that touch made one, in a text that ends as patch would end it: where more follows a line without a newline, it
-/// gets one. The edits are sorted and do not overlap.
+/// Merges edits that touch, and ends the text as patch would: if lines follow a line without a newline, it gets one.
+/// The edits are sorted and do not overlap.
 pub(super) fn joined(edits: impl IntoIterator<Item = Edit>, text: &[&[u8]]) -> Vec<Edit> {
     let mut out: Vec<Edit> = Vec::new();
     for edit in edits {
@@ -61,7 +61,7 @@ pub(super) fn joined(edits: impl IntoIterator<Item = Edit>, text: &[&[u8]]) -> V
     out
 }
 
-/// The text with the edits in it.
+/// The text with the edits applied.
 pub(super) fn spliced(edits: &[Edit], text: &[&[u8]]) -> Vec<u8> {
     let (mut at, mut out) = (0, Vec::new());
     for edit in edits {
@@ -73,7 +73,8 @@ pub(super) fn spliced(edits: &[Edit], text: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// The edits as hunks that `diff -u` could have written: with context of the text, those near each other in one.
+/// The edits as hunks as `diff -u` could have written them: with context from the text, and edits near each other in
+/// one hunk.
 pub(super) fn unified(edits: &[Edit], text: &[&[u8]]) -> Vec<Hunk> {
     let mut shift = 0isize;
     let near = |a: &Edit, b: &Edit| b.at.start - a.at.end <= 2 * CONTEXT;
@@ -87,7 +88,7 @@ pub(super) fn unified(edits: &[Edit], text: &[&[u8]]) -> Vec<Hunk> {
     out
 }
 
-/// Edits within `range` of a text as one hunk; `shift`: lines that the hunks before it add.
+/// Edits within `range` of a text as one hunk; `shift` is the number of lines added by the hunks before it.
 fn hunk(edits: &[Edit], range: Range<usize>, text: &[&[u8]], shift: isize) -> Hunk {
     let context = |range: Range<usize>| text[range].iter().map(|line| Line::Context(line.to_vec()));
     let (mut at, mut lines) = (range.start, Vec::new());
@@ -109,7 +110,7 @@ fn hunk(edits: &[Edit], range: Range<usize>, text: &[&[u8]], shift: isize) -> Hu
     }
 }
 
-/// The edits as one hunk whose numbers are those of the text on both sides.
+/// The edits as one hunk, with line numbers of the text on both sides.
 pub(super) fn as_one(edits: &[Edit], line: usize, text: &[&[u8]]) -> Hunk {
     let first = edits.first().map_or(0, |edit| edit.at.start).saturating_sub(CONTEXT);
     let last = (edits.last().map_or(0, |edit| edit.at.end) + CONTEXT).min(text.len());

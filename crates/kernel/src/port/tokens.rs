@@ -1,6 +1,6 @@
-//! Words of a line of C, how much two lines share of them, and the merge of two edits of the same text word by word.
+//! Words of a line of C, the similarity of two lines, and a word-by-word merge of two edits of the same text.
 
-/// The words of a text: names and numbers, runs of blanks, single other bytes. Together they are the text.
+/// The words of a text: names and numbers, runs of blanks, other bytes one by one. Concatenated they are the text.
 pub(super) fn words(text: &[u8]) -> Vec<&[u8]> {
     let kind = |byte: u8| match byte {
         b' ' | b'\t' => 1,
@@ -19,13 +19,14 @@ fn is_blank(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Words that count for likeness: all but blanks, and names in their parts (`page_cache_page` is like `page_cache_folio`).
+/// Words that count for similarity: all but blanks, and names in their parts (`page_cache_page` is like
+/// `page_cache_folio`).
 pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
     let parts = |word| <[u8]>::split(word, |&b| b == b'_').filter(|part| !part.is_empty());
     words(text).into_iter().filter(|word| !is_blank(word)).flat_map(parts).collect()
 }
 
-/// One bit a word: lines without common bits share no word.
+/// One bit per word: lines without common bits share no word.
 pub(super) fn mask(words: &[&[u8]]) -> u64 {
     let hash = |word: &[u8]| {
         word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
@@ -33,7 +34,7 @@ pub(super) fn mask(words: &[&[u8]]) -> u64 {
     words.iter().filter(|word| is_name(word)).fold(0, |mask, word| mask | 1 << (hash(word) >> 58))
 }
 
-/// Share of words that two lines have in common in the same order, 0 to 1.
+/// Similarity of two lines, 0 to 1: the share of words that they have in common in the same order.
 pub(super) fn likeness(a: &[&[u8]], b: &[&[u8]]) -> f32 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
@@ -50,12 +51,12 @@ pub(super) fn likeness(a: &[&[u8]], b: &[&[u8]]) -> f32 {
     of_common(row[b.len()], a.len() + b.len())
 }
 
-/// Share of the words of two lines that they have in common.
+/// The share of their words that two lines have in common.
 pub(super) fn of_common(common: u32, words: usize) -> f32 {
     2.0 * common as f32 / words as f32
 }
 
-/// Where the words of `a` stand in `b`: the longest common subsequence; `None` for texts too long to compare.
+/// Pairs of equal words of `a` and `b` in a longest common subsequence; `None` if the texts are too long to compare.
 pub(super) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
     const CELLS: usize = 1 << 23;
     let width = b.len() + 1;
@@ -86,7 +87,7 @@ pub(super) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
     Some(out)
 }
 
-/// One stretch of a text replaced.
+/// A range of a text and its replacement.
 struct Edit<'a> {
     from: usize,
     to: usize,
@@ -106,7 +107,8 @@ fn edits<'a>(base: &[&[u8]], other: &[&'a [u8]]) -> Option<Vec<Edit<'a>>> {
     Some(out)
 }
 
-/// Edits that touch meet, since which word is to come first cannot be known; a deletion leaves no such question.
+/// Whether two edits conflict. Edits that touch do, since it cannot be known whose words come first, unless one of them
+/// only deletes.
 fn meet(a: &Edit<'_>, b: &Edit<'_>) -> bool {
     let is_apart = if a.words.is_empty() || b.words.is_empty() {
         a.to <= b.from || b.to <= a.from
@@ -116,8 +118,8 @@ fn meet(a: &Edit<'_>, b: &Edit<'_>) -> bool {
     !is_apart
 }
 
-/// What `base` becomes by the edits that made `ours` of it and those that made `theirs`; `None` where two of them meet
-/// and differ.
+/// What `base` becomes with the edits that lead to `ours` and those that lead to `theirs`; `None` if two of them
+/// conflict and differ.
 pub(super) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let (base, ours, theirs) = (words(base), words(ours), words(theirs));
     let (mine, other) = (edits(&base, &ours)?, edits(&base, &theirs)?);

@@ -71,7 +71,7 @@ mod tests {
         let expected: [(u8, &[u8]); 5] =
             [(b' ', b"\ta;\n"), (b'+', b"\tboth;\n"), (b' ', b"\ttaken;\n"), (b'-', b"\tgone;\n"), (b' ', b"}\n")];
         assert_eq!(lines, expected);
-        // Of an ordinary diff there is nothing.
+        // Nothing is found in an ordinary diff.
         assert!(parse_combined(b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n").is_empty());
     }
 }

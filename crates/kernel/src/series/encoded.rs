@@ -4,7 +4,7 @@
 /// of another character set than UTF-8, ASCII or Latin-1, stays as it is.
 pub(super) fn decoded(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
-    // Bytes of words that stand side by side: a character may be cut in two.
+    // Bytes of adjacent words: a character may be cut in two.
     let mut open = Vec::new();
     while let Some(at) = rest.find("=?") {
         let between = &rest[..at];
@@ -32,7 +32,7 @@ fn flush(open: &mut Vec<u8>, out: &mut String) {
     open.clear();
 }
 
-/// `=?CHARSET?ENCODING?TEXT?=` at the beginning of a text: its bytes as UTF-8, and what stands behind it.
+/// `=?CHARSET?ENCODING?TEXT?=` at the beginning of a text: its bytes as UTF-8, and what follows it.
 fn word(text: &str) -> Option<(Vec<u8>, &str)> {
     let mut parts = text.strip_prefix("=?")?.splitn(3, '?');
     let (set, encoding, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -42,7 +42,7 @@ fn word(text: &str) -> Option<(Vec<u8>, &str)> {
         "b" | "B" => of_base64(inside.as_bytes())?,
         _ => return None,
     };
-    // A language may stand behind the set (RFC 2231).
+    // A language may follow the set (RFC 2231).
     let set = set.split('*').next().unwrap_or_default().to_ascii_lowercase();
     let bytes = match set.as_str() {
         "utf-8" | "utf8" | "us-ascii" => bytes,

@@ -17,8 +17,8 @@ pub enum PatchError {
     /// A path that could leave the tree.
     #[error("`{0}` leads out of the tree; a path in a patch must be relative and without `..`")]
     Hostile(String),
-    /// A path that the tree has as a link, or behind one that leads out of it; whoever reads the tree says so.
-    #[error("`{0}` is a symbolic link in the tree, or lies behind one that leads out of it; GNU patch refuses it, too")]
+    /// A path that is a link in the tree, or is below one that leads out of it; the reader of the tree reports it.
+    #[error("`{0}` is a symbolic link in the tree, or is below one that leads out of it; GNU patch refuses it, too")]
     Link(String),
     /// A path that is not text.
     #[error("`{0}` is not a file name: it is empty, not UTF-8 or holds control characters")]

@@ -6,7 +6,7 @@ use crate::lines::without_end;
 /// What was said of the next file.
 #[derive(Default)]
 pub(super) struct Header {
-    /// Of `diff --git`.
+    /// What the `diff --git` line says.
     git: Option<Result<Option<String>, PatchError>>,
     old: Option<Result<Option<String>, PatchError>>,
     new: Option<Result<Option<String>, PatchError>>,
@@ -19,17 +19,17 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Of a `diff --git a/X b/X` line, from behind `diff --git `.
+    /// Parses a `diff --git a/X b/X` line, from after `diff --git `.
     pub(super) fn of_git(rest: &[u8], line: usize) -> Self {
         Self { git: path::of_git_line(without_end(rest)), line, ..Self::default() }
     }
 
-    /// Of a diff without a line of git.
+    /// A header of a diff without a `diff --git` line.
     pub(super) fn at(line: usize) -> Self {
         Self { line, ..Self::default() }
     }
 
-    /// Takes one line of git's extended header; false: it is none.
+    /// Takes one line of git's extended header; false if it is not one.
     pub(super) fn takes(&mut self, line: &[u8]) -> bool {
         let line = without_end(line);
         let of = |word: &str| line.strip_prefix(word.as_bytes());
@@ -54,8 +54,8 @@ impl Header {
         true
     }
 
-    /// The two lines `--- OLD` and `+++ NEW`, from behind their signs, and the `@@` line below them: a side without lines
-    /// that has the time stamp of no file is none.
+    /// The two lines `--- OLD` and `+++ NEW`, from after their signs, and the `@@` line below them: a side without
+    /// lines that has the time stamp of no file is none.
     pub(super) fn names(&mut self, old: &[u8], new: &[u8], hunk: &[u8]) {
         self.strips_cr = new.ends_with(b"\r\n");
         // The names of `rename from` are without a first part, and are the same files.

@@ -53,7 +53,7 @@ pub struct Hunk {
     pub old_start: usize,
     /// The same of the new side.
     pub new_start: usize,
-    /// What stands behind the second `@@`: the line that begins the function around the hunk, as `diff -p` found it.
+    /// The text after the second `@@`: the line that begins the function around the hunk, as `diff -p` found it.
     pub section: Vec<u8>,
     /// Line of the series where it begins, from 1.
     pub line: usize,
@@ -72,7 +72,7 @@ impl Hunk {
         self.lines.iter().filter(|l| !matches!(l, Line::Removed(_))).map(Line::text).collect()
     }
 
-    /// Lines of context before the first change and behind the last one.
+    /// Lines of context before the first change and after the last one.
     pub fn context(&self) -> (usize, usize) {
         let is_context = |line: &&Line| matches!(line, Line::Context(_));
         let before = self.lines.iter().take_while(is_context).count();

@@ -10,6 +10,7 @@ mod header;
 mod hunk;
 mod message;
 mod path;
+mod quilt;
 mod read;
 mod write;
 
@@ -18,6 +19,7 @@ pub use error::{PatchError, Refused};
 pub use hunk::{Hunk, Line};
 pub use message::Trailer;
 pub(crate) use message::origin;
+pub use quilt::{UnsupportedOption, quilt};
 pub use read::parse;
 
 /// What a diff does to a file besides its hunks.
@@ -55,7 +57,7 @@ pub struct FilePatch {
 }
 
 impl FilePatch {
-    /// It changes anything: a line of git with nothing behind it does not; a rename or a new mode does.
+    /// It changes anything: a line of git with nothing after it does not; a rename or a new mode does.
     pub fn is_change(&self) -> bool {
         !self.hunks.is_empty() || self.change != Change::Modified || self.modes().is_some()
     }
@@ -75,7 +77,7 @@ impl FilePatch {
 /// One patch of a series: a message and what it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// What stands above its first diff, up to a line `---`; empty where nothing does.
+    /// The text above its first diff, up to a line `---`; empty if there is none.
     pub message: Vec<u8>,
     /// First line of the message, without `[PATCH 1/2]`; empty where there is none.
     pub subject: String,

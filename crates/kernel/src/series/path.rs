@@ -2,15 +2,15 @@
 
 use super::PatchError;
 
-/// What `/dev/null` stands for.
+/// The meaning of `/dev/null`.
 const NOTHING: &[u8] = b"/dev/null";
 
-/// The name in a `--- NAME` or `+++ NAME` line, or behind `rename from`; `None`: no file (`/dev/null`).
-/// `strip`: take the first part off (`a/`, `linux-6.1/`).
+/// The name in a `--- NAME` or `+++ NAME` line, or after `rename from`; `None`: no file (`/dev/null`). `strip`: take
+/// the first part off (`a/`, `linux-6.1/`).
 pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchError> {
     let name = match field.strip_prefix(b"\"") {
         Some(rest) => unquoted(rest),
-        // A time stamp stands behind a tab; before git, some wrote two spaces, which are left in the name.
+        // A time stamp follows a tab; before git, some wrote two spaces, which are left in the name.
         None => field.split(|&b| b == b'\t').next().unwrap_or_default().trim_ascii_end().to_vec(),
     };
     if name == NOTHING {
@@ -19,9 +19,9 @@ pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchErr
     checked(&name, strip).map(Some)
 }
 
-/// Behind the name stands the time of a file that is not there (`diff -N`): the beginning of 1970. Stamps were once local
-/// times that did not name their zone, so GNU patch 2.7.6 takes all from 25 hours before to 26 hours behind it, both not
-/// included. Read as GNU diff writes them (`1970-01-01 01:00:00.000000000 +0100`), and older and BSD's diff
+/// The name is followed by the time of a file that does not exist (`diff -N`): the beginning of 1970. Stamps were once
+/// local times that did not name their zone, so GNU patch 2.7.6 takes all from 25 hours before to 26 hours after it,
+/// both not included. Read as GNU diff writes them (`1970-01-01 01:00:00.000000000 +0100`), and older and BSD's diff
 /// (`Thu Jan  1 00:00:00 1970`); without a zone as UTC.
 pub(super) fn is_stamp_of_none(field: &[u8]) -> bool {
     let text = String::from_utf8_lossy(field);
@@ -63,7 +63,7 @@ fn checked(name: &[u8], strip: bool) -> Result<String, PatchError> {
     if kept.is_empty() { Err(PatchError::OddPath(shown())) } else { Ok(kept.join("/")) }
 }
 
-/// A name in C's quotes, from behind the first quote.
+/// A name in C's quotes, from after the first quote.
 fn unquoted(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut bytes = text.iter().copied().peekable();
@@ -91,7 +91,7 @@ fn unquoted(text: &[u8]) -> Vec<u8> {
 }
 
 /// The two names of a `diff --git a/X b/X` line, which counts only where no other line names the file (a change of mode,
-/// an empty file, a binary): both halves are the same name behind their first part.
+/// an empty file, a binary): both halves are the same name after their first part.
 pub(super) fn of_git_line(rest: &[u8]) -> Option<Result<Option<String>, PatchError>> {
     if rest.starts_with(b"\"") {
         return Some(read(rest, true));

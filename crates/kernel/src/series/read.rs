@@ -34,7 +34,7 @@ fn begins_patch(lines: &[&[u8]], at: usize) -> bool {
         && [&b"Author:"[..], b"Merge:", b"tree "].iter().any(|word| next.starts_with(word))
 }
 
-/// The hash behind the first word.
+/// The hash after the first word.
 fn commit_of(line: &[u8]) -> Option<String> {
     let hash = line.split(|&b| b == b' ').nth(1)?;
     let is_hash = hash.len() == 40 && hash.iter().all(u8::is_ascii_hexdigit);
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         self.patch.refused.push(Refused { line, why });
     }
 
-    /// Whether the mail says that its text is not as it stands, which is then refused.
+    /// Whether the mail says that its text is encoded; it is then refused.
     fn is_encoded(&mut self, from: usize) -> bool {
         let key = b"content-transfer-encoding:";
         let head = self.lines[from..self.at].iter().take_while(|l| !without_end(l).is_empty());

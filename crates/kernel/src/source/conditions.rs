@@ -1,10 +1,10 @@
-//! Which `#if` conditions a line stands under.
+//! Which `#if` conditions apply to a line.
 
 /// The stack of open conditionals. The guard of a header against being read twice is not a condition.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
     open: Vec<Open>,
-    /// `#ifndef NAME` was the last directive: `#define NAME` behind it makes it a header's guard.
+    /// `#ifndef NAME` was the last directive: `#define NAME` after it makes it a header's guard.
     guard: Option<String>,
 }
 

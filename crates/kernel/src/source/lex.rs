@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Mark(u8),
 }
 
-/// A token and where it stands, in bytes.
+/// A token and its position, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -92,7 +92,7 @@ fn after_comment(text: &[u8], at: usize) -> usize {
     line_end(text, at)
 }
 
-/// The end of the line that goes on behind each backslash at its end.
+/// The end of a line, continued after each backslash at its end.
 fn line_end(text: &[u8], mut at: usize) -> usize {
     while at < text.len() {
         match text[at] {

@@ -1,4 +1,4 @@
-//! What stands between the braces of a type or an initialiser.
+//! The text between the braces of a type or an initialiser.
 
 use super::conditions::Conditions;
 use super::head::{closing, is_attribute, parts, top_level};

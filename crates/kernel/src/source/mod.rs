@@ -1,8 +1,8 @@
 //! What a C file of the kernel defines, read without preprocessing: functions, structs, tables, macros, and the
 //! invocations that define things by macro (`SYSCALL_DEFINE3`, `TRACE_EVENT`, `EXPORT_SYMBOL`, `module_param`).
 //!
-//! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that it stands under. What
-//! does not look like a declaration is named in [`Unit::skipped`].
+//! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that apply to it. What does
+//! not look like a declaration is named in [`Unit::skipped`].
 
 mod conditions;
 mod head;
@@ -48,7 +48,7 @@ pub struct Function {
     pub line: usize,
     /// Line of the closing brace.
     pub last_line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
     /// Bytes from the first word to the closing brace.
     pub bytes: std::ops::Range<usize>,
@@ -76,7 +76,7 @@ pub struct Type {
     pub name: String,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
     /// In the order of the file.
     pub members: Vec<Member>,
@@ -91,7 +91,7 @@ pub struct Member {
     pub text: String,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
 }
 
@@ -105,7 +105,7 @@ pub struct Table {
     pub name: String,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
     /// Designated entries; values without a name are not kept.
     pub entries: Vec<Entry>,
@@ -116,7 +116,7 @@ pub struct Table {
 pub struct Entry {
     /// Number of the array's element that it is in.
     pub element: usize,
-    /// The member, with `[…]` or `.inner` behind it if it has one.
+    /// The member, with `[…]` or `.inner` after it if it has one.
     pub member: String,
     /// As written, white space normalised.
     pub value: String,
@@ -133,7 +133,7 @@ pub struct Variable {
     pub value: String,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
 }
 
@@ -142,11 +142,11 @@ pub struct Variable {
 pub struct Macro {
     /// Its name.
     pub name: String,
-    /// What stands behind the name, white space normalised: parameters and body, or the value.
+    /// The text after the name, white space normalised: parameters and body, or the value.
     pub text: String,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
 }
 
@@ -160,7 +160,7 @@ pub struct Invocation {
     pub arguments: Vec<String>,
     /// Line of its name.
     pub line: usize,
-    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
     /// The function that holds it.
     pub function: Option<String>,
@@ -171,6 +171,6 @@ pub struct Invocation {
 pub struct Skipped {
     /// Line of its name.
     pub line: usize,
-    /// A short sentence: what stands there.
+    /// A short sentence: what is there.
     pub what: String,
 }

@@ -94,7 +94,7 @@ impl Scanner<'_> {
         self.out.skipped.push(Skipped { line: self.file.line(at), what: what.to_owned() });
     }
 
-    /// Takes a directive at a brace depth; the depth to go on with.
+    /// Takes a directive at a brace depth; returns the depth to continue with.
     fn conditional(&mut self, token: &Token, depth: usize) -> usize {
         let text = self.file.text;
         let (name, rest) = directive(text, token);
@@ -180,7 +180,7 @@ impl Scanner<'_> {
         at == 0 || self.file.text[at - 1] == b'\n'
     }
 
-    /// Takes the declaration begun as `NAME(arguments)`, with words before or not; false if it is none.
+    /// Takes the declaration begun as `NAME(arguments)`, with words before or not; false if it is not one.
     fn invocation(&mut self) -> bool {
         let text = self.file.text;
         let Some(open) = top_level(&self.head, |t| t.is(b'(')).filter(|&open| open > 0) else { return false };
@@ -215,7 +215,7 @@ impl Scanner<'_> {
             return;
         }
         self.head = head;
-        // With a type before it, it is a prototype, but for names in capitals: `static DEFINE_MUTEX(lock);`.
+        // With a type before it, it is a prototype, except for names in capitals: `static DEFINE_MUTEX(lock);`.
         let open = top_level(&self.head, |t| t.is(b'(')).unwrap_or(0);
         let is_upper = |t: &Token| !text[t.start..t.end].iter().any(u8::is_ascii_lowercase);
         if open == 1 || open > 1 && is_upper(&self.head[open - 1]) {
@@ -306,7 +306,7 @@ impl Scanner<'_> {
     fn function(&mut self, head: &[Token], name: usize, close: usize, body: std::ops::Range<usize>, condition: String) {
         let text = self.file.text;
         let outer = word(text, &head[name]);
-        // A macro defines it if nothing but storage stands before a name in capitals.
+        // A macro defines it if only a storage class comes before a name in capitals.
         let storage = |t: &Token| {
             matches!(&text[t.start..t.end], b"static" | b"inline" | b"notrace" | b"__always_inline" | b"asmlinkage")
         };

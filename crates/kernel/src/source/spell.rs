@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Text of `tokens`; of directives nothing.
 pub(super) fn spell<'t>(text: &[u8], tokens: impl IntoIterator<Item = &'t Token>) -> String {
     let mut out: Vec<u8> = Vec::new();
-    // A `&` behind an operand is binary, or one behind a cast: they look the same.
+    // A `&` after an operand is binary, or it follows a cast: they look the same.
     let (mut last, mut is_binary) = (None, false);
     for token in tokens.into_iter().filter(|t| t.kind != Kind::Directive) {
         let is_and = token.is(b'&');

@@ -6,7 +6,7 @@ use schedlab_run::profile::{Instruction, Profile};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Longer functions are cut: nobody reads further, and a wrong length must not cost memory.
+/// Longer functions are cut: more is not worth reading, and a wrong length must not cost memory.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The instructions of a function of the profile, or why they cannot be had.

@@ -1,4 +1,4 @@
-//! From records to call chains, while sampling goes on: each distinct chain is kept once, a sample is twenty bytes.
+//! From records to call chains, while sampling continues: each distinct chain is kept once, a sample is twenty bytes.
 //! Records of several rings are put in order first, since a process may be made on one CPU and sampled on another.
 
 use super::records::{Address, RawSample, Record, Task, next};
@@ -79,7 +79,7 @@ pub(crate) struct Gathered {
     pub(crate) of_the_sampler: u64,
     /// Bytes of rings that are no records.
     pub(crate) unreadable_bytes: u64,
-    /// Times of samples are told from here, CLOCK_MONOTONIC.
+    /// Times of samples are relative to this, CLOCK_MONOTONIC.
     start_ns: u64,
     /// The process that samples; its own samples are counted and left out.
     sampler_pid: u32,

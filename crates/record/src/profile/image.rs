@@ -74,7 +74,7 @@ impl ImageSymbols {
             symbols = elf.dynamic_symbols().filter_map(|s| function(&s)).collect();
             table = Table::Exported(None);
         }
-        // Of aliases the longest function; a symbol without a length ends where the next begins.
+        // Among aliases, the longest function comes first; a symbol without a length ends where the next begins.
         symbols.in_order_by(|a, b| (a.start, b.length, &a.name).cmp(&(b.start, a.length, &b.name)));
         symbols.dedup_by_key(|symbol| symbol.start);
         for at in 0..symbols.len().saturating_sub(1) {

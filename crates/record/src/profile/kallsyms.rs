@@ -27,7 +27,7 @@ struct Line<'a> {
     address: u64,
     is_code: bool,
     symbol: KernelSymbol<'a>,
-    /// Of names for one address, the lowest is the one to show.
+    /// The lowest rank among names of one address is the one to show.
     rank: u32,
 }
 

@@ -180,7 +180,7 @@ impl Names<'_> {
 /// Files that a note names; a build meets dozens.
 const MOST_NAMED: usize = 3;
 
-/// Of files that name only what they export, those of which most was met.
+/// Names the files that have only exported symbols; those with the most unnamed samples first.
 fn only_exported(users: &[User]) -> Option<String> {
     let lacking = |user: &User| {
         let symbols = user.symbols.as_ref()?.as_ref().ok().filter(|symbols| user.unnamed > 0 && !symbols.is_empty())?;
@@ -269,7 +269,7 @@ mod tests {
         let table = "ffffffff81000000 T leaf\nffffffff81000080 T caller\nffffffff81000100 T next_one\n";
         let profile = named(&Tree::new("table", &[("kallsyms", table)]));
         let expected = [
-            // A call at the end of `caller` returns to the first byte of the function behind it.
+            // A call at the end of `caller` returns to the first byte of the function after it.
             vec!["leaf [kernel] +0x10", "caller [kernel] +0x80", " /no/such/program +0x210"],
             vec![" /no/such/program +0x220", " [not mapped] +0x0", " [not mapped] +0x0"],
         ];

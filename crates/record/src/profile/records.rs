@@ -53,7 +53,7 @@ pub struct MappedCode<'a> {
     pub length: u64,
     /// Position in the file of what lies at `start`.
     pub file_offset: u64,
-    /// Path of the file, or the kernel's name for what is none: `[vdso]`, `//anon`.
+    /// Path of the file, or the kernel's name for what is not a file: `[vdso]`, `//anon`.
     pub name: &'a [u8],
 }
 
@@ -108,7 +108,7 @@ pub struct Step<'a> {
     pub time_ns: u64,
     /// `None`: a record that is of no use here.
     pub record: Option<Record<'a>>,
-    /// The bytes behind it, always fewer.
+    /// The bytes after it, always fewer.
     pub rest: &'a [u8],
 }
 

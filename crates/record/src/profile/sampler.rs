@@ -2,8 +2,8 @@
 //! own. That thread is made before the events, so what follows the children of the calling thread does not follow it.
 //!
 //! Where the rights allow it, everything that runs on the CPUs is sampled, also when only a command is wanted; its samples
-//! are then told by its descent. An event that follows tasks is switched with them, at a cost at every context switch:
-//! it added 16 % to the CPU time of the same-CPU ping-pong, events of the CPUs 2 %.
+//! are then assigned by its descent. An event that follows tasks is switched with them, at a cost at every context
+//! switch: it added 16 % to the CPU time of the same-CPU ping-pong, events of the CPUs 2 %.
 
 use super::error::ProfileError;
 use super::gather::{Gathered, InOrder};
@@ -27,7 +27,7 @@ const FEWEST_PAGES: usize = 8;
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 /// The default frequency. A prime, so that it keeps no step with the tick or with a workload of a round period; about a
-/// sample a millisecond, which costs some 2 % and tells a share of 10 % to ±0.6 % in ten seconds of CPU time.
+/// sample a millisecond, which costs some 2 % and measures a share of 10 % to ±0.6 % in ten seconds of CPU time.
 pub const DEFAULT_HZ: u32 = 997;
 
 /// Whose samples are wanted.
@@ -35,7 +35,7 @@ pub const DEFAULT_HZ: u32 = 997;
 pub enum Whose {
     /// The whole machine's.
     Everyone,
-    /// Of what the calling thread starts from now on, and of all that this starts.
+    /// What the calling thread starts from now on, and all that this starts.
     Children,
 }
 
@@ -76,7 +76,7 @@ struct Agreed {
     ring_pages: usize,
 }
 
-/// Sampling that goes on.
+/// Sampling in progress.
 #[derive(Debug)]
 pub struct Sampler {
     order: ProfileOrder,

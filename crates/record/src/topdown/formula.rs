@@ -1,5 +1,5 @@
 //! Formulas as vendors write them, over named numbers: `+ - * /`, parentheses, `max(a, b)`, `min(a, b)`. Evaluated where
-//! they stand; they are short, and are read once per trial.
+//! they are; they are short, and are read once per trial.
 
 use std::iter::Peekable;
 use std::str::CharIndices;

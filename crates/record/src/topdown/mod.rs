@@ -136,7 +136,7 @@ impl Opened {
         let slots = match table.slots {
             Slots::Fixed(slots) => f64::from(slots),
             Slots::OfPmu => {
-                let missing = || format!("{} does not tell its slots (caps/slots, since Linux 5.10)", pmu.name);
+                let missing = || format!("{} does not report its slots (caps/slots, since Linux 5.10)", pmu.name);
                 pmu.cap("slots").filter(|&n| n > 0).ok_or_else(missing)? as f64
             }
         };

@@ -1,8 +1,8 @@
-//! The threads that come by and take what has gathered. Each has a group of CPUs, so that on a large machine reading
-//! keeps up; each sleeps most of the time, since every page it takes is one it will have woken up for only once.
+//! The threads that drain the per-CPU buffers. Each wakes up periodically and reads those of a group of CPUs, so that
+//! reading keeps up on a large machine. They wake up rarely, so that one wakeup reads many full pages.
 
+use super::cpu_reader::{CpuReader, Until};
 use super::error::TracerError;
-use super::lane::{Lane, Until};
 use super::sink::Sink;
 use schedlab_sys::{affinity, clock};
 use schedlab_trace::PageDecoder;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// times as many.
 pub(super) const CPUS_OF_A_THREAD: usize = 8;
 
-/// The name of every drain thread: a recording shows them like all threads, and this tells whose they are.
+/// The name of every drain thread: a recording shows them like all threads, and this shows whose they are.
 pub(super) const THREAD_NAME: &str = "schedlab-drain";
 
 /// Time between two ticks: it adapts between these to how fast the buffers fill.
@@ -28,7 +28,7 @@ const FIRST_TICK: Duration = Duration::from_millis(20);
 /// hold more to put the CPUs in the order of time, and a recorder that is killed loses no more.
 const ROUND_NS: u64 = 250_000_000;
 
-/// And whenever a thread holds so many events.
+/// And whenever a thread holds this many events.
 const MOST_PENDING: u64 = 1 << 20;
 
 /// What all drain threads share.
@@ -41,12 +41,12 @@ pub(super) struct Shared {
 /// A running drain thread.
 #[derive(Debug)]
 pub(super) struct DrainThread {
-    handle: Option<JoinHandle<Result<Lanes, TracerError>>>,
+    handle: Option<JoinHandle<Result<Drained, TracerError>>>,
 }
 
 /// What a thread read.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub(super) struct Drained {
     pub(super) totals: Vec<CpuTotals>,
     pub(super) trouble: Vec<String>,
     /// Its own CPU time, ns.
@@ -54,11 +54,11 @@ pub(super) struct Lanes {
 }
 
 impl DrainThread {
-    /// Starts thread number `number` over its lanes, on `cpus` (`None`: wherever the scheduler likes). When this returns it
-    /// has its name, by which a snapshot tells it.
+    /// Starts thread number `number` over its readers, on `cpus` (`None`: wherever the scheduler likes). When this returns it
+    /// has its name, by which a snapshot recognizes it.
     pub(super) fn start(
         number: usize,
-        lanes: Vec<Lane>,
+        readers: Vec<CpuReader>,
         decoder: PageDecoder,
         buffer_pages: u64,
         cpus: Option<Vec<u32>>,
@@ -68,15 +68,15 @@ impl DrainThread {
         let body = move || {
             let _ = is_up.send(());
             if let Some(cpus) = cpus {
-                // Refused (a cpuset): then it runs where it may.
+                // If a cpuset refuses, the thread runs on any CPU it may use.
                 let _ = affinity::set_affinity(0, &cpus);
             }
             let buffer = Vec::with_capacity(decoder.page_bytes());
-            let mut drain = Drain { number, lanes, decoder, buffer, buffer_pages, tick: FIRST_TICK, round_ns: 0 };
+            let mut drain = Drain { number, readers, decoder, buffer, buffer_pages, tick: FIRST_TICK, round_ns: 0 };
             drain.run(&shared)?;
-            Ok(Lanes {
-                totals: drain.lanes.iter().map(Lane::totals).collect(),
-                trouble: drain.lanes.iter().filter_map(Lane::trouble).collect(),
+            Ok(Drained {
+                totals: drain.readers.iter().map(CpuReader::totals).collect(),
+                trouble: drain.readers.iter().filter_map(CpuReader::trouble).collect(),
                 cpu_ns: clock::thread_cpu_ns(),
             })
         };
@@ -95,8 +95,8 @@ impl DrainThread {
     }
 
     /// Waits for its end.
-    pub(super) fn join(&mut self) -> Result<Lanes, TracerError> {
-        let Some(handle) = self.handle.take() else { return Ok(Lanes::default()) };
+    pub(super) fn join(&mut self) -> Result<Drained, TracerError> {
+        let Some(handle) = self.handle.take() else { return Ok(Drained::default()) };
         handle.join().map_err(|_| TracerError::Thread("died".to_owned()))?
     }
 }
@@ -104,7 +104,7 @@ impl DrainThread {
 /// The state of a drain thread.
 struct Drain {
     number: usize,
-    lanes: Vec<Lane>,
+    readers: Vec<CpuReader>,
     decoder: PageDecoder,
     /// What one read gives.
     buffer: Vec<u8>,
@@ -122,7 +122,7 @@ impl Drain {
             let last = shared.stop.load(Ordering::Acquire);
             let began_ns = clock::monotonic_ns();
             let fullest = self.read_all(if last { Until::Empty } else { Until::Writer }, began_ns, shared)?;
-            let pending: u64 = self.lanes.iter().map(Lane::pending).sum();
+            let pending: u64 = self.readers.iter().map(CpuReader::pending).sum();
             // The next tick would be too late.
             let is_old = began_ns - self.round_ns + self.tick.as_nanos() as u64 > ROUND_NS;
             if last || is_old || pending >= MOST_PENDING {
@@ -139,17 +139,17 @@ impl Drain {
     /// One tick; the most pages that any CPU had.
     fn read_all(&mut self, until: Until, began_ns: u64, shared: &Shared) -> Result<u64, TracerError> {
         let mut fullest = 0;
-        for lane in &mut self.lanes {
+        for reader in &mut self.readers {
             let mut full = |block| shared.sink.lock().unwrap_or_else(PoisonError::into_inner).block(block);
-            let pages = lane.drain(&mut self.decoder, &mut self.buffer, until, began_ns, &mut full)?;
+            let pages = reader.drain(&mut self.decoder, &mut self.buffer, until, began_ns, &mut full)?;
             fullest = fullest.max(pages);
         }
         Ok(fullest)
     }
 
     fn hand_in(&mut self, began_ns: u64, shared: &Shared) -> Result<(), TracerError> {
-        let complete_ns = self.lanes.iter().map(|lane| lane.complete_ns).min().unwrap_or(began_ns);
-        let blocks: Vec<_> = self.lanes.iter_mut().filter_map(|lane| lane.take(&self.decoder)).collect();
+        let complete_ns = self.readers.iter().map(|reader| reader.complete_ns).min().unwrap_or(began_ns);
+        let blocks: Vec<_> = self.readers.iter_mut().filter_map(|reader| reader.take(&self.decoder)).collect();
         let mut sink = shared.sink.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.into_iter().try_for_each(|block| sink.block(block))?;
         self.round_ns = began_ns;

@@ -15,7 +15,7 @@ pub enum TracerError {
         /// What the kernel said.
         cause: io::Error,
     },
-    /// The entry that tells whose an instance is could not be made.
+    /// The entry that records the owner of an instance could not be made.
     #[error(
         "{path}: {cause}; instances of killed recordings are found by these entries, so no instance is created without one"
     )]
@@ -43,7 +43,7 @@ pub enum TracerError {
         /// What to do, with what leads to it; empty where nothing is known.
         fix: &'static str,
     },
-    /// Rings of perf that nobody reads stop at the first full one.
+    /// Rings of perf that are not read stop at the first full one.
     #[error("unread events need a tracefs instance: leave out --source perf")]
     UnreadRings,
     /// A file of the instance that could not be read or written.

@@ -1,5 +1,5 @@
 //! A tracefs instance of our own: a ring buffer and switches that nobody else uses, beside which the system's own tracing
-//! goes on undisturbed. Its entry in `schedlab/trace/` of the run root tells whether its owner lives. Source:
+//! continues undisturbed. Its entry in `schedlab/trace/` of the run root shows whether its owner lives. Source:
 //! Documentation/trace/ftrace.rst, "Instances".
 
 use super::error::TracerError;
@@ -66,9 +66,9 @@ impl Instance {
         std::fs::read_to_string(&path).map_err(TracerError::file(path, ""))
     }
 
-    /// Lets the kernel not note the name of every task that is switched, which it does for traces that are read as text
-    /// and which costs as much as an event. The kernel applies that switch to the enabled events of every instance, so
-    /// where somebody else traces it is left alone; answers whether nobody does.
+    /// Stops the kernel from saving the name of every task that is switched (saved_cmdlines). It does so for traces
+    /// that are read as text, at the cost of an event. The kernel applies that option to the enabled events of every
+    /// instance, so it is left alone if anybody else is tracing. Returns whether nobody else is.
     pub fn note_no_names(&self) -> bool {
         let events_on = |root: &Path| {
             let state = std::fs::read_to_string(root.join("events/enable")).unwrap_or_default();
@@ -114,7 +114,8 @@ fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
     std::fs::remove_file(entry)
 }
 
-/// Whoever looks at a file of the instance keeps it busy meanwhile, as [`Instance::note_no_names`] of another recording.
+/// A process that reads a file of the instance keeps it busy meanwhile, such as [`Instance::note_no_names`] of another
+/// recording.
 fn remove_unused(directory: &Path) -> io::Result<()> {
     const TRIES: u32 = 100;
     for _ in 1..TRIES {

@@ -1,7 +1,7 @@
-//! From an order to a file: opens the source, switches the events on, reads until told to stop, and writes down what
+//! From an order to a file: opens the source, switches the events on, reads until asked to stop, and writes down what
 //! was read and what was not.
 
-use super::drain::{CPUS_OF_A_THREAD, DrainThread, Lanes, Shared};
+use super::drain::{CPUS_OF_A_THREAD, DrainThread, Drained, Shared};
 use super::error::TracerError;
 use super::events::name;
 use super::sink::Sink;
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The kernel's buffer of a CPU where nobody says otherwise: 0.1 s of the busiest events there are (1.2 M/s of 60
-/// bytes), five ticks of the reader.
+/// The kernel's buffer of a CPU, by default: 0.1 s of the busiest events there are (1.2 M/s of 60 bytes), five ticks of
+/// the reader.
 const BUFFER_KIB: u64 = 8 << 10;
 
 /// The least: a few pages for each tick of the reader.
 const LEAST_BUFFER_KIB: u64 = 64;
 
-/// Of the machine's memory, the share that all buffers together may take: 1 / this.
+/// All buffers together may take 1 / this of the machine's memory.
 const SHARE_OF_MEMORY: u64 = 8;
 
 /// What to trace and where to put it.
@@ -91,7 +91,7 @@ impl Tracer {
         if let Err(error) = tracer.switch_on(&formats, buffer_kib) {
             let out = tracer.order.trace.out.clone();
             drop(tracer);
-            // A head without an event would be taken for a recording.
+            // Truncate: a header without events would look like a valid recording.
             let file = out.and_then(|out| std::fs::OpenOptions::new().write(true).open(out).ok());
             let _ = file.map(|file| file.set_len(0));
             return Err(error);
@@ -132,9 +132,10 @@ impl Tracer {
         let shared = Arc::new(Shared { sink: Mutex::new(sink), stop: AtomicBool::new(false) });
         self.shared = Some(Arc::clone(&shared));
         for (number, group) in groups.into_iter().enumerate() {
-            let lanes = group.iter().map(|cpu| self.source.lane(*cpu)).collect::<Result<_, _>>()?;
+            let readers = group.iter().map(|cpu| self.source.cpu_reader(*cpu)).collect::<Result<_, _>>()?;
             let pages = self.source.pages(buffer_kib, page_bytes);
-            let thread = DrainThread::start(number, lanes, decoder()?, pages, drain_cpus.clone(), Arc::clone(&shared))?;
+            let thread =
+                DrainThread::start(number, readers, decoder()?, pages, drain_cpus.clone(), Arc::clone(&shared))?;
             self.threads.push(thread);
         }
         Ok(())
@@ -195,16 +196,19 @@ impl Tracer {
         let snapshot = self.snapshot(Moment::End);
         let end_ns = clock::monotonic_ns();
         self.source.disable()?;
-        let lanes = self.join()?;
+        let drained = self.join()?;
         snapshot?;
         let (source, on_ns) = (self.source.name(), end_ns - self.began_ns);
         let mut recorded = Recorded { source, on_ns, ..Recorded::default() };
-        recorded.reader_cpu_ns = lanes.iter().map(|lanes| lanes.cpu_ns).sum();
+        recorded.reader_cpu_ns = drained.iter().map(|drained| drained.cpu_ns).sum();
         recorded.notes = std::mem::take(&mut self.notes);
         recorded.notes.extend(
-            lanes.iter().flat_map(|l| &l.trouble).map(|t| format!("trace: what could not be understood is lost: {t}")),
+            drained
+                .iter()
+                .flat_map(|l| &l.trouble)
+                .map(|t| format!("trace: what could not be understood is lost: {t}")),
         );
-        let mut totals: Vec<CpuTotals> = lanes.into_iter().flat_map(|lanes| lanes.totals).collect();
+        let mut totals: Vec<CpuTotals> = drained.into_iter().flat_map(|drained| drained.totals).collect();
         if totals.is_empty() {
             totals = self.cpus.iter().map(|cpu| CpuTotals { cpu: *cpu, ..CpuTotals::default() }).collect();
         }
@@ -235,14 +239,14 @@ impl Tracer {
     }
 
     /// Ends the threads; what each read.
-    fn join(&mut self) -> Result<Vec<Lanes>, TracerError> {
+    fn join(&mut self) -> Result<Vec<Drained>, TracerError> {
         if let Some(shared) = &self.shared {
             shared.stop.store(true, Ordering::Release);
         }
         self.threads.iter().for_each(DrainThread::wake);
-        // All of them, also behind one that failed: their files hold the source.
-        let lanes: Vec<Result<Lanes, TracerError>> = self.threads.iter_mut().map(DrainThread::join).collect();
-        lanes.into_iter().collect()
+        // All of them, also after one that failed: their files hold the source.
+        let drained: Vec<Result<Drained, TracerError>> = self.threads.iter_mut().map(DrainThread::join).collect();
+        drained.into_iter().collect()
     }
 }
 
@@ -253,7 +257,7 @@ impl Drop for Tracer {
     }
 }
 
-/// The wanted size, within what the machine can spare and above what is worth reading; a note where somebody asked for
+/// The wanted size, within what the machine can spare and above what is worth reading; a note if the user asked for
 /// something else.
 fn buffer_kib(order: &TracerOrder, notes: &mut Vec<String>) -> u64 {
     let wanted = order.trace.buffer_kib.unwrap_or(BUFFER_KIB);

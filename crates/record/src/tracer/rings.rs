@@ -12,7 +12,7 @@ use schedlab_sys::tracefs::Tracefs;
 use std::io;
 use std::sync::Arc;
 
-/// The smallest ring that is tried where less memory may be locked.
+/// The smallest ring to fall back to, if less memory may be locked.
 const FEWEST_PAGES: usize = 8;
 
 /// The rings of all CPUs.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Memory that a flight recorder may take, bytes: at 4 bytes an event 64 million events.
 const MOST_KEPT_BYTES: u64 = 256 << 20;
 
-/// An event is in the buffer before its CPU says so: one whose CPU was taken away by a hypervisor in between appears so
-/// much later at most, or is told as out of order.
+/// An event is in the buffer before its CPU commits it. If a hypervisor preempts the vCPU in between, the event appears
+/// at most this much later; one that is later still is reported as out of order.
 const IN_FLIGHT_NS: u64 = 10_000_000;
 
 /// The one writer of a recording.

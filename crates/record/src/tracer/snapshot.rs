@@ -1,4 +1,4 @@
-//! Every thread of the machine, as /proc and sched_getattr(2) tell of it: what no event says.
+//! Every thread of the machine, as /proc and sched_getattr(2) show it: what is in no event.
 
 use schedlab_run::InOrder;
 use schedlab_sys::{kernel_facts, sched_attr};
@@ -51,7 +51,7 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim)
 }
 
-/// The number of the hierarchy whose groups a snapshot tells, as `cgroup_attach_task` has it.
+/// The number of the hierarchy whose groups a snapshot has, as `cgroup_attach_task` has it.
 pub(super) fn cpu_hierarchy(proc: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(proc.join("self/cgroup")).ok()?;
     cpu_line(&text)?.split(':').next()?.parse().ok()
@@ -67,7 +67,7 @@ fn cpu_line(text: &str) -> Option<&str> {
     text.lines().find(has_cpu).or_else(|| text.lines().find(|l| l.starts_with("0::")))
 }
 
-/// Of /proc/PID/stat, proc(5).
+/// Fields of /proc/PID/stat, proc(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     comm: String,
@@ -84,7 +84,7 @@ impl Stat {
         let (open, close) = (text.find('(')?, text.rfind(')')?);
         let comm = text.get(open + 1..close)?.to_owned();
         let fields: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
-        // The first behind the name is field 3, the state.
+        // The first after the name is field 3, the state.
         let number = |at: usize| fields.get(at - 3)?.parse::<i64>().ok();
         Some(Self {
             comm,

@@ -1,10 +1,10 @@
 //! Where events come from: an instance of tracefs of our own, or perf's rings where none can be made.
 
 use super::TracerOrder;
+use super::cpu_reader::CpuReader;
 use super::error::TracerError;
 use super::events::{EventFiles, name};
 use super::instance::Instance;
-use super::lane::Lane;
 use super::rings::Rings;
 use crate::per_cpu::online_cpus;
 use schedlab_run::TraceSource;
@@ -94,12 +94,12 @@ impl Source {
     }
 
     /// What a drain thread reads of a CPU.
-    pub(super) fn lane(&mut self, cpu: u32) -> Result<Lane, TracerError> {
+    pub(super) fn cpu_reader(&mut self, cpu: u32) -> Result<CpuReader, TracerError> {
         match self {
-            Self::Instance(instance) => Lane::of_instance(instance, cpu),
+            Self::Instance(instance) => CpuReader::of_instance(instance, cpu),
             Self::Rings(rings) => {
                 let ring = rings.take(cpu).ok_or_else(|| TracerError::Thread("asks for a ring twice".into()))?;
-                Ok(Lane::of_ring(ring, cpu))
+                Ok(CpuReader::of_ring(ring, cpu))
             }
         }
     }
@@ -126,7 +126,7 @@ impl Source {
     }
 
     /// Adds the kernel's own count of what a CPU lost. Of an unread buffer also that of its events; those that were
-    /// overwritten there are no loss: nobody wanted them.
+    /// overwritten there are no loss: they were not wanted.
     pub(super) fn count(&self, cpu: &mut CpuTotals, unread: bool) -> Result<(), TracerError> {
         match self {
             Self::Rings(rings) => cpu.kernel_lost = rings.lost(cpu.cpu),

@@ -129,7 +129,7 @@ fn every_switch_of_a_ping_pong_comes_by_rings_of_perf_and_no_instance_is_made() 
     let lab = Lab::new("every_switch_by_rings");
     let test = "every_switch_of_a_ping_pong_comes_by_rings_of_perf_and_no_instance_is_made";
     let mut order = lab.order("full");
-    // Room for all of it and its neighbours: whoever drains may not run for a while.
+    // Room for all of it and its neighbours: the drain thread may not run for a while.
     (order.trace.source, order.trace.buffer_kib) = (TraceSource::Perf, Some(16 << 10));
     let Some(tracer) = lab.start(test, order) else { return };
     assert_eq!(tracer.instance(), None);

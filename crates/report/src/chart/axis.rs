@@ -183,7 +183,7 @@ pub(crate) fn own_labels(ticks: &[f64], unit: &str) -> Vec<String> {
     ticks.iter().map(label).collect()
 }
 
-/// Ticks with their labels, the unit behind the last one.
+/// Ticks with their labels, the unit after the last one.
 pub(crate) fn with_unit(ticks: Vec<f64>, unit: &str) -> Vec<(f64, String)> {
     let (mut labels, unit) = labels(&ticks, unit);
     if let Some(last) = labels.last_mut() {

@@ -47,7 +47,7 @@ impl Draw for Stacks {
             x += wide;
         }
         let label = self.stacks.iter().map(|s| text_width(&s.name, 12.0)).fold(40.0, f64::max) + 22.0;
-        // Names that would leave the bars too little room stand above them, unless there are many.
+        // Names that would leave the bars too little room are above them, unless there are many.
         let above = label > BESIDE * width + 22.0 && self.stacks.len() <= MANY;
         let left = if above { 0.0 } else { label.min(BESIDE * width + 22.0) };
         y += 14.0;

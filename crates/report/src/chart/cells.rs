@@ -59,13 +59,14 @@ impl RatioCells {
         svg.cell("chart cell")
     }
 
-    /// What lies behind every row, for the style sheet: where the band begins and ends. No effect is in the middle.
+    /// The background of every row, for the style sheet: where the band begins and ends. No effect is in the middle.
     pub(crate) fn ground(&self) -> String {
         let [from, to] = [1.0 / (1.0 + self.sesoi), 1.0 + self.sesoi].map(|v| 100.0 * self.scale.at(v) / CELL.0);
         format!("--from:{from:.1}%;--to:{to:.1}%")
     }
 
-    /// A row, to the whole px. Its numbers stand beside it in print: without a title it is nothing to a screen reader.
+    /// One row, rounded to whole pixels. It has no title for screen readers, because its numbers are next to it as
+    /// text.
     pub(crate) fn row(&self, tone: &str, (value, lo, hi): (f64, f64, f64)) -> String {
         let (y, at) = (CELL.1 / 2.0, |v: f64| self.scale.at(v).round());
         let mut lines = vec![((at(lo), y), (at(hi), y))];

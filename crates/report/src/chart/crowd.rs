@@ -1,11 +1,12 @@
-//! More points than a picture has room for: what may be left out without anyone seeing less. A point goes only where
-//! another of its kind already is; the extremes stay, since nothing else is where they are.
+//! More points than a picture has room for: which ones can be dropped without a visible difference. A point is dropped
+//! only if another of its kind is at the same position, so the extremes stay.
 
 use schedlab_run::InOrder;
 use std::collections::BTreeSet;
 
-/// From so many trials on a picture draws dots instead of signs, once where they would cover each other, and medians
-/// instead of a line from trial to trial. It depends on the trials alone, so that a caption is true at every width.
+/// From this many trials on, a picture draws dots instead of signs (one dot where several would cover each other), and
+/// medians instead of a line from trial to trial. It depends on the trials alone, so that a caption is true at every
+/// width.
 pub(crate) const CROWDED: usize = 600;
 
 /// The first point of each cell of `cell` px that holds any, in the order given.
@@ -59,7 +60,7 @@ fn distance((x, y): (f64, f64), (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> f
 mod tests {
     use super::*;
 
-    /// A cloud of points and one far from it, wherever in the order it stands.
+    /// A cloud of points and one far from it, wherever it is in the order.
     #[test]
     fn the_one_far_out_is_never_left_out() {
         for at in [0, 500, 4_999] {

@@ -104,7 +104,7 @@ impl Forest {
 }
 
 impl Forest {
-    /// Whether something lies beyond the axis, where an arrow stands: an interval's end, or units.
+    /// Whether something lies beyond the axis, marked by an arrow: an interval's end, or units.
     pub(crate) fn reaches_beyond(&self) -> bool {
         let scale = self.scale((0.0, 1.0));
         let ends = |r: &ForestRow| r.interval.is_some_and(|(_, lo, hi)| lo < scale.lo || hi > scale.hi);
@@ -115,7 +115,7 @@ impl Forest {
         !self.dense && row.units.iter().any(|u| u.0.is_finite() && !scale.holds(u.0))
     }
 
-    /// Of a row; units beyond the axis are told of in a line of their own.
+    /// Height of a row; units beyond the axis are reported in a line of their own.
     fn height(&self, row: &ForestRow, columns: &Columns, scale: &Scale) -> f64 {
         columns.row + if self.has_units_beyond(row, scale) { BEYOND } else { 0.0 }
     }
@@ -143,7 +143,7 @@ impl Draw for Forest {
         let mut y = 0.0;
         for line in &self.lines {
             if columns.narrow {
-                // Words stand in the plot here: lines and band must not run through them.
+                // There are words in the plot here: lines and band must not run through them.
                 let words = if matches!(line, Line::Row(_)) {
                     columns.row - if self.dense { 18.0 } else { 30.0 }
                 } else {
@@ -318,7 +318,7 @@ mod tests {
         assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
     }
 
-    /// Of 106 blocks 68 were beyond an axis made of the interval alone, and not drawn.
+    /// Of 106 blocks, 68 were beyond an axis that was made from the interval alone, and were not drawn.
     #[test]
     fn every_unit_is_drawn_or_counted_beyond_the_axis() {
         // Evenly apart, so that no two dots are one.

@@ -1,8 +1,8 @@
-//! The signs of arms: five shapes, so that arms are told apart without colour, as closed parts of a path.
+//! The signs of arms: five shapes, so that arms can be distinguished without colour, as closed parts of a path.
 
 use super::path::{PathData, tenths};
 
-/// Below this radius, px, a sign is drawn as a dot: no eye tells a square from a circle there.
+/// Below this radius, px, a sign is drawn as a dot: a square and a circle look the same there.
 pub(super) const SMALLEST_SHAPE: f64 = 2.0;
 
 /// The sign of an arm or state at a point.

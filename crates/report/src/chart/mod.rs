@@ -29,7 +29,7 @@ pub(crate) use crowd::CROWDED;
 pub(crate) use forest::{Forest, ForestRow, Line};
 pub(crate) use mark::Mark;
 pub(crate) use panels::{Cut, Panel, PanelRow, Panels};
-pub(crate) use places::{Lane, Places};
+pub(crate) use places::{PlacementRow, Places};
 pub(crate) use quantiles::{Curve, Quantiles};
 pub(crate) use ranges::{RangeGroup, RangeRow, Ranges};
 pub(crate) use scatter::{Scatter, ScatterPoint};
@@ -77,12 +77,12 @@ pub(crate) trait Draw {
     fn draw(&self, width: f64) -> Svg;
 }
 
-/// Names beside rows take at most this share of the width; longer ones stand above where rows are few, and are cut where
+/// Names beside rows take at most this share of the width; longer ones are above if rows are few, and are cut where
 /// they are more than [`MANY`].
 const BESIDE: f64 = 0.32;
 
 /// See [`BESIDE`].
 const MANY: usize = 4;
 
-/// Below this width labels stand above their rows instead of beside them.
+/// Below this width labels are above their rows instead of beside them.
 pub(crate) const NARROW: f64 = 480.0;

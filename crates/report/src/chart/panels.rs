@@ -12,11 +12,11 @@ use super::{ArmKey, Draw};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panel {
     pub(crate) title: String,
-    /// What stands below the steps.
+    /// The labels below the steps.
     pub(crate) steps: Vec<String>,
     /// The levels, each with its value at every step; the key picks colour and shape.
     pub(crate) lines: Vec<(ArmKey, Vec<Option<f64>>)>,
-    /// Of the first line at each step; none where they are not known.
+    /// Intervals of the first line at each step; empty if they are not known.
     pub(crate) intervals: Vec<Option<[f64; 2]>>,
     /// Where lines are cut into parts.
     pub(crate) cuts: Vec<Cut>,
@@ -57,7 +57,7 @@ impl Draw for Panels {
     fn draw(&self, width: f64) -> Svg {
         let mut svg = Svg::new(width);
         for row in &self.rows {
-            // On a narrow page one chart stands below the other.
+            // On a narrow page one chart is below the other.
             let abreast = if width < 560.0 { 1 } else { row.panels.len().max(1) };
             let column = width / abreast as f64;
             for panels in row.panels.chunks(abreast) {

@@ -59,7 +59,7 @@ impl PathData {
         self.line_by((tenths(x) - self.at.0, tenths(y) - self.at.1));
     }
 
-    /// A line by so many tenths.
+    /// A line by this many tenths.
     pub(super) fn line_by(&mut self, (dx, dy): (i64, i64)) {
         match (dx, dy) {
             (dx, 0) => self.push('h', &[dx]),

@@ -7,9 +7,9 @@ use super::{BESIDE, Draw};
 
 /// A pair.
 #[derive(Debug, Clone)]
-pub(crate) struct Lane {
+pub(crate) struct PlacementRow {
     pub(crate) name: String,
-    /// What stands behind it, and below that.
+    /// The text after it, and the text below that.
     pub(crate) value: String,
     pub(crate) aside: String,
     /// The CPU of each task in each slice of the time.
@@ -22,7 +22,7 @@ pub(crate) struct Places {
     /// How long it is, in words.
     pub(crate) length: String,
     /// Headings with their pairs.
-    pub(crate) groups: Vec<(String, Vec<Lane>)>,
+    pub(crate) groups: Vec<(String, Vec<PlacementRow>)>,
 }
 
 const BAND: f64 = 11.0;
@@ -37,7 +37,7 @@ impl Draw for Places {
         cpus.sort_unstable();
         cpus.dedup();
         let label = lanes().map(|lane| text_width(&lane.name, 12.0)).fold(40.0, f64::max).min(BESIDE * width);
-        let behind = |lane: &Lane| text_width(&lane.value, 11.0).max(text_width(&lane.aside, 11.0));
+        let behind = |lane: &PlacementRow| text_width(&lane.value, 11.0).max(text_width(&lane.aside, 11.0));
         let words = lanes().map(behind).fold(60.0, f64::max).min(0.3 * width) + 8.0;
         let (left, right) = (label + 12.0, width - words);
         let mut y = legend(&mut svg, &cpus);
@@ -83,7 +83,7 @@ fn legend(svg: &mut Svg, cpus: &[u16]) -> f64 {
     y + 8.0
 }
 
-/// Slices of one CPU that follow each other are one rectangle; an unknown one is none.
+/// Slices of one CPU that follow each other are one rectangle; an unknown one has no rectangle.
 fn draw_band(svg: &mut Svg, band: &[Option<u16>], (left, right): (f64, f64), y: f64, cpus: &[u16]) {
     let step = (right - left) / band.len().max(1) as f64;
     for cpu in cpus {

@@ -1,6 +1,6 @@
 //! Latency distributions as quantile curves: the share of operations on an axis that gives each further nine the same
-//! room, the value on a logarithmic one. The ends are the exact minimum and maximum; signs of the arms stand on the
-//! curves at the median and at each second nine, so that a curve is told without colour.
+//! room, the value on a logarithmic one. The ends are the exact minimum and maximum; signs of the arms are on the
+//! curves at the median and at each second nine, so that curves can be distinguished without colour.
 
 use super::axis::{self, Scale};
 use super::crowd::simplify;

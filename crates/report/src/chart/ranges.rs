@@ -19,7 +19,7 @@ pub(crate) struct RangeRow {
     pub(crate) value: String,
 }
 
-/// A heading, what stands behind it, and its rows.
+/// A heading, the text after it, and its rows.
 #[derive(Debug, Clone)]
 pub(crate) struct RangeGroup {
     pub(crate) name: String,
@@ -52,7 +52,7 @@ impl Draw for Ranges {
         axis::bottom(&mut svg, &scale, &labelled, 0.0, height + 4.0);
         let mut y = 0.0;
         for group in &self.groups {
-            // The heading stands on paper of its own: no line of the grid runs through it.
+            // The heading has its own background: no line of the grid runs through it.
             svg.rect("paper", (0.0, y), (width, HEADING - 4.0));
             let aside = fit(&group.aside, 11.0, width - bold_width(&group.name, 12.0) - 10.0);
             let parts = [("head", group.name.as_str()), ("small", aside.as_str())];

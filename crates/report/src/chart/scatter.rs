@@ -20,7 +20,7 @@ pub(crate) struct ScatterPoint {
 /// The chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Scatter {
-    /// What stands beside the axes.
+    /// The labels of the axes.
     pub(crate) titles: [String; 2],
     pub(crate) points: Vec<ScatterPoint>,
 }

@@ -48,7 +48,7 @@ impl Draw for Strip {
         let mut svg = Svg::new(width);
         let label = self.rows.iter().map(|r| text_width(&r.name, 12.0)).fold(50.0, f64::max);
         let aside = self.rows.iter().map(|r| text_width(&r.aside, 11.0)).fold(30.0, f64::max) + 10.0;
-        // Names that would be cut beside their row stand above it, unless that makes a long picture much longer.
+        // Names that would be cut beside their row are above it, unless that makes a long picture much longer.
         let above = label > BESIDE * width && self.rows.len() <= MANY;
         let label = if above { label } else { label.min(BESIDE * width) };
         let (left, right) = if above { (8.0, width - 8.0) } else { (label + 24.0, width - aside) };
@@ -106,7 +106,7 @@ fn draw_row(svg: &mut Svg, row: &StripRow, y: f64, scale: &Scale, crowded: bool)
     }
 }
 
-/// Vertical offsets so that dots at one place stand side by side: 0, up, down, further up, … within the row.
+/// Vertical offsets so that dots at one place are side by side: 0, up, down, further up, … within the row.
 fn side_by_side(dots: &[Dot], scale: &Scale, radius: f64) -> Vec<f64> {
     let mut placed: Vec<(f64, f64)> = Vec::new();
     let step = radius * 1.5;

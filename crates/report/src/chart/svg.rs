@@ -9,7 +9,7 @@ use crate::escape::xml;
 use crate::number::typographic;
 use std::fmt::Write;
 
-/// Of a file of its own, px: what is left empty around the picture, and the two lines above it.
+/// In a picture that is its own file, px: the margin around it, and the two lines above it.
 const MARGIN: f64 = 12.0;
 const HEAD: f64 = 44.0;
 
@@ -288,7 +288,7 @@ impl Svg {
         format!("<svg class=\"{class}\">{}</svg>", self.body.trim_end())
     }
 
-    /// A file of its own, on paper, with its style inside. Above the picture stands what it shows, and below that `place`:
+    /// A file of its own, on paper, with its style inside. Above the picture is what it shows, and below that `place`:
     /// of what, on which machine, when. A viewer of files shows neither `title` nor `desc`.
     pub(crate) fn standalone(&self, title: &str, place: &str, description: &str) -> String {
         let mut head = Self::new(self.width);

@@ -50,8 +50,8 @@ const ENDS: [(TurnEnd, Mark, &str); 2] = [
     (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
 ];
 /// What is drawn between the turns, and in which colours.
-const PLAIN: &str = "The two colours tell neighbours apart. White: idle, not among what was asked for, or not known.";
-/// Neighbours are told apart by two colours; a third one draws the signs.
+const PLAIN: &str = "The two colours separate neighbours. White: idle, filtered out, or not known.";
+/// Two colours separate neighbours; a third one draws the signs.
 const TONES: [u32; 2] = [1, 2];
 const SIGNS: u32 = 3;
 const BAR: f64 = 16.0;

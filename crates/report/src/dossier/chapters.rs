@@ -35,7 +35,7 @@ impl Page<'_> {
     pub(super) fn slot(&mut self, name: &str, empty: usize) {
         let text = self.subject.slots.get(name).cloned();
         let text = text.unwrap_or_else(|| self.lang.of(s::TO_WRITE[empty]).to_owned());
-        // Of two functions with one name the first has the slot.
+        // If two functions have one name, the first gets the slot.
         if self.placed.insert(name.to_owned()) {
             self.out.push(Block::Slot(name.to_owned(), text));
         }

@@ -125,7 +125,8 @@ pub(super) const SIMILAR_COLUMNS: [Said; 4] =
     [["function", "函数"], ["place", "位置"], ["shares", "共同使用"], ["with", "对应的改动函数"]];
 pub(super) const STRUCTURES: Said = ["3.7 Main data structures", "3.7 主要数据结构"];
 pub(super) const STRUCTURES_HOW: Said = [
-    "Members that differ. Who writes and reads is told by the member's name; where several structs have one of that name, theirs are among them.",
+    "Members that differ. Readers and writers are found by the member's name; if several structs have a member of \
+     that name, all of theirs are included.",
     "有差异的成员。读写者按成员名查找；多个结构体有同名成员时，其他结构体的读写也在其中。",
 ];
 pub(super) const KEPT: Said = ["{0}; members kept as they are: {1}.", "{0}；未变的成员：{1} 个。"];
@@ -195,7 +196,7 @@ pub(super) const KINDS: [Said; 21] = [
     ["Signatures of global functions", "全局函数签名"],
 ];
 
-/// What stands in a slot until an engineer writes there.
+/// The text of a slot until an engineer writes one.
 pub(super) const TO_WRITE: [Said; 7] = [
     ["[To be written by an engineer: what it is for and how it works.]", "[由工程师填写：用途与工作原理。]"],
     [

@@ -10,7 +10,7 @@ const SUM: &str = "<!-- schedlab dossier ";
 /// What an old page holds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OldPage {
-    /// Slots that somebody has written into, by name.
+    /// Slots that were edited, by name.
     pub slots: BTreeMap<String, String>,
     /// Nothing but slots was changed since it was made: it can be written over.
     pub is_ours: bool,
@@ -51,7 +51,7 @@ pub(super) fn marked(name: &str, text: &str) -> String {
     format!("{BEGIN}{name} -->\n{text}\n{END}\n\n")
 }
 
-/// The last line of a page, over what stands outside of its slots: FNV-1a.
+/// The last line of a page: an FNV-1a checksum of the text outside of its slots.
 fn sum(outside: &str) -> String {
     let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3);
     format!("{SUM}{:016x} -->", outside.bytes().fold(0xcbf2_9ce4_8422_2325, step))

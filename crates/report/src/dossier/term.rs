@@ -6,7 +6,7 @@ use super::{Block, Term};
 use schedlab_kernel::dossier::{Body, BodyLine, MemberUse};
 use std::collections::BTreeSet;
 
-/// Column of the sign in a line of a body: behind two numbers of six digits and two blanks.
+/// Column of the sign in a line of a body: after two numbers of six digits and two blanks.
 pub(super) const SIGN: usize = 14;
 /// How many functions are named as a member's users.
 const USERS: usize = 8;

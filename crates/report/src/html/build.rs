@@ -19,7 +19,7 @@ pub(super) fn escape(text: &str) -> String {
     crate::escape::xml(&typographic(text))
 }
 
-/// [`escape`] for sentences: what stands in backticks is set as code.
+/// [`escape`] for sentences: text in backticks is set as code.
 fn sentence(text: &str) -> String {
     let text = escape(text);
     let parts: Vec<&str> = text.split('`').collect();
@@ -166,7 +166,7 @@ impl Page {
 }
 
 /// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first; `words` for a wide table without
-/// any, whose cells stand below each other on a phone.
+/// any, whose cells are below each other on a phone.
 fn classes(table: &Table) -> String {
     let numbers = table.align.iter().enumerate().filter(|(_, align)| **align == Align::Right);
     let numbers: Vec<usize> = numbers.map(|(i, _)| i + 1).collect();

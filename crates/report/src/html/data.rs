@@ -41,7 +41,7 @@ struct Metric<'a> {
     values: Vec<serde_json::Value>,
 }
 
-/// One line of JSON that may stand in a script element.
+/// One line of JSON that is safe in a script element.
 pub(super) fn of(findings: &Findings, all: &[&Rows]) -> String {
     let data = Data {
         arms: findings.arms.iter().map(|a| a.name.as_str()).collect(),

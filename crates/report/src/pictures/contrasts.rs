@@ -69,7 +69,7 @@ pub(super) fn forest(
         let caption = format!(
             "{caption}{}",
             if chart.reaches_beyond() {
-                " Arrow: goes on beyond the axis; dots there are counted, with their range."
+                " Arrow: continues beyond the axis; dots there are counted, with their range."
             } else {
                 ""
             }
@@ -135,7 +135,7 @@ pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contras
 
 fn verdict_words(contrast: &Contrast) -> String {
     let word = words::verdict(&contrast.verdict);
-    // Why there is none is a sentence, which stands in the table; here it would be cut.
+    // The reason for no value is a sentence, which is in the table; here it would be cut.
     if words::reason(&contrast.verdict).is_some() {
         return word.to_owned();
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Fewer values of a setting are no curve.
 const LEAST: usize = 3;
 
-/// What stands below the primary metrics: what the settings change first.
+/// What is shown below the primary metrics: what the settings change first.
 pub(super) const BESIDE: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
 
 /// Two settings, each with its values, and the arm of every combination.

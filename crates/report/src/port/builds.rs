@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// An adapted series that was compiled patch after patch, up to the first that failed.
 #[derive(Debug, Default)]
 pub struct Build {
-    /// For each patch that was come to.
+    /// For each patch that was reached.
     pub steps: Vec<Step>,
     /// Requested options that the tree did not take.
     pub dropped: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Build {
 /// What the compiler said of the tree with a patch and those before it.
 #[derive(Debug)]
 pub enum Step {
-    /// Nothing of the patch is taken: the kernel is that of before.
+    /// Nothing of the patch is taken: the kernel is the previous one.
     Unchanged,
     /// It compiles.
     Compiled {
@@ -56,7 +56,7 @@ pub struct Counted {
     pub patch: usize,
     /// The function, or a counter such as `TcpExt.TCPAutoCorking`.
     pub name: String,
-    /// How often, while the workload ran; else why that is not known.
+    /// How often, while the workload ran; otherwise why that is not known.
     pub count: Result<u64, String>,
 }
 
@@ -151,7 +151,7 @@ fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<
     )
 }
 
-/// A line for each patch that was come to.
+/// A line for each patch that was reached.
 pub(super) fn lines(rehearsal: &Rehearsal, build: &Build) -> Vec<PortBuilt> {
     let line = |(number, step): (usize, &Step)| {
         let (state, unused, mistakes, said) = match step {

@@ -53,7 +53,7 @@ fn states(contract: &Contract, out: &mut dyn Write) -> io::Result<()> {
     let differ = contract.states.iter().filter(|state: &&State| state.differs()).count();
     writeln!(
         out,
-        "\nstate contract: {} followed, {differ} of them changed by other functions in the target; {} not told apart by name",
+        "\nstate contract: {} followed, {differ} of them changed by other functions in the target; {} not distinguishable by name",
         counted(contract.states.len(), "states"),
         contract.ambiguous.len()
     )

@@ -17,7 +17,7 @@ pub(super) struct PortHunk {
     pub(super) hunk: usize,
     /// What GNU patch does: `applies`, `offset`, `fuzz`, `fails`.
     pub(super) verdict: &'static str,
-    /// What stands in its way whatever its lines are.
+    /// What blocks it, whatever its lines are.
     pub(super) obstacle: Option<&'static str>,
     /// Why the place that patch finds is doubted.
     pub(super) flagged: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct PortNeed {
     pub(super) kind: &'static str,
     /// The name as it is used; of a commit its id.
     pub(super) name: String,
-    /// Of a field or state the struct that it is in, where that could be told.
+    /// For a field or state, the struct that it is in, if that could be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) of: Option<String>,
     /// Added lines that use it, or that the commit brought.
@@ -155,9 +155,9 @@ pub(super) struct PortFile {
     pub(super) change: &'static str,
     /// Its new name.
     pub(super) to: Option<String>,
-    /// Its modes before and behind, six octal digits.
+    /// Its modes before and after, six octal digits.
     pub(super) modes: Option<[String; 2]>,
-    /// What stands in its way.
+    /// What blocks it.
     pub(super) obstacle: Option<&'static str>,
     /// Whether the tree is so already.
     pub(super) present: bool,

@@ -10,7 +10,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let findings = subject.input.findings;
     let source = match &findings.source {
         Source::OneRun => None,
-        Source::Imported => Some("Imported rows: nobody knows the order in which they were measured.".to_owned()),
+        Source::Imported => Some("Imported rows: the order in which they were measured is not known.".to_owned()),
         Source::TwoRuns { a, b, .. } => Some(format!("Two runs that were not interleaved: A is {a}, B is {b}.")),
     };
     let warnings = findings.environment.checks.iter().filter(|c| c.state == CheckState::Warning).count();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use schedlab_analyze::Scale;
 
-    /// The sentence for means of voluntary and involuntary switches on both sides, all told apart by 0.01 or more.
+    /// The sentence for means of voluntary and involuntary switches on both sides, all different by 0.01 or more.
     fn said(waits: [f64; 2], losses: [f64; 2]) -> Option<String> {
         let change = |[before, behind]: [f64; 2]| {
             let value = behind - before;

@@ -26,7 +26,7 @@ fn is_told(metric: &MetricFindings) -> bool {
     })
 }
 
-/// What stands above the short tables.
+/// The text above the short tables.
 const OTHERS: &str = "Exploratory metrics, change against the control (* differs after the correction for looking at all of \
                       them, = equivalent, no sign: open, or described only):";
 

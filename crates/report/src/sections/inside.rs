@@ -1,4 +1,4 @@
-//! What is behind the numbers, for who looks closer: why a mean moved, how steady arms are, second opinions, stamping,
+//! What is behind the numbers, for a closer look: why a mean moved, how steady arms are, second opinions, stamping,
 //! settings as read back.
 
 use super::workload::Of;

@@ -60,7 +60,7 @@ fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
         words::reason(&contrast.verdict).map(|why| format!("no verdict: {why}")).into_iter().collect();
     notes.extend(contrast.more_units.map(|more| more.in_words(&contrast.unit_name)));
     if !of_factor.aliases.is_empty() {
-        notes.push(format!("these arms do not tell it from {}", of_factor.aliases.join(", ")));
+        notes.push(format!("these arms cannot separate it from {}", of_factor.aliases.join(", ")));
     }
     notes.extend(contrast.notes.iter().cloned());
     notes.into_iter().map(|note| words::full_stop(&format!("{}: {note}", name(findings, of_factor)))).collect()

@@ -19,7 +19,7 @@ const SCALING_KEY: &str = "linearity: score against the first value's times the 
                                       spread: standard deviation over runs against the mean; Jain: fairness over the \
                                       copies, 1 is fair. Descriptive: verdicts are between arms.";
 
-/// What stands behind each copy in [`copies`].
+/// What follows each copy in [`copies`].
 const COPIES_KEY: &str = "Each copy: its operations, the share of them with both partners on one CPU, the CPUs they were last seen on \
      (parent→child; … where runs differ).";
 
@@ -95,7 +95,7 @@ fn linearity(row: &ScalingRow) -> String {
     }
 }
 
-/// Of each row with copies what it is (`copies 4, free`), and its copies one by one.
+/// For each row with copies, what it is (`copies 4, free`), and its copies one by one.
 fn copies(scaling: &Scaling, arms: &Arms) -> Vec<(String, String)> {
     let of_row = |row: &ScalingRow| {
         let arm = arm_of(row, arms).map(|name| format!(", {name}")).unwrap_or_default();

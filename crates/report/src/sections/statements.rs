@@ -39,7 +39,7 @@ fn sentence(of: Of<'_>, best: &BestArm) -> String {
     format!("Best by {}: {}{over}; {others}.", metric_name(&best.metric), name(best.arm))
 }
 
-/// The answer, and behind it the figure, the statement and what it says of which arms.
+/// The answer, and after it the figure, the statement and what it says of which arms.
 fn answered(said: &StatementFindings) -> (String, String) {
     let answer = ANSWERS.iter().find(|(answer, _)| *answer == said.answer).map_or("", |(_, word)| word);
     let figure = said.effect.map(|e| format!("{}: ", effect_text(&e, ""))).unwrap_or_default();

@@ -47,7 +47,7 @@ fn claim(found: &Affine) -> String {
             counted(total.wakings - total.unsettled, "wakings"),
             if llc_size == 1 { "each CPU has".into() } else { format!("{llc_size} CPUs share") },
         ),
-        _ => format!("{flips}; whether they were wide cannot be told."),
+        _ => format!("{flips}; whether wake_wide() applied is not known."),
     }
 }
 
@@ -85,10 +85,7 @@ fn cells(row: &AffineRow) -> Vec<Cell> {
 fn caveats(found: &Affine) -> Vec<String> {
     let mut seen = Vec::new();
     if !found.rule_known {
-        seen.push(format!(
-            "kernel {} decides by another rule, that of before 4.3: nothing is estimated",
-            found.trace.release
-        ));
+        seen.push(format!("kernel {} decides by the rule used before 4.3: nothing is estimated", found.trace.release));
     }
     match found.llc_size {
         None => seen.push(

@@ -21,7 +21,7 @@ pub struct TraceAnalysis {
     /// The kinds of events that it needs.
     pub wanted: fn() -> Kinds,
     /// Reads a trace to its end and answers in the form asked for.
-    pub run: fn(&mut Reader, &Asked, Form) -> Result<Answer, AnalysisError>,
+    pub run: fn(&mut Reader, &Asked, Form) -> Result<RenderedOutput, AnalysisError>,
 }
 
 /// Which of the common options an analysis takes, beside the trace and the form of its answer.
@@ -31,7 +31,7 @@ pub struct Takes {
     pub filters: Filtered,
     /// A row for each task instead of one for all tasks of a name.
     pub each_task: bool,
-    /// Rows of a table where nobody says how many; `None` where it has no table that can be cut.
+    /// Default number of rows of a table; `None` if it has no table that can be cut.
     pub rows: Option<usize>,
     /// The number of CPUs that share a last-level cache.
     pub llc_size: bool,
@@ -69,7 +69,7 @@ pub enum Form {
 }
 
 /// An answer in the form that was asked for.
-pub enum Answer {
+pub enum RenderedOutput {
     /// A page.
     Page(Document),
     /// An object with its `schema`.
@@ -78,10 +78,10 @@ pub enum Answer {
 
 impl Form {
     /// Findings in this form.
-    pub fn of<T: Serialize>(self, found: &T, page: fn(&T) -> Document) -> Result<Answer, AnalysisError> {
+    pub fn of<T: Serialize>(self, found: &T, page: fn(&T) -> Document) -> Result<RenderedOutput, AnalysisError> {
         Ok(match self {
-            Self::Page => Answer::Page(page(found)),
-            Self::Json(room) => Answer::Json(answer("", found, room)?),
+            Self::Page => RenderedOutput::Page(page(found)),
+            Self::Json(room) => RenderedOutput::Json(answer("", found, room)?),
         })
     }
 }

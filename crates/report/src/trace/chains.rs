@@ -85,7 +85,7 @@ fn paths(found: &Chains) -> Table {
     table
 }
 
-/// Names with arrows; one that repeats is told once, with its number.
+/// Names with arrows; one that repeats is shown once, with its count.
 fn path(names: &[String]) -> String {
     let runs: Vec<&[String]> = names.chunk_by(|a, b| a == b).collect();
     let run = |run: &&[String]| match run {

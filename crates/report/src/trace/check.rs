@@ -40,7 +40,7 @@ fn has_switches(found: &Check) -> bool {
 fn missing(found: &Check) -> String {
     let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
     let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
-    // Of a recorder's sum the part that lies in no gap is in it, too, and what was lost where it gave no number.
+    // The recorder's sum also includes the part that lies in no gap, and losses for which it gave no number.
     let (in_gaps, uncounted) = (sum(|c| c.lost), sum(|c| c.uncounted_losses));
     let has_sum = in_gaps + uncounted > 0 && found.reported_lost > in_gaps + uncounted;
     let (lost, uncounted) = if has_sum { (found.reported_lost, 0) } else { (in_gaps, uncounted) };

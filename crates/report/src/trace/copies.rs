@@ -3,7 +3,7 @@
 
 use super::basis::basis;
 use super::{more, remarks};
-use crate::chart::{Draw, Lane, Places};
+use crate::chart::{Draw, PlacementRow, Places};
 use crate::document::{Block, Document};
 use crate::number::{count, percent, quantity};
 use crate::table::{Align, Cell, Table};
@@ -100,17 +100,18 @@ fn line(slices: &[CopySlice]) -> String {
 /// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file. `place`: of
 /// which trace, on which machine, when.
 pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
-    let lane = |row: &TracedCopy| Lane {
+    let lane = |row: &TracedCopy| PlacementRow {
         name: format!("copy {}", row.copy),
         value: format!("{:.2} of the mean", row.relative),
         aside: row.co_located_share.map_or_else(|| "?".to_owned(), |share| format!("{} on one CPU", percent(share))),
         cpus: [0, 1].map(|partner| row.slices.iter().map(|slice| slice.cpus[partner]).collect()),
     };
     let group = |arm: &CopiesOfArm| {
-        let lanes: Vec<Lane> = arm.trials.first().into_iter().flat_map(|trial| trial.copies.iter().map(lane)).collect();
+        let lanes: Vec<PlacementRow> =
+            arm.trials.first().into_iter().flat_map(|trial| trial.copies.iter().map(lane)).collect();
         (arm.arm.clone(), lanes)
     };
-    let groups: Vec<(String, Vec<Lane>)> = found.arms.iter().map(group).collect();
+    let groups: Vec<(String, Vec<PlacementRow>)> = found.arms.iter().map(group).collect();
     let numbers: Vec<String> = groups
         .iter()
         .flat_map(|(arm, lanes)| lanes.iter().map(move |l| format!("{arm}, {}: {}, {}", l.name, l.value, l.aside)))

@@ -11,7 +11,7 @@ use schedlab_analyze::trace::TraceDiff;
 use schedlab_analyze::trace::diff::{DiffChange, DiffRow, DiffShift, DiffTable, DiffTrace};
 use schedlab_run::counted;
 
-/// Names that the first line tells.
+/// Names in the first line.
 const TOLD: usize = 3;
 
 /// The findings as a page.
@@ -36,8 +36,8 @@ fn claim(found: &TraceDiff) -> String {
     match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
         (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
-        (false, false) => format!("Apart, without a verdict: {}{others}.", named.join("; ")),
-        (false, true) => "Nothing is apart: all differences are within the variation inside the traces.".into(),
+        (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
+        (false, true) => "Nothing differs: all differences are within the variation inside the traces.".into(),
     }
 }
 
@@ -78,7 +78,7 @@ fn how(found: &TraceDiff) -> impl Iterator<Item = Remark> {
             "one trace a side has no verdict: two recordings of the same thing may differ by more than either varies as it goes \
              on. Five traces a side have one (--more-a, --more-b), recorded in turn"
         }
-        (false, _) => "fewer than five traces a side have no verdict; intervals are of the traces, and few",
+        (false, _) => "fewer than five traces a side have no verdict; the intervals are only a hint",
     };
     [Remark::note(text)].into_iter()
 }
@@ -156,7 +156,7 @@ fn value(change: &DiffChange, x: f64) -> String {
     }
 }
 
-/// With three digits: what is behind them is of that trace alone.
+/// With three digits: what is after them is of that trace alone.
 fn short(x: f64, unit: &str) -> String {
     let (scale, unit) = unit_for(x.abs(), unit);
     format!("{} {unit}", significant(x / scale, 3)).trim_end().to_owned()

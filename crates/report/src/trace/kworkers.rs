@@ -37,8 +37,8 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
         ),
         (
             found.functions.iter().map(|row| row.unseen).sum(),
-            "item was started that nobody saw queued; in no number",
-            "items were started that nobody saw queued; in no number",
+            "item was started whose queueing was not traced; it is not counted",
+            "items were started whose queueing was not traced; they are not counted",
         ),
         (
             found.functions.iter().map(|row| row.censored).sum(),

@@ -22,7 +22,7 @@ mod slow;
 mod states;
 mod timehist;
 
-pub use analysis::{AnalysisError, Answer, Filtered, Form, Takes, TraceAnalysis};
+pub use analysis::{AnalysisError, Filtered, Form, RenderedOutput, Takes, TraceAnalysis};
 pub use check::{trace_check, trace_check_claim};
 pub use copies::{trace_copies, trace_copies_svg};
 pub use diff::trace_diff;
@@ -42,7 +42,7 @@ use crate::words::{capital, full_stop};
 use schedlab_analyze::trace::{self, Definition, TraceFacts};
 use schedlab_run::counted;
 
-/// Of a picture that is a file of its own, px.
+/// Width of a picture in its own file, px.
 const WIDTH: f64 = 760.0;
 
 /// Every analysis that takes nothing but a trace and the common options, in the order in which they are listed.
@@ -136,7 +136,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
 ];
 
-/// What the numbers of every analysis mean, in the order in which they are listed; behind those of [`ANALYSES`] those of
+/// What the numbers of every analysis mean, in the order in which they are listed; after those of [`ANALYSES`] those of
 /// analyses with options of their own.
 pub fn trace_definitions() -> impl Iterator<Item = &'static Definition> {
     let own = [
@@ -199,7 +199,7 @@ fn more(number: u64, what: &str) -> Option<Remark> {
     (number > 0).then(|| Remark::note(format!("{} more {what}; --top 0 shows all", count(number))))
 }
 
-/// Sentences that begin with a number, of those that are not 0: how each goes on behind 1, and behind others.
+/// Sentences that begin with a number, of those that are not 0: how each continues after 1, and after others.
 fn numbered<'s>(numbers: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
     let numbers = numbers.into_iter().filter(|(number, ..)| *number > 0);
     numbers

@@ -25,8 +25,15 @@ pub(super) fn page(found: &Queues) -> Document {
         page.add(title, vec![Block::Table(table), key]);
     }
     let seen = [
-        (found.missed_ns, "of waits are in no length: their CPU was not known, or they were known only at their end"),
-        (found.censored_ns, "in the lengths are of waits that were censored later: by so much they may be too high"),
+        (
+            found.missed_ns,
+            "of waiting is not in the queue lengths: the CPU was not known, or the wait was recognized \
+                           only at its end",
+        ),
+        (
+            found.censored_ns,
+            "in the queue lengths are of waits that were censored later: the lengths may be too high by this much",
+        ),
     ];
     let seen = seen.into_iter().filter(|(time, _)| *time > 0);
     let seen = seen.map(|(time, what)| Remark::note(format!("{} {what}", ns(time))));
@@ -49,8 +56,8 @@ fn claim(found: &Queues) -> String {
     let conserved = match (found.crowded_ns, found.not_conserved_ns) {
         (0, _) if *max < 2 => "no CPU had two or more".to_owned(),
         (0, _) => "no CPU had two or more of which one could run elsewhere".to_owned(),
-        (crowded, 0) => format!("of {} with two or more on a CPU no other was idle", ns(crowded)),
-        (crowded, idle) => format!("of {} with two or more on a CPU another was idle for {}", ns(crowded), ns(idle)),
+        (crowded, 0) => format!("while a CPU had two or more ({}), no other was idle", ns(crowded)),
+        (crowded, idle) => format!("while a CPU had two or more ({}), another was idle for {}", ns(crowded), ns(idle)),
     };
     format!(
         "{mean} runnable threads a CPU, at most {max} {threads} (CPU {longest}, {:.6} s); {conserved}.",

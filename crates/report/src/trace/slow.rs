@@ -96,7 +96,7 @@ fn text(step: &SlowStep) -> String {
     match step.did {
         "ran" => format!("{whom} ran for {length} on CPU{cpu}"),
         "slept" => {
-            let unknown = |waker| format!("{waker} woke it, which did what is not known");
+            let unknown = |waker| format!("{waker} woke it (what {waker} did before is not known)");
             let until = step.waker.as_ref().map_or_else(|| "an interrupt".to_owned(), unknown);
             format!("{whom} slept for {length} ({}) until {until}", step.state.unwrap_or("?"))
         }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// Columns of a terminal at which times have their nanoseconds.
 const WIDE: usize = 104;
 
-/// The names of the columns, on a terminal of so many.
+/// The names of the columns, on a terminal of this many columns.
 pub fn timehist_header(columns: usize, out: &mut dyn Write) -> io::Result<()> {
     if columns < WIDE {
         return writeln!(
@@ -28,8 +28,8 @@ pub fn timehist_header(columns: usize, out: &mut dyn Write) -> io::Result<()> {
 
 const NAMES: [&str; 4] = ["slept", "woken", "preempt", "ran"];
 
-/// A row; a time that is not known is a dash. Where system calls were recorded, the one in which the task slept stands last. A
-/// narrow terminal has times in whole microseconds, as perf has them, and the system call on a line of its own.
+/// A row; a time that is not known is a dash. If system calls were recorded, the one in which the task slept comes
+/// last. A narrow terminal has times in whole microseconds, as perf has them, and the system call on a line of its own.
 pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let is_wide = columns >= WIDE;
     let digits = if is_wide { 6 } else { 3 };
@@ -50,7 +50,7 @@ pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> 
 
 /// Turns that a picture can show.
 pub const MOST_TURNS: usize = 1000;
-/// A task that had its CPU so soon after it was woken has preempted whoever was there, ns.
+/// A task that got its CPU this soon after it was woken has preempted the one before, ns.
 const SOON_NS: u64 = 100_000;
 
 /// Who had each CPU, and how each turn ended, as a file. `place`: of which trace, on which machine, when.

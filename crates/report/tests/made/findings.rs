@@ -34,7 +34,7 @@ fn contrast(arm: u32, effect: Option<Effect>, p: f64, verdict: Verdict) -> Contr
         noise: effect.map(|e| Noise {
             scale: e.scale,
             smallest: 1.031,
-            sentence: "6 blocks that scatter like these tell a difference from none if it is 3.1 % or more".into(),
+            sentence: "with this scatter, 6 blocks can detect a difference of 3.1 % or more".into(),
         }),
         verdict,
         units,

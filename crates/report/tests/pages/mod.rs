@@ -1,7 +1,7 @@
 //! The pages of golden traces, a file for each analysis.
 
 use super::*;
-use schedlab_report::{ANALYSES, Answer, Form};
+use schedlab_report::{ANALYSES, Form, RenderedOutput};
 
 /// Columns of a page.
 const WIDTH: usize = 80;
@@ -14,7 +14,7 @@ pub(crate) fn all() -> Vec<Pages> {
     let rows = ANALYSES.iter().filter(|row| row.name != "explain");
     let of_row = |row: &'static schedlab_report::TraceAnalysis| -> Pages {
         let page = |name: &str| match (row.run)(&mut open(name, (row.wanted)()), &Asked::default(), Form::Page) {
-            Ok(Answer::Page(page)) => of_document(&page),
+            Ok(RenderedOutput::Page(page)) => of_document(&page),
             _ => panic!("{} of {name} is not readable to its end", row.name),
         };
         (row.name, Box::new(page))

@@ -1,36 +1,36 @@
-//! An answer in JSON cut to what a reader with little room can take. The text is read as a tree of pieces of itself, so that
-//! what stays is what was written, in its order. Lists of rows are cut from their ends, lists of numbers are left out whole:
-//! half of a distribution misleads. What was cut stands in `shortened`.
+//! A JSON answer cut to a given size. The text is read as a tree of slices of itself, so what remains is exactly what
+//! was written, in its order. Lists of rows are cut at their ends; lists of numbers are left out whole, because half of
+//! a distribution misleads. `shortened` says what was cut.
 
 use super::laid_out;
 use std::collections::BTreeMap;
 
-/// Bytes of an answer where nobody says how much.
+/// Largest answer in bytes, by default.
 pub const USUAL_BYTES: usize = 20_000;
 /// The member that says what was cut.
 const SHORTENED: &str = "shortened";
-/// Kept of its bytes for that.
+/// Bytes reserved for that member.
 const FOR_SHORTENED: usize = 2_000;
-/// Lists of plain values up to this length are pairs, intervals, a value for each arm: they stay.
+/// Lists of plain values up to this length are pairs, intervals, or one value per arm: they are kept.
 const FEW: usize = 4;
-/// An object with more members, none of which holds any, is a list by name.
+/// An object with more members than this, none of which contains others, is treated as a list by name.
 const MANY: usize = 32;
-/// Text is cut to so many bytes where nothing else is left to cut.
+/// If nothing else can be cut, texts are cut to this many bytes.
 const SHORT_TEXT: usize = 400;
 
-/// How much of an answer is wanted.
+/// How much of an answer is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// At most so many bytes.
+    /// At most this many bytes.
     Bytes(usize),
-    /// At most so many entries of each list of rows.
+    /// At most this many entries of each list of rows.
     Entries(usize),
     /// All.
     All,
 }
 
 impl Room {
-    /// As `--top N` says: none, 0 or a number.
+    /// As in `--top N`: none given, 0, or a number.
     pub fn of(top: Option<usize>) -> Self {
         match top {
             None => Self::Bytes(USUAL_BYTES),
@@ -43,34 +43,34 @@ impl Room {
 #[derive(Debug, Clone)]
 enum Node<'a> {
     Leaf(&'a str),
-    /// Of a text that was cut, with its first quote.
+    /// A text that was cut, with its first quote.
     Beginning(&'a str),
     List(Vec<Node<'a>>),
     Object(Vec<(&'a str, Node<'a>)>),
 }
 
-/// What stands at one place of the answer: `workloads[].metrics[]`.
+/// A place in the answer: `workloads[].metrics[]`.
 #[derive(Debug, Default, Clone, Copy)]
 struct Place {
-    /// Bytes, without those of lists in it.
+    /// Bytes, without those of lists inside.
     bytes: usize,
-    /// Entries of the longest.
+    /// Entries of the longest list there.
     longest: usize,
-    /// All entries.
+    /// Entries of all lists there.
     entries: usize,
     is_numbers: bool,
-    /// It holds what is not a plain value.
+    /// It contains more than plain values.
     is_rows: bool,
 }
 
 impl Place {
-    /// Entries that are left at least.
+    /// At least this many entries are kept.
     fn least(&self) -> usize {
         if self.is_rows { 1 } else { FEW }
     }
 }
 
-/// An object as serde_json writes it, laid out, in this room.
+/// An object as written by serde_json, laid out and cut to this size.
 pub(super) fn shortened(small: &str, room: Room) -> String {
     let whole = laid_out(small);
     let is_enough = match room {
@@ -103,7 +103,8 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     laid_out(&text)
 }
 
-/// Cuts what takes most room until it fits: lists of rows to the half, of numbers to nothing, at last long texts.
+/// Cuts what takes up most room until the answer fits: lists of rows by half, lists of numbers to nothing, and finally
+/// long texts.
 fn to_bytes(tree: &mut Node<'_>, most: usize) {
     loop {
         if size(tree) <= most {
@@ -124,14 +125,14 @@ fn size(tree: &Node<'_>) -> usize {
     laid_out(&text).len()
 }
 
-/// All lists, by where they are.
+/// All lists, by their place.
 fn places(tree: &Node<'_>) -> BTreeMap<String, Place> {
     let mut found = BTreeMap::new();
     look(tree, "", "", &mut found);
     found
 }
 
-/// `list` is the list that a node is in; its bytes are counted there.
+/// `list` is the list that contains a node; the node's bytes are counted there.
 fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Place>) {
     let mut note = |entries: usize, is_numbers: bool, is_rows: bool| {
         let place = found.entry(at.to_owned()).or_default();
@@ -186,7 +187,7 @@ fn below(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// Cuts the lists at a place to so many entries; of those by name that are numbers the largest stay.
+/// Cuts the lists at a place to this many entries; of numbers listed by name, the largest are kept.
 fn cut(node: &mut Node<'_>, at: &str, place: &str, kept: usize) {
     match node {
         Node::Leaf(_) | Node::Beginning(_) => {}
@@ -226,7 +227,7 @@ fn cut_texts(node: &mut Node<'_>) {
     }
 }
 
-/// The last end of a character of a quoted text, or of an escape in it, up to `most`.
+/// The last position up to `most` at which a character of a quoted text, or an escape in it, ends.
 fn before(quoted: &str, most: usize) -> usize {
     let (bytes, mut at, mut end) = (quoted.as_bytes(), 1, 1);
     while at <= most {
@@ -240,9 +241,9 @@ fn before(quoted: &str, most: usize) -> usize {
     end
 }
 
-/// What was cut, where: objects of JSON.
+/// What was cut, and where: objects of JSON.
 fn notes(before: &BTreeMap<String, Place>, after: &BTreeMap<String, Place>) -> Vec<String> {
-    // What is within something that was cut is gone with it, and said with it.
+    // What was inside something that was cut is not listed separately.
     let kept = |at: &String| after.get(at).map_or(0, |place| place.entries);
     let is_cut = |at: &str| before.get(at).is_some_and(|place| kept(&at.to_owned()) < place.entries);
     let within_cut = |at: &String| at.match_indices("[]").any(|(end, _)| is_cut(&at[..end]));
@@ -251,7 +252,7 @@ fn notes(before: &BTreeMap<String, Place>, after: &BTreeMap<String, Place>) -> V
         .collect()
 }
 
-/// Reads a value from the beginning of what serde_json wrote, and takes it off.
+/// Reads a value from the beginning of text written by serde_json, and removes it from the text.
 fn read<'a>(rest: &mut &'a str) -> Node<'a> {
     match rest.as_bytes().first() {
         Some(b'{') => Node::Object(entries(rest, '}', |rest| {
@@ -330,7 +331,7 @@ mod tests {
         (serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}")), text.len())
     }
 
-    /// Rows with a distribution each, a text that is not a list, and what is only a pair.
+    /// Rows with a distribution each, a text that is not a list, and a mere pair.
     fn answer(rows: usize) -> Value {
         let row =
             |n: usize| json!({"name": format!("row {n}"), "pair": [1.5, 2.5], "cells": (0..100).collect::<Vec<_>>()});

@@ -1,11 +1,12 @@
-//! What a pack may name: programs and files that every Linux has, kernels that can be got again; no place on one machine's disk.
+//! What a pack may name: programs and files that every Linux has, and kernels that others can get; no path on one
+//! machine's disk.
 
 use super::PackError;
 use crate::kernel::{BootedKernel, KernelSource};
 use crate::plan::{GuestPlan, Plan};
 use crate::setting::Setting;
 
-/// Directories that are the system's on every Linux.
+/// Directories that belong to the system on every Linux.
 const SYSTEM: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/proc/", "/sys/", "/dev/"];
 
 fn refused<T>(why: String) -> Result<T, PackError> {
@@ -41,7 +42,7 @@ pub(super) fn plan(plan: &Plan) -> Result<(), PackError> {
     }
 }
 
-/// Refuses a kernel that cannot be got again, and one whose name or patches lead elsewhere.
+/// Refuses a kernel that others cannot get, and one whose name or patches lead elsewhere.
 pub(super) fn kernel(kernel: &BootedKernel) -> Result<(), PackError> {
     let name = &kernel.name;
     if !is_reference(name) {
@@ -67,12 +68,12 @@ pub(super) fn kernel(kernel: &BootedKernel) -> Result<(), PackError> {
     }
 }
 
-/// Of a line of a configuration with a text as its value.
+/// For a line of a configuration whose value is a text.
 fn path_in_value(line: &str) -> Option<&str> {
     line.split('"').nth(1).and_then(path_of_one_machine)
 }
 
-/// Of a line of a patch that names a file.
+/// For a line of a patch that names a file.
 fn path_of_change(line: &str) -> Option<&str> {
     ["--- ", "+++ "].iter().find_map(|mark| line.strip_prefix(mark)).and_then(path_of_one_machine)
 }
@@ -88,7 +89,7 @@ fn is_reference(name: &str) -> bool {
     })
 }
 
-/// The first path in a text that is not a system directory's.
+/// The first path in a text that is not in a system directory.
 fn path_of_one_machine(text: &str) -> Option<&str> {
     let ends = |c: char| c.is_whitespace() || "\"'`=,:;()[]{}<>|&".contains(c);
     text.split(ends).find(|word| {
@@ -99,7 +100,8 @@ fn path_of_one_machine(text: &str) -> Option<&str> {
     })
 }
 
-/// A patch without what stands before its first change: a mail's header and text name people, machines and addresses.
+/// A patch without the text before its first change, because a mail's header and body name people, machines and
+/// addresses.
 pub fn without_prose(patch: &str) -> String {
     let begins = |line: &&str| ["diff ", "--- ", "Index: "].iter().any(|mark| line.starts_with(mark));
     let at = patch.split_inclusive('\n').take_while(|line| !begins(line)).map(str::len).sum();

@@ -116,7 +116,7 @@ fn what_leads_to_one_machine_is_refused_both_ways() {
         (of_guests(Vec::new()), "do not fit its plan"),
     ] {
         assert!(refusal(&of).contains(needle), "{needle}: {}", refusal(&of));
-        // A hostile one is written by somebody else's program.
+        // A hostile one, as another program would write it.
         let written = self_checked::with_crc(&json::pretty(&of).unwrap());
         assert_eq!(Pack::parse(&written).unwrap_err().to_string(), refusal(&of));
     }
@@ -171,7 +171,7 @@ fn a_pack_that_contradicts_itself_is_refused() {
         "more workloads than its list",
     );
     refused(&|p| p.effects.push(ExpectedEffect { value: 0.91, ..p.effects[0].clone() }), "of arm 1 it is 0.9");
-    refused(&|p| p.effects[0].hi = 1.01, "says of round_trips_per_s Differs");
+    refused(&|p| p.effects[0].hi = 1.01, "calls round_trips_per_s Differs");
     refused(&|p| p.effects[0].said = Said::Equivalent, "Equivalent, and the interval [0.88, 0.92]");
     refused(&|p| equivalent(p, ExpectedScale::Difference, -48.0, -20.0, -6.0), "Equivalent");
     for (scale, lo, value, hi) in

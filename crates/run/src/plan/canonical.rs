@@ -1,4 +1,4 @@
-//! A plan as text again: every key spelled out, so that what is stored says what was run.
+//! Writes a plan as text: every key is written out, so that the stored text says what was run.
 
 use super::{Plan, PlannedWorkload, Stopping};
 use crate::factorial::PlannedFactor;
@@ -10,7 +10,7 @@ impl Plan {
     /// The plan as canonical TOML, complete; parsing it gives the same plan.
     pub fn to_toml(&self) -> String {
         let top = self.top_table().into_iter().map(|(key, value)| format!("{key} = {value}\n"));
-        // Arms of a factorial follow from its factors and the machine.
+        // The arms of a factorial follow from its factors and the machine.
         let arms = self.arms.iter().filter(|_| self.factors.is_empty()).map(arm_table);
         let tables = self.workloads.iter().map(workload_table).chain(self.factors.iter().map(factor_table)).chain(arms);
         let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
@@ -20,7 +20,7 @@ impl Plan {
         top.chain(guest).chain(tables).chain(knobs).chain(requirements).chain(statements).collect()
     }
 
-    /// Keys outside the tables and their values as TOML, in print order.
+    /// Keys outside the tables and their values as TOML, in the order of printing.
     fn top_table(&self) -> Vec<(&'static str, String)> {
         let mut keys = vec![
             ("title", written(&self.title)),
@@ -83,7 +83,7 @@ fn written(value: impl Serialize) -> String {
     toml::Value::try_from(value).expect("words, lists of words and truth values have a TOML form").to_string()
 }
 
-/// A share as percent where that reads back as the same number (5 % is 5 and not 5.000000000000001), else as it is.
+/// A share in percent if that reads back as the same number (5 % as 5, not as 5.000000000000001), otherwise as it is.
 fn share(x: f64) -> String {
     let percent = format!("{:.12}", x * 100.0);
     let percent = format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'));
@@ -120,7 +120,7 @@ mod tests {
         };
         let mut random = schedlab_stats::Random::new(1);
         let mut next = |least: u64, most: u64| {
-            // As many short times as long ones.
+            // Short times as often as long ones.
             least + random.next_u64() % (most - least).min(1 << random.below(63)).max(1)
         };
         for _ in 0..2000 {

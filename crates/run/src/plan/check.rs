@@ -1,11 +1,11 @@
-//! Keys of a plan that fit singly but not together.
+//! Keys of a plan that are valid alone but not together.
 
 use super::{LEAST_UNITS, Plan, PlanError, Stopping, inconsistent};
 use crate::factorial::{MOST_FACTORS, PlannedFactor};
 use crate::setting::Setting;
 use crate::units::format_ns;
 
-/// A day: blocks of longer trials would outlast any machine's quiet, and any number of them any calendar.
+/// A day. No machine stays undisturbed during longer trials, and a number of such blocks could exceed any calendar.
 const LONGEST_TRIAL_NS: u64 = 86_400_000_000_000;
 
 impl Plan {
@@ -61,7 +61,7 @@ impl Plan {
         for (i, factor) in self.factors.iter().enumerate() {
             factor.check_beside(&self.factors[..i])?;
         }
-        // Whether the fraction exists; which factors can be set only the machine knows.
+        // This checks whether the fraction exists; only the machine knows which factors can be set.
         self.settle(&[])?;
         self.check_rules()
     }
@@ -75,7 +75,7 @@ impl Plan {
         }
         if let Some(ns) = self.trial_ns.filter(|&ns| ns > LONGEST_TRIAL_NS) {
             return inconsistent(format!(
-                "a trial of {} is too long: a trial lasts at most {}, and blocks of short ones tell more",
+                "a trial of {} is too long: a trial lasts at most {}, and blocks of short ones are more precise",
                 format_ns(ns),
                 format_ns(LONGEST_TRIAL_NS)
             ));
@@ -110,10 +110,10 @@ impl Plan {
         let autogroup =
             |s: &Setting| matches!(s, Setting::Sysctl { name, .. } if name == "kernel.sched_autogroup_enabled");
         let sysctl = |s: &Setting| matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl() && !autogroup(s);
-        // A stall leaves a queue behind that outlives its window.
+        // A stall leaves a queue behind that lasts longer than its window.
         let stall = |s: &Setting| matches!(s, Setting::PlantStall { .. });
         let alternates = |s: &Setting| s.is_per_task() && !stall(s) || sysctl(s);
-        // A trace runs from before the first window to after the last.
+        // A trace lasts from before the first window until after the last.
         let throughout = |s: &Setting| s.is_trace() && self.arms.iter().all(|a| a.settings.contains(s));
         let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s) && !throughout(s));
         match fixed {
@@ -126,7 +126,7 @@ impl Plan {
 }
 
 impl PlannedFactor {
-    /// What is wrong with the factor, alone or beside those before it.
+    /// What is wrong with the factor, by itself or together with those before it.
     fn check_beside(&self, earlier: &[Self]) -> Result<(), PlanError> {
         let name = &self.name;
         if earlier.iter().any(|other| other.name == *name) {

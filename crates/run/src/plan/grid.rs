@@ -1,5 +1,5 @@
-//! `[[grid]]` of a plan: settings and the values of each, of which every combination is an arm. What is looked at is how
-//! a measure falls along one of them while the others stay, so each arm's name holds its values in order.
+//! `[[grid]]` of a plan: settings with values; every combination of values is an arm. The report shows how a metric
+//! changes along one setting while the others stay, so each arm's name has its values in order.
 
 use super::written::WrittenValue;
 use super::{PlanError, inconsistent};
@@ -7,24 +7,24 @@ use crate::setting::Arm;
 use crate::units::parse_duration_ns;
 use serde::Deserialize;
 
-/// More are no grid that anybody waits for.
+/// Nobody waits for a larger grid.
 const MOST_ARMS: usize = 256;
 
-/// One axis as written.
+/// One axis, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenAxis {
-    /// In the arms' names.
+    /// Its name in the names of arms.
     name: String,
     /// A setting without its value: `debugfs:sched/min_granularity_ns`, `slice`.
     set: String,
     values: Vec<WrittenValue>,
-    /// Those of `values` at which curves along the other axes are drawn; not given: all.
+    /// The `values` at which curves along the other axes are drawn; if not given, all of them.
     fixed: Option<Vec<WrittenValue>>,
 }
 
 impl WrittenAxis {
-    /// A point of it: its part of the name, and of the settings.
+    /// A point on the axis: its part of the name, and of the settings.
     fn point(&self, value: &str) -> (String, String) {
         (format!("{}={value}", self.name), written_setting(&self.set, value))
     }
@@ -58,17 +58,17 @@ impl WrittenAxis {
     }
 }
 
-/// A setting without its value, and the value: a knob in nanoseconds takes a time with a unit.
+/// A setting without its value, and the value: a knob in nanoseconds accepts a time with a unit.
 pub(super) fn written_setting(set: &str, value: &str) -> String {
     let in_ns = Some(()).filter(|()| set.ends_with("_ns")).and_then(|()| parse_duration_ns(value).ok());
     format!("{set}={}", in_ns.map_or_else(|| value.to_owned(), |ns| ns.to_string()))
 }
 
-/// Names and settings of a point, an entry for each axis, and how many of its values are not `fixed`.
+/// Names and settings of a point, with an entry for each axis, and how many of its values are not `fixed`.
 type Point = (Vec<String>, Vec<String>, usize);
 
-/// Every combination, the values of the last axis changing fastest; where axes name `fixed` values, only points on a curve along
-/// one of them, all others at such a value. None without an axis.
+/// Every combination; the values of the last axis change fastest. If axes have `fixed` values, only points on a curve
+/// along one axis are included, where all other axes are at such a value. Empty without an axis.
 pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
     axes.iter().try_for_each(WrittenAxis::check)?;
     let mut points: Vec<Point> = if axes.is_empty() { Vec::new() } else { vec![Default::default()] };

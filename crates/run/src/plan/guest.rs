@@ -1,5 +1,5 @@
-//! `[guest]` of a plan: trials run in guests that are booted for them, so that arms may differ by kernel, kernel command line
-//! and topology, and a boot is a unit.
+//! `[guest]` of a plan: trials run in guests that are booted for them, so that arms may differ by kernel, kernel
+//! command line and topology, and the boot is the unit.
 
 use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::lane::WantedAccelerator;
@@ -16,23 +16,25 @@ pub enum GuestLane {
     /// Wall clock.
     #[default]
     Real,
-    /// Instructions: equal boots are equal, so each trial of an arm has a seed of its own, the same ones in every arm.
+    /// Instructions are counted: equal boots are bit-identical, so each trial of an arm has a seed of its own; all arms
+    /// have the same seeds.
     Virtual,
 }
 
-/// For what a guest is booted.
+/// How much one guest runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GuestPer {
     /// One trial.
     #[default]
     Trial,
-    /// The trials of a block, one after the other, of all arms that are the same machine: they share what a boot happens to be.
+    /// The trials of a block, one after the other, for all arms that use the same machine: they share whatever is
+    /// particular to the boot.
     Block,
 }
 
-/// What a guest is: the `[guest]` table of a plan, on top of which come an arm's `kernel:`, `boot:` and `topology:`; or the
-/// options of `schedlab vm`, which are named alike.
+/// The properties of a guest: the `[guest]` table of a plan, to which an arm's `kernel:`, `boot:` and `topology:` are
+/// added; or the options of `schedlab vm`, which have the same names.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuestPlan {
@@ -40,28 +42,29 @@ pub struct GuestPlan {
     pub kernel: Option<String>,
     /// How time passes.
     pub lane: GuestLane,
-    /// Real lane: what runs their instructions.
+    /// Real lane: how the guests' instructions are executed.
     pub accelerator: WantedAccelerator,
-    /// For what each is booted.
+    /// How much each guest runs.
     pub per: GuestPer,
-    /// Virtual lane: how many boots the blocks are divided among, each kept as a state from which its samples start; without it,
-    /// every guest is booted.
+    /// Virtual lane: number of boots among which the blocks are divided. Each is saved as a state from which its
+    /// samples start; without this key every guest is booted.
     pub boots: Option<u32>,
-    /// Virtual lane: seed of the first sample, and number of the first boot; without it 1. Runs with others share none.
+    /// Virtual lane: seed of the first sample, and number of the first boot; 1 by default. It keeps two runs from
+    /// sharing samples.
     pub first_seed: Option<u64>,
     /// Whether they are of arm64, whatever the host is.
     pub aarch64: bool,
-    /// Our own binary for them, where they are of another architecture.
+    /// Our own binary for them, if they have another architecture.
     pub binary: Option<PathBuf>,
-    /// Files of the host for them, as `vm run --add` takes them.
+    /// Files of the host for the guests, in the form of `vm run --add`.
     pub add: Vec<String>,
     /// Modules to load at the start.
     pub module: Vec<String>,
-    /// Whether they may have more CPUs than the host: nothing of the run can be compared then.
+    /// Whether they may have more CPUs than the host; then nothing in the run can be compared.
     pub oversubscribe: bool,
     /// CPUs.
     pub cpus: Option<u32>,
-    /// How they are arranged, as `vm boot --topology` takes it.
+    /// How the CPUs are arranged, in the form of `vm boot --topology`.
     pub topology: Option<String>,
     /// Memory.
     #[serde(rename = "memory", deserialize_with = "size")]
@@ -73,10 +76,10 @@ pub struct GuestPlan {
     /// Virtual lane: longest turn of a CPU.
     #[serde(rename = "quantum", deserialize_with = "time")]
     pub quantum_ns: Option<u64>,
-    /// Virtual lane: CPU time that a task uses at most before its workload starts; without it, the lane's usual one.
+    /// Virtual lane: the maximum CPU time that a task uses before its workload starts; by default the lane's.
     #[serde(rename = "dither", deserialize_with = "time")]
     pub dither_ns: Option<u64>,
-    /// What the scheduler of every arm's guest must take for the number of CPUs that share a last-level cache.
+    /// The number of CPUs sharing a last-level cache that every arm's scheduler must see.
     pub sd_llc_size: Option<u32>,
     /// How long a guest may take to start, by the host's clock.
     #[serde(rename = "boot_timeout", deserialize_with = "time")]
@@ -136,13 +139,13 @@ impl GuestPlan {
 }
 
 impl Plan {
-    /// What does not fit a plan with, or without, guests.
+    /// What does not fit a plan with guests, or one without.
     pub(super) fn check_guest(&self) -> Result<(), PlanError> {
         let of_guests = |settings: &[Setting]| settings.iter().find(|s| s.is_of_guest()).cloned();
         let Some(guest) = &self.guest else {
             return match self.arms.iter().find_map(|arm| of_guests(&arm.settings)) {
                 Some(setting) => inconsistent(format!(
-                    "`{setting}` is booted, not set: add a `[guest]` table, and trials run in guests booted for them"
+                    "`{setting}` is set at boot: add a `[guest]` table, and trials run in guests booted for them"
                 )),
                 None => Ok(()),
             };
@@ -216,10 +219,10 @@ impl Plan {
     }
 }
 
-/// Further on are the seeds of arms that are alike.
+/// Larger seeds are used for arms that are equal to another.
 const MOST_FIRST_SEED: u64 = 999_999;
 
-/// As `vm run --shift` takes it, which is what QEMU takes.
+/// The limit of `vm run --shift`, which is QEMU's.
 const MOST_SHIFT: u8 = 10;
 
 #[cfg(test)]

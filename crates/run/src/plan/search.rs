@@ -1,5 +1,5 @@
-//! `strategy` and `[[knob]]` of a plan: what a search looks through, and how. The values of a knob are written out, or are steps
-//! from one value to another on its scale.
+//! `strategy` and `[[knob]]` of a plan: what a search searches, and how. The values of a knob are listed, or are steps
+//! between two values on its scale.
 
 use super::grid::written_setting;
 use super::sweep::{Sweep, merged};
@@ -10,20 +10,20 @@ use crate::setting::{Arm, Setting};
 use crate::units::{format_ns_exact, parse_duration_ns, parse_number};
 use serde::Deserialize;
 
-/// Steps of a range that names none.
+/// Steps of a range that does not give their number.
 const STEPS: usize = 8;
-/// Values of a knob, and points of all of them: more are no grid that could be searched with a budget.
+/// Most values of a knob, and most points of all knobs: a larger grid could not be searched within a budget.
 const MOST_VALUES: usize = 64;
 const MOST_POINTS: usize = 1_000_000;
-/// From this ratio of its ends on numbers are put on a logarithmic scale.
+/// If the ratio of the ends is at least this, numbers are put on a logarithmic scale.
 const WIDE: f64 = 8.0;
 
 /// How the next points are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStrategy {
-    /// Many points in few blocks, the better half in twice as many, and so on.
+    /// Many points in few blocks, the better half of them in twice as many, and so on.
     Halving,
-    /// Where a surface fitted to all that was seen promises most.
+    /// The points where a surface fitted to all results promises most.
     Surrogate,
     /// Every point.
     Grid,
@@ -54,14 +54,14 @@ impl SearchStrategy {
     }
 }
 
-/// How the values of a knob lie beside each other.
+/// The distances between the values of a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnobScale {
-    /// Equal ratios are equally far.
+    /// Equal ratios are equal distances.
     Log,
-    /// Equal differences are equally far.
+    /// Equal differences are equal distances.
     Linear,
-    /// Each is as far from every other.
+    /// All values are equally far from each other.
     Words,
 }
 
@@ -84,18 +84,18 @@ impl KnobScale {
 /// A knob and the values it may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedKnob {
-    /// In the arms' names.
+    /// Its name in the names of arms.
     pub name: String,
-    /// A setting without its value; empty where the values are whole settings.
+    /// A setting without its value; empty if the values are whole settings.
     pub set: String,
-    /// How the values lie.
+    /// The distances between its values.
     pub scale: KnobScale,
     /// As written, at least one.
     pub values: Vec<String>,
 }
 
 impl PlannedKnob {
-    /// The settings of one of its values; a value that is none is found when the plan is read.
+    /// The settings of one of its values; an invalid value is found when the plan is parsed.
     pub fn arm(&self, value: usize) -> Result<Arm, PlanError> {
         let text = &self.values[value];
         let spec = if self.set.is_empty() { text.clone() } else { written_setting(&self.set, text) };
@@ -104,7 +104,7 @@ impl PlannedKnob {
         Arm::parse(&format!("{}={name}", self.name), &spec).map_err(|cause| PlanError::Setting { of: of(), cause })
     }
 
-    /// Its values as numbers: times are ns. Words have none and lie at 0.
+    /// Its values as numbers: times in ns. Words have no number and are 0.
     pub fn numbers(&self) -> Vec<f64> {
         self.values.iter().map(|value| parse_number(value).unwrap_or(0.0)).collect()
     }
@@ -120,14 +120,15 @@ pub struct PlannedSearch {
 }
 
 impl PlannedSearch {
-    /// The arm of a point, given as the index of a value of each knob; `control` holds what all arms set.
+    /// The arm of a point, which is given as the index of a value for each knob; `control` has the settings of all
+    /// arms.
     pub fn arm(&self, point: &[usize], control: &Arm) -> Result<Arm, PlanError> {
         let arms: Vec<Arm> =
             self.knobs.iter().zip(point).map(|(knob, &value)| knob.arm(value)).collect::<Result<_, _>>()?;
         merged(control, &arms)
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn points(&self) -> usize {
         self.knobs.iter().map(|knob| knob.values.len()).fold(1, usize::saturating_mul)
     }
@@ -168,7 +169,7 @@ pub(super) fn sweep(
     Ok(Some((sweep, knobs)))
 }
 
-/// The search of a plan with a strategy or knobs, if it is one.
+/// The search of a plan, if it has a strategy or knobs.
 pub(super) fn search(strategy: Option<&str>, knobs: &[WrittenKnob]) -> Result<Option<PlannedSearch>, PlanError> {
     match (strategy, knobs) {
         (None, []) => Ok(None),
@@ -192,7 +193,7 @@ impl WrittenKnob {
                     "a knob needs `set`, a setting without its value, or a `name` and whole settings as values",
                 );
             }
-            // `debugfs:sched/base_slice_ns` is called by its last part.
+            // `debugfs:sched/base_slice_ns` is named after its last part.
             (None, set) => set.rsplit(['/', ':']).next().unwrap_or(set).to_owned(),
         };
         if self.set.contains(['=', ';']) {
@@ -254,7 +255,7 @@ fn scale_of(values: &[String]) -> KnobScale {
     if least > 0.0 && most / least >= WIDE { KnobScale::Log } else { KnobScale::Linear }
 }
 
-/// The values of a range: times to three digits, other numbers whole.
+/// The values of a range: times with three digits, other numbers whole.
 fn steps(name: &str, from: &str, to: &str, steps: usize, scale: Option<KnobScale>) -> Result<Vec<String>, PlanError> {
     let is_time = parse_duration_ns(from).is_ok() && from.parse::<f64>().is_err();
     let (Some(least), Some(most)) = (parse_number(from), parse_number(to)) else {
@@ -296,7 +297,7 @@ fn all_different(knobs: &[PlannedKnob]) -> Result<(), PlanError> {
             if other.name == knob.name {
                 return inconsistent(format!("two knobs are named `{}`; give each a name of its own", knob.name));
             }
-            // The later one would win, and the arm's name would say both.
+            // The later one would win, but the arm's name would list both.
             if let Some(key) = other.keys().iter().find(|key| keys.contains(key)) {
                 return inconsistent(format!(
                     "knobs `{}` and `{}` both set {key}; set it by one of them, with all its values",
@@ -309,7 +310,7 @@ fn all_different(knobs: &[PlannedKnob]) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    /// What no search can be.
+    /// What is impossible for any search.
     pub(super) fn check_search(&self, search: &PlannedSearch) -> Result<(), PlanError> {
         all_different(&search.knobs)?;
         if search.points() > MOST_POINTS {

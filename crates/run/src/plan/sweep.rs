@@ -1,24 +1,24 @@
-//! Strategies that choose all points before anything is measured: `[[knob]]` then makes the arms of one ordinary run, with the
-//! default as control in every block.
+//! Strategies that choose all points before anything is measured: `[[knob]]` then makes the arms of one ordinary run,
+//! with the default as the control in every block.
 
 use super::search::PlannedKnob;
 use super::{PlanError, inconsistent};
 use crate::setting::Arm;
 use crate::splitmix;
 
-/// More are no run that anybody waits for.
+/// Nobody waits for a larger run.
 const MOST_ARMS: usize = 256;
-/// Points of a hypercube that names no number, for each knob (Loeppky, Sacks & Welch 2009).
+/// Number of points of a hypercube for each knob, by default (Loeppky, Sacks & Welch 2009).
 const POINTS_OF_A_KNOB: usize = 10;
-/// Hypercubes of which the best is taken.
+/// Number of hypercubes from which the best is taken.
 const DRAWN: usize = 100;
 
-/// Which points.
+/// Which points are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sweep {
     /// Each value of each knob alone, the other knobs at their default.
     OneAtATime,
-    /// So many points, in which each knob's values come as evenly as they can.
+    /// This many points, in which each knob's values occur as evenly as possible.
     LatinHypercube,
 }
 
@@ -31,7 +31,7 @@ impl Sweep {
         Self::ALL.iter().find(|(word, _)| *word == strategy).map(|(_, sweep)| *sweep)
     }
 
-    /// The arms beside the control, which all of them begin from; `points` is the number asked for.
+    /// The arms besides the control, whose settings all of them start from; `points` is the requested number.
     pub(super) fn arms(
         self,
         knobs: &[PlannedKnob],
@@ -68,12 +68,12 @@ impl Sweep {
         if arms.len() > MOST_ARMS {
             return inconsistent(format!("the knobs have {} values, more than {MOST_ARMS}: give fewer", arms.len()));
         }
-        // A value that the control has already would be the control again.
+        // A value that the control already has would give the control again.
         Ok(arms.into_iter().filter(|arm| !arm.sets_as(control)).collect())
     }
 }
 
-/// Arms of single knobs as one, on top of the control's settings.
+/// Combines arms of single knobs into one, on top of the control's settings.
 pub(super) fn merged(control: &Arm, arms: &[Arm]) -> Result<Arm, PlanError> {
     let mut settings = control.settings.clone();
     for setting in arms.iter().flat_map(|arm| &arm.settings) {
@@ -83,9 +83,9 @@ pub(super) fn merged(control: &Arm, arms: &[Arm]) -> Result<Arm, PlanError> {
     Ok(Arm { name: Vec::from_iter(arms.iter().map(|arm| arm.name.as_str())).join(" "), settings })
 }
 
-/// `count` points over so many levels of each knob: of a hundred Latin hypercubes (McKay, Beckman & Conover 1979) the one with the
-/// most different points and then the least correlated knobs (Owen 1994). They are drawn from a sequence that is always the same: a
-/// plan has its arms before it has a seed.
+/// `count` points over these numbers of levels: of a hundred Latin hypercubes (McKay, Beckman & Conover 1979) the one
+/// with the most different points, and among those with the least correlated knobs (Owen 1994). The random sequence is
+/// always the same, because a plan has its arms before it has a seed.
 fn hypercube(levels: &[usize], count: usize) -> Vec<Vec<usize>> {
     let mut state = 0;
     let drawn: Vec<Vec<Vec<usize>>> = (0..DRAWN).map(|_| one_hypercube(levels, count, &mut state)).collect();
@@ -96,7 +96,7 @@ fn hypercube(levels: &[usize], count: usize) -> Vec<Vec<usize>> {
     drawn.into_iter().max_by(better).unwrap_or_default()
 }
 
-/// Points that come twice are left out.
+/// Points that occur twice are left out.
 fn one_hypercube(levels: &[usize], count: usize, state: &mut u64) -> Vec<Vec<usize>> {
     let mut column = |levels: &usize| -> Vec<usize> {
         let mut strata: Vec<usize> = (0..count).collect();
@@ -118,8 +118,8 @@ fn below(state: &mut u64, n: usize) -> usize {
     ((u128::from(splitmix::mixed(*state)) * n as u128) >> 64) as usize
 }
 
-/// The largest correlation of two knobs, without its sign: what one of them does is told from what the other does as far as it
-/// is small. A knob of one value has none.
+/// The largest absolute correlation of two knobs: the smaller it is, the better their effects can be separated. A knob
+/// with one value has none.
 fn correlation(points: &[Vec<usize>], knobs: usize) -> f64 {
     let mean = |knob: usize| points.iter().map(|point| point[knob] as f64).sum::<f64>() / points.len() as f64;
     let product = |a: usize, b: usize| -> f64 {
@@ -157,7 +157,7 @@ mod tests {
         assert!(one.arms[1..].iter().all(|arm| arm.settings.len() == 1), "{:?}", one.arms);
         assert_eq!(one.arms[17].name, "slice=1ms");
         assert_eq!(Plan::parse(&one.to_toml()).unwrap(), one, "written out as its arms");
-        // On top of what the control sets, without its own value again.
+        // On top of the control's settings, but not with a value that the control already has.
         let text = format!("strategy = \"one-at-a-time\"\n{KNOBS}[[arm]]\nname = \"today\"\nset = \"policy=batch\"\n");
         let today = Plan::parse(&text).unwrap();
         assert_eq!((today.arms.len(), today.arms[0].name.as_str()), (1 + 16 + 6 + 1, "today"));
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(plan("strategy = \"latin-hypercube\"").arms.len(), 31, "ten for each knob");
     }
 
-    /// Knobs that are alone do not follow each other: what one does is not taken for what the other does.
+    /// No two knobs follow each other, so that the effect of one is not taken for that of the other.
     #[test]
     fn columns_of_a_hypercube_are_different() {
         for count in 4..40 {

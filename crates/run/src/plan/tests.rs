@@ -1,4 +1,4 @@
-//! What plans are read, written, refused.
+//! Which plans are read, written and refused.
 
 use super::*;
 

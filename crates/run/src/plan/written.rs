@@ -1,4 +1,4 @@
-//! A plan as a person writes it: optional keys, defaults, and errors that name line and nearest key.
+//! A plan as a user writes it: optional keys, defaults, and errors that name the line and the nearest key.
 
 use super::grid::{self, WrittenAxis};
 use super::guest::GuestPlan;
@@ -9,9 +9,9 @@ use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::WrittenRequirement;
 use crate::setting::Arm;
+use crate::shell_words;
 use crate::statement::WrittenStatement;
 use crate::units::{parse_duration_ns, parse_share};
-use crate::words;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const DEFAULT_MAX_ARMS: u32 = 16;
 /// Default length of a switchback window.
 const DEFAULT_WINDOW_NS: u64 = 50_000_000;
 
-/// The file as written, all keys optional that have a default.
+/// The file as written; all keys with a default are optional.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenPlan {
@@ -198,7 +198,7 @@ impl WrittenPlan {
         Ok(plan)
     }
 
-    /// What a search is to make better is what its workload is judged by.
+    /// The objective of a search is the primary metric of its workload.
     fn give_objectives(&self, is_search: bool, workloads: &mut [PlannedWorkload]) -> Result<(), PlanError> {
         match (&self.objective, workloads) {
             (None, _) => Ok(()),
@@ -253,7 +253,7 @@ impl WrittenWorkload {
         let mut run: WorkloadSpec = self.run.parse()?;
         let command = self.command.as_ref().map(|command| match command {
             WrittenCommand::Line(line) => line.clone(),
-            WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
+            WrittenCommand::Words(words) => shell_words::join(words.iter().map(String::as_str)),
         });
         let options = self.options.iter().map(|(key, value)| (key.clone(), value.text()));
         for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
@@ -297,7 +297,7 @@ fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
     }
 }
 
-/// serde's message names the unknown key and the known ones; we add the line and the nearest.
+/// serde's message names the unknown key and the known ones; this adds the line and the nearest key.
 fn describe(text: &str, error: &toml::de::Error) -> PlanError {
     let line = error.span().map_or(1, |span| text.bytes().take(span.start).filter(|&b| b == b'\n').count() + 1);
     let place = format!("line {line}");

@@ -1,4 +1,4 @@
-//! Settings as text: how each is written in a SPEC, read and printed.
+//! Settings as text: how each is written in a SPEC, parsed and printed.
 
 use super::{IdleStates, Policy, SETTING_FORMS, Setting, SettingError, Thp};
 use crate::nearest::nearest;
@@ -14,7 +14,7 @@ impl FromStr for Setting {
             return scoped(scope, rest);
         }
         let (key, value) = text.split_once('=').map(|(k, v)| (k.trim(), v.trim())).unwrap_or((text, ""));
-        // As options of workloads, they may be written with `-` for `_`.
+        // Like options of workloads, they may be written with `-` for `_`.
         let key = key.replace('-', "_");
         let key = key.as_str();
         let bad = |why: &str| SettingError::BadValue { key: key.into(), value: value.into(), why: why.into() };
@@ -55,7 +55,7 @@ impl FromStr for Setting {
     }
 }
 
-/// A time of which 0 asks for the kernel's default.
+/// A time for which 0 means the kernel's default.
 fn or_default(value: &str) -> Result<u64, UnitError> {
     if value == "default" { Ok(0) } else { parse_duration_ns(value) }
 }
@@ -85,7 +85,7 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
     let assignment = || rest.split_once('=').map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned()));
     Ok(match scope.trim() {
         "sysctl" => match assignment() {
-            // sysctl(8) accepts both spellings; a path that climbs out of /proc/sys is refused.
+            // sysctl(8) accepts both spellings; a path that leaves /proc/sys is refused.
             Some((name, value)) if !name.split(['.', '/']).any(str::is_empty) => {
                 Setting::Sysctl { name: name.replace('/', "."), value }
             }
@@ -107,7 +107,7 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
         },
         "option" => match assignment() {
             Some((key, value)) if !key.is_empty() && !key.contains(char::is_whitespace) => {
-                // As the workload's own table has it, so that an arm's value takes the place of the workload's.
+                // As in the workload's own table, so that an arm's value replaces the workload's.
                 Setting::WorkloadOption { key: key.replace('_', "-"), value }
             }
             _ => return Err(bad("is not `KEY=VALUE`, for example `option:pin=same`")),
@@ -131,7 +131,7 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
     })
 }
 
-/// Whether a path cannot climb out of the root that it is below.
+/// Whether a path cannot leave the root that it is below.
 fn is_below_root(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && !path.contains("..")
 }

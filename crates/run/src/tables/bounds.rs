@@ -1,9 +1,9 @@
-//! What a table may ask of memory, looked at before the Parquet crate believes it. The crate reserves room for as many
-//! elements as a list says it has, for as many bytes as a page says it unpacks to, and for as many texts as a dictionary
-//! says it holds: a file of a few hundred bytes could end the process. All of these are in structs of Thrift's compact
-//! encoding (`thrift-compact-protocol.md` of Apache Thrift; the structs are in `parquet.thrift` of apache/parquet-format).
-//! The crate knows a field by its number and ignores the kind that the file gives it. So does this walk, which refuses
-//! what our writer does not write.
+//! Limits on the memory that a table may claim, checked before the Parquet crate reads it. The crate reserves room for
+//! as many elements as a list claims to have, as many bytes as a page claims to unpack to, and as many texts as a
+//! dictionary claims to hold: a file of a few hundred bytes could end the process. All of these numbers are in structs
+//! of Thrift's compact encoding (`thrift-compact-protocol.md` of Apache Thrift; the structs are in `parquet.thrift` of
+//! apache/parquet-format). The crate identifies a field by its number and ignores its type in the file. So does this
+//! check, which refuses anything that our writer does not write.
 
 use Kind::{Bool, Byte, Bytes, Int, List, Struct};
 use parquet::file::metadata::RowGroupMetaData;
@@ -11,24 +11,24 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Most bytes that the pages of a row group unpack to, and most bytes of text in a row group.
+/// Most bytes that the pages of a row group may unpack to, and most bytes of text in a row group.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
-/// Most values in a row group, empty ones included. A hundred trials of 400 tasks have half a million, of 40 000 tasks 56
-/// million.
+/// Most values in a row group, including empty ones. A hundred trials of 400 tasks have half a million; of 40 000 tasks
+/// they have 56 million.
 const MOST_VALUES: u64 = 64 << 20;
 
 /// Most bytes of a footer. A hundred thousand trials have 2 MB.
 const MOST_FOOTER: u64 = 64 << 20;
 
-/// Most structs within a footer, for each of which the crate takes up to a kilobyte. A hundred thousand trials have
-/// some 100 000.
+/// Most structs in a footer, for each of which the crate uses up to a kilobyte. A hundred thousand trials have some 100
+/// 000.
 const MOST_STRUCTS: u64 = 1 << 20;
 
-/// Most values of a dictionary: more than 1 MiB of them is not written as a dictionary.
+/// Most values of a dictionary; our writer writes no dictionary of more than 1 MiB.
 const MOST_WORDS: u64 = 1 << 20;
 
-/// Looks at the footer: that its lists and texts stay within it, and that they are not too many.
+/// Checks the footer: its lists and texts must stay within it, and there must not be too many.
 pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
     let len = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -45,14 +45,14 @@ pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
     at_most(MOST_STRUCTS, "structs in its footer", walk.structs)
 }
 
-/// Looks at a row group: what its pages unpack to, and how many values it says it has. `buffer` is only there to be used
-/// again.
+/// Checks a row group: the size of its unpacked pages, and the number of values it claims to have. `buffer` is passed
+/// in only for reuse.
 pub(super) fn check_group(file: &File, group: &RowGroupMetaData, buffer: &mut Vec<u8>) -> Result<(), Unbounded> {
     let values = u64::try_from(group.num_rows()).unwrap_or(u64::MAX).saturating_mul(group.num_columns() as u64);
     at_most(MOST_VALUES, "values", values)?;
     let mut unpacked = 0_u64;
     for column in group.columns() {
-        // Not `byte_range()`, which panics where an offset or a length is negative.
+        // Not `byte_range()`, which panics if an offset or a length is negative.
         let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let (Ok(start), Ok(len)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
             return Err(Unbounded::Length);
@@ -69,11 +69,11 @@ pub(super) fn check_group(file: &File, group: &RowGroupMetaData, buffer: &mut Ve
     Ok(())
 }
 
-/// What the pages of a column unpack to together, in bytes.
+/// Total size of the unpacked pages of a column, in bytes.
 fn unpacked_bytes(mut pages: &[u8]) -> Result<u64, Unbounded> {
     let mut sum = 0_u64;
     while !pages.is_empty() {
-        // The first field is the kind of page. Of kinds that it does not know the crate panics.
+        // The first field is the kind of page. The crate panics on kinds that it does not know.
         let (shape, most) = match pages {
             [0x15, 0, ..] => (DATA_PAGE, MOST_VALUES),
             [0x15, 4, ..] => (DICTIONARY_PAGE, MOST_WORDS),
@@ -86,7 +86,7 @@ fn unpacked_bytes(mut pages: &[u8]) -> Result<u64, Unbounded> {
             return Err(Unbounded::Length);
         };
         at_most(most, "values in a page", u64::try_from(values).unwrap_or(u64::MAX))?;
-        // The values themselves, or numbers of words: other encodings have lengths of their own.
+        // The values themselves, or indices into a dictionary: other encodings have lengths of their own.
         if !matches!(encoding, 0 | 2 | 8) {
             return Err(Unbounded::Foreign);
         }
@@ -107,11 +107,11 @@ pub(super) enum Unbounded {
     Kernel(io::Error),
     /// It does not end as a Parquet file does.
     NoFooter,
-    /// A length or a count goes beyond what there is.
+    /// A length or a count goes beyond the available bytes.
     Length,
-    /// Something that our writer does not write.
+    /// Something that our writer never writes.
     Foreign,
-    /// More of something than a table of ours has.
+    /// More of something than our tables have.
     TooLarge(&'static str, u64),
 }
 
@@ -121,14 +121,14 @@ impl From<io::Error> for Unbounded {
     }
 }
 
-/// What a field or an element is.
+/// The type of a field or an element.
 enum Kind {
-    /// In the field's head.
+    /// A bool, whose value is in the field's head.
     Bool,
     Byte,
-    /// Of 16, 32 or 64 bits: all are written as one zigzag varint.
+    /// An integer of 16, 32 or 64 bits: all are written as one zigzag varint.
     Int,
-    /// Bytes or text behind their length.
+    /// Bytes or text, preceded by their length.
     Bytes,
     List(&'static Kind),
     Struct(Shape),
@@ -196,12 +196,12 @@ const COLUMN: Shape = &[
     (16, Struct(&[(1, Int), (2, List(&Int)), (3, List(&Int))])),
 ];
 
-/// Bytes that are still to be walked.
+/// The bytes that have not been checked yet.
 struct Walk<'a> {
     bytes: &'a [u8],
-    /// Structs that were walked.
+    /// Number of structs checked so far.
     structs: u64,
-    /// The integers of the struct within a struct that was walked last.
+    /// The integers of the inner struct that was checked last.
     inner: [i64; FIELDS],
 }
 
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         Self { bytes, structs: 0, inner: [0; FIELDS] }
     }
 
-    /// Walks a struct, and gives its integers by their numbers (0 where there is none).
+    /// Checks a struct, and returns its integers by field number (0 if missing).
     fn fields(&mut self, shape: Shape) -> Result<[i64; FIELDS], Unbounded> {
         let (mut integers, mut last) = ([0; FIELDS], 0);
         loop {
@@ -230,7 +230,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks a value: a field that is not a bool, or an element. `code` is its kind as the file says.
+    /// Checks a value: a field that is not a bool, or an element. `code` is its type according to the file.
     fn value(&mut self, kind: &Kind, code: u8) -> Result<(), Unbounded> {
         match (kind, code) {
             (Byte, 3) => self.skip(1),
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
             (List(kind), 9) => {
                 let head = self.byte()?;
                 let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                // An element takes a byte at least.
+                // An element takes at least one byte.
                 if count > self.bytes.len() as u64 {
                     return Err(Unbounded::Length);
                 }

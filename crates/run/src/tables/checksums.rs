@@ -1,6 +1,6 @@
-//! Length and CRC-32 of every table, beside them in `checksums.txt`. A Parquet file has no checksum of its own that
-//! readers must look at, so a flipped bit would be a different result; and the decoder is never shown bytes that are not
-//! the ones we wrote, because it may panic on them.
+//! Length and CRC-32 of every table, next to the tables in `checksums.txt`. Readers need not check anything in a
+//! Parquet file, so a flipped bit would silently change a result. And the decoder never gets bytes other than those we
+//! wrote, because it may panic on them.
 
 use crate::error::RunError;
 use crate::regular::{self, read_text};
@@ -22,15 +22,17 @@ pub(super) fn write(dir: &Path, names: &[String]) -> Result<(), RunError> {
     write_durably(dir, FILE, lines.as_bytes()).map(drop)
 }
 
-/// Compares every file with the list. Without a list, which older versions were read without, says that nothing was
-/// checked; where there `must` be one, that is damage.
+/// Compares every file with the list. Older versions had no list: if it is missing, reports that nothing was checked,
+/// or, if there `must` be one, damage.
 pub(super) fn verify(dir: &Path, names: &[String], must: bool) -> Result<Option<String>, RunError> {
     let path = dir.join(FILE);
     let lines = match read_text(&path) {
         Err(RunError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
             let why = "it is missing; restore it from a copy of the run".to_owned();
-            let unchecked =
-                format!("{} is missing: nothing tells whether the tables are those that were sealed", path.display());
+            let unchecked = format!(
+                "{} is missing: whether the tables are those that were sealed cannot be checked",
+                path.display()
+            );
             return if must { Err(RunError::Damaged { path, why }) } else { Ok(Some(unchecked)) };
         }
         other => other?,
@@ -44,7 +46,7 @@ pub(super) fn verify(dir: &Path, names: &[String], must: bool) -> Result<Option<
             let why = "it is missing; restore it from a copy of the run".to_owned();
             return Err(RunError::Damaged { path: table, why });
         }
-        // The length first: a file that was made endless is not read to its end.
+        // The length is compared first: an endless file must not be read to its end.
         let length = regular::open(&table)?.metadata().map_err(RunError::io(&table))?.len();
         let fits = wanted.ends_with(&format!(" {length}")) && {
             let (crc, bytes) = of(&table)?;

@@ -1,5 +1,5 @@
-//! A table as named columns, and its way into and out of one Parquet file. Every column is optional, so that readers in
-//! other languages see plain nulls; unsigned numbers carry Parquet's own unsigned annotation.
+//! A table as named columns, written to and read from one Parquet file. Every column is optional, so that readers in
+//! other languages see plain nulls; unsigned numbers have Parquet's own unsigned annotation.
 
 use crate::error::RunError;
 use crate::regular;
@@ -108,7 +108,7 @@ impl Table {
         self.columns.first().map_or(0, |(_, v)| v.len())
     }
 
-    /// Takes the rows away; their room stays.
+    /// Removes the rows; their memory is kept.
     pub(super) fn clear(&mut self) {
         self.columns.iter_mut().for_each(|(_, values)| values.clear());
     }
@@ -183,7 +183,7 @@ impl Table {
     }
 }
 
-/// A table that is read.
+/// A table that is being read.
 pub(super) struct OpenTable {
     name: &'static str,
     path: PathBuf,
@@ -203,8 +203,8 @@ impl OpenTable {
         self.reader.num_row_groups()
     }
 
-    /// Gives these row groups (those of them that there are) to `take`, each as a table of the (empty) one's shape: memory
-    /// follows the group, not the file. `take` complains in words; the file's name is added here.
+    /// Passes these row groups (those of them that exist) to `take`, each as a table like the (empty) one: memory is
+    /// needed for a group, not for the file. Errors of `take` are sentences; the file's name is added here.
     pub(super) fn read(
         &self,
         table: Table,
@@ -230,7 +230,7 @@ impl OpenTable {
     }
 }
 
-/// Why a table is not read: the kernel refuses, or the file is not what it should be.
+/// Why a table is not read: the kernel refuses, or the file is damaged.
 enum Unread {
     Kernel(std::io::Error),
     Damaged(String),
@@ -277,7 +277,7 @@ impl From<ParquetError> for Unread {
     }
 }
 
-/// The kernel's answer, where that is the reason.
+/// The kernel's error, if that is the reason.
 fn io_error(error: ParquetError) -> Result<std::io::Error, ParquetError> {
     match error {
         ParquetError::External(cause) => {
@@ -314,7 +314,7 @@ impl TableFile {
     }
 }
 
-/// Why a table cannot be written. A full disk is the kernel's answer, not damage to what is there.
+/// Why a table cannot be written. For a full disk this is the kernel's error, not damage to existing data.
 fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
     let path = path.to_owned();
     move |error| match io_error(error) {
@@ -363,11 +363,11 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
     column.close()
 }
 
-/// Columns that version 1 of the format has not: every row of such a file lacks them.
+/// Columns that version 1 of the format does not have: they are missing in every row of such a file.
 const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
 
-/// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one. `text` counts the
-/// group's bytes of text: a dictionary has a text once, however many rows have it.
+/// Appends a row group's column. The physical type is compared first, because the crate panics on a wrong one. `text`
+/// counts the group's bytes of text, because a dictionary stores a text once, however many rows have it.
 fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values, text: &mut u64) -> Result<(), Unread> {
     let schema = group.metadata().schema_descr();
     let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {

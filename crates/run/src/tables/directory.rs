@@ -1,5 +1,5 @@
-//! A directory of tables that grow while they are written: a row group at a time, so that memory follows the group and
-//! not the table, and there under its name only when it is complete.
+//! A directory of tables written one row group at a time, so that memory is needed for a group and not for a table. It
+//! appears under its name only when it is complete.
 
 use super::columns::{Table, TableFile};
 use crate::error::RunError;
@@ -11,10 +11,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Rows of a row group: some 10 to 30 MB of a table with twenty columns while they are gathered.
+/// Rows of a row group: while they are gathered, some 10 to 30 MB for a table with twenty columns.
 const ROWS_PER_GROUP: usize = 1 << 16;
 
-/// A directory of tables under construction, `NAME.part` until [`Self::finish`]; dropped unfinished, it is removed.
+/// A directory of tables under construction, named `NAME.part` until [`Self::finish`]; if dropped before, it is
+/// removed.
 pub struct TableDir {
     target: PathBuf,
     part: PathBuf,
@@ -29,8 +30,8 @@ impl std::fmt::Debug for TableDir {
 }
 
 impl TableDir {
-    /// Begins a directory with these (empty) tables, each of which is a file at its end, also without a row. `target` must
-    /// not exist or be empty.
+    /// Starts a directory with these (empty) tables, each of which becomes a file, even without rows. `target` must not
+    /// exist or must be empty.
     pub fn create(target: &Path, tables: Vec<Table>) -> Result<Self, RunError> {
         let named = match fs::read_dir(target) {
             Ok(mut entries) => entries.next().is_none(),
@@ -46,7 +47,7 @@ impl TableDir {
         if let Some(holder) = part.parent() {
             fs::create_dir_all(holder).map_err(RunError::io(holder))?;
         }
-        // Unlike create_dir_all, not content with a link to a directory.
+        // Unlike create_dir_all, this does not accept a link to a directory.
         fs::create_dir(&part).map_err(RunError::io(&part))?;
         let mut directory = Self { target: target.to_owned(), part, tables: Vec::new(), finished: false };
         for table in tables {
@@ -56,7 +57,7 @@ impl TableDir {
         Ok(directory)
     }
 
-    /// A table to add rows to, by its place in the order given; writes out what is enough for a row group.
+    /// A table to add rows to, by its index in the given order; writes it out if there are enough rows for a group.
     pub fn table(&mut self, number: usize) -> Result<&mut Table, RunError> {
         let (table, file) = &mut self.tables[number];
         if table.rows() >= ROWS_PER_GROUP {
@@ -66,7 +67,7 @@ impl TableDir {
         Ok(table)
     }
 
-    /// Writes the rest, makes all durable, and gives the directory its name.
+    /// Writes the rest, makes everything durable, and renames the directory.
     pub fn finish(mut self) -> Result<(), RunError> {
         for (table, mut file) in std::mem::take(&mut self.tables) {
             if table.rows() > 0 {
@@ -85,14 +86,14 @@ impl TableDir {
 impl Drop for TableDir {
     fn drop(&mut self) {
         if !self.finished {
-            // Whoever drops it has an error to tell already.
+            // Whoever drops it already has an error to report.
             let _ = remove(&self.part);
         }
     }
 }
 
-/// Removes what a conversion that was killed has left: tables, and nothing of anybody else's. A link is none of ours: what it
-/// leads to is not touched.
+/// Removes what a killed conversion has left: tables, but nothing else. A link is never ours: its target is not
+/// touched.
 fn remove(part: &Path) -> Result<(), RunError> {
     if fs::symlink_metadata(part).is_ok_and(|there| !there.is_dir() || there.uid() != places::effective_uid()) {
         return Err(RunError::Exists { path: part.to_owned() });
@@ -169,7 +170,7 @@ mod tests {
         fs::write(lab.path().join("two.part/letter"), "mine").unwrap();
         let refused = TableDir::create(&lab.path().join("two"), Vec::new()).unwrap_err().to_string();
         assert!(refused.contains("two.part already exists"), "{refused}");
-        // Somebody's link, planted where tables would be removed and written.
+        // A link planted where tables would be removed and written.
         let theirs = lab.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         fs::write(theirs.join("old.parquet"), "mine").unwrap();

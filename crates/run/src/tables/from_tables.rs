@@ -1,4 +1,4 @@
-//! From tables back to trial records. A row that leads to no trial, or a word that is not a variant, is damage.
+//! From tables back to trial records. A row that belongs to no trial, or a word that is not a variant, is damage.
 
 use super::columns::{OpenTable, Table};
 use super::schema::{SLOW_OPERATIONS, Tables};
@@ -11,13 +11,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-/// Reads a directory of tables, and gives each trial to `take`. Our row groups hold whole trials, so one of each table is read
-/// at a time; of tables that were grouped otherwise all are.
+/// Reads a directory of tables, and passes each trial to `take`. Our row groups contain whole trials, so one group of
+/// each table is read at a time; if tables are grouped otherwise, all groups are read at once.
 pub(super) fn read(
     dir: &Path,
     take: &mut dyn FnMut(TrialRecord) -> Option<TrialRecord>,
 ) -> Result<Vec<TrialRecord>, RunError> {
-    // Runs of versions before 3 have none, and nothing that it could be missed by.
+    // Runs of versions before 3 have no such table, and nothing shows that it is missing.
     let has_slow_operations = dir.join(format!("{SLOW_OPERATIONS}.parquet")).exists();
     let mut files = Vec::new();
     for table in Tables::empty().all() {
@@ -187,7 +187,7 @@ fn of<'a>(files: &'a [OpenTable], table: &Table) -> &'a OpenTable {
     files.iter().find(|file| file.name() == table.name).expect("every table that is read was opened")
 }
 
-/// The records under reconstruction.
+/// The records being rebuilt.
 struct Records<'a> {
     files: &'a [OpenTable],
     groups: Range<usize>,
@@ -291,7 +291,7 @@ fn outcome(t: &Table, i: usize, workload: String) -> Result<TrialOutcome, String
     })
 }
 
-/// Typed access to one cell, with the row and the column in the complaint.
+/// Typed access to one cell; errors name the row and the column.
 impl Table {
     fn maybe_u(&self, name: &str, i: usize) -> Option<u64> {
         self.u64s(name).get(i).copied().flatten()

@@ -1,5 +1,5 @@
-//! The sealed form of a run: one Parquet file per kind of row, every row leading back to its trial by number. Nothing
-//! is lost by sealing: what [`write`] stores, [`read`] gives back equal.
+//! The sealed form of a run: one Parquet file per kind of row; every row names its trial by number. Sealing loses
+//! nothing: [`read`] returns exactly what [`write`] stored.
 
 mod bounds;
 mod checksums;
@@ -17,11 +17,11 @@ use crate::manifest::{CHECKED_SINCE, SLOW_OPERATIONS_SINCE};
 use crate::record::TrialRecord;
 use std::path::Path;
 
-/// Trials whose rows share a row group: half a million histogram cells of the largest workload, so that sealing and
-/// reading a series of thousands of trials need some ten megabytes beside the trials themselves.
+/// Trials whose rows share a row group: half a million histogram cells of the largest workload. So sealing and reading
+/// thousands of trials needs some ten megabytes besides the trials themselves.
 const TRIALS_PER_GROUP: usize = 100;
 
-/// Writes all tables into a directory. `next` gives the trials, some at a time, none at the end.
+/// Writes all tables into a directory. `next` returns the trials, some at a time, and none at the end.
 pub(crate) fn write(
     dir: &Path,
     mut next: impl FnMut(usize) -> Result<Vec<TrialRecord>, RunError>,
@@ -31,7 +31,7 @@ pub(crate) fn write(
     let mut is_first = true;
     loop {
         let group = next(TRIALS_PER_GROUP)?;
-        // A run of no trials still has tables.
+        // A run without trials has tables, too.
         if group.is_empty() && !is_first {
             break;
         }
@@ -44,7 +44,7 @@ pub(crate) fn write(
     checksums::write(dir, &empty.iter().map(file_name).collect::<Vec<_>>())
 }
 
-/// Reads all tables of a directory of this version of the format, and says where they could not be checked.
+/// Reads all tables of a directory of this format version, and reports which could not be checked.
 pub(crate) fn read(
     dir: &Path,
     version: u32,

@@ -1,4 +1,4 @@
-//! From trial records to tables, rows in the order of the records.
+//! From trial records to tables; rows are in the order of the records.
 
 use super::columns::Cell::{F, T, U};
 use super::columns::Table;

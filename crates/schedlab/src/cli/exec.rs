@@ -17,7 +17,7 @@ pub(crate) struct Exec {
     /// CPUs the command may run on, such as 0-3,8
     #[arg(long, value_name = "CPUS")]
     pub(crate) cpus: Option<String>,
-    /// How late its timers may be, such as 50us
+    /// Timer slack (how late its timers may fire), such as 50us
     #[arg(long, value_name = "TIME", alias = "timer_slack")]
     pub(crate) timer_slack: Option<String>,
     /// Print what would be set and run, and do neither

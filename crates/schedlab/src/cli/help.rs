@@ -4,7 +4,7 @@
 use clap::Command;
 use schedlab_report::ANALYSES;
 
-/// Examples by the words of their command; those of analyses of traces stand in their rows.
+/// Examples by the words of their command; those of trace analyses are in their rows.
 #[rustfmt::skip]
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("", &["schedlab doctor", "schedlab ab -w pipe:pin=same --b policy=batch --budget 30s"]),
@@ -102,8 +102,8 @@ const MORE: &[(&str, &str)] = &[
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
-`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 \
-terminated by Ctrl-C, SIGTERM, SIGHUP";
+`--fail-on worse`) · 5 void (the machine changed during the run, or nothing is left to compare) · 130, 143, \
+129 terminated by Ctrl-C, SIGTERM, SIGHUP";
 
 /// The command and all below it with examples, short texts and whole ones.
 pub(crate) fn with_help(command: Command) -> Command {
@@ -200,7 +200,7 @@ mod tests {
         assert!(RARE_COMMANDS.iter().all(|name| first.contains(name)), "{first}");
         for (path, mut command) in commands() {
             let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
-            // Of all commands at once there are two.
+            // For all commands together there are two.
             let short = if path.is_empty() { std::mem::take(&mut first) } else { short };
             assert!(short.lines().count() <= 30, "{path}: {} lines\n{short}", short.lines().count());
             for line in short.lines().chain(long.lines()) {
@@ -256,7 +256,7 @@ mod tests {
             for example in examples {
                 // What a shell does with the output is not a word of ours.
                 let line = example.split(" > ").next().and_then(|line| line.split(" | ").next()).unwrap_or_default();
-                let words = schedlab_run::words::split(line).unwrap();
+                let words = schedlab_run::shell_words::split(line).unwrap();
                 assert!(example.starts_with(&format!("schedlab {path}")), "{path}: {example}");
                 crate::commands::command(&words, 80)
                     .try_get_matches_from(&words)

@@ -11,9 +11,11 @@ pub(crate) struct Kernel {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
-    /// Describe what changed between two kernel sources: interfaces, functions, callers; a report to edit
+    /// Describe the differences between two kernel sources (interfaces, functions, callers) in a report that you can
+    /// edit
     Dossier(Dossier),
-    /// Rehearse a backport in memory: what GNU patch would do with each hunk, where the hunk belongs, and how it must be adapted
+    /// Dry-run a backport in memory: what GNU patch would do with each hunk, where the hunk belongs, and how it must be
+    /// adapted
     Port(Port),
     /// Find the commits of a feature: those that touch the same names as a commit, fix it, revert it or belong to its series
     Related(Related),
@@ -52,7 +54,8 @@ pub(crate) struct Port {
     /// The source tree to apply them to
     #[arg(long, value_name = "TREE")]
     pub(crate) onto: PathBuf,
-    /// The source tree that the series was written for; the writers of the data its code reads are compared there and in --onto
+    /// The source tree that the series was written for; the code that writes the data which the series reads is
+    /// compared between this tree and --onto
     #[arg(long, value_name = "TREE")]
     pub(crate) from: Option<PathBuf>,
     /// Also write one JSON object per hunk to FILE (with `-`, only that, to standard output)
@@ -98,13 +101,15 @@ pub(crate) struct Dossier {
     /// Language of the report
     #[arg(long, value_name = "LANG", default_value = "en")]
     pub(crate) lang: Language,
-    /// `term` adds data structures with who writes and reads their members, key functions line by line, verification
+    /// Which report; `term` adds the data structures with the readers and writers of their members, and the key
+    /// functions line by line
     #[arg(long, value_name = "NAME", default_value = "feature")]
     pub(crate) template: Template,
     /// A run directory that measured the feature; its verdict, picture and call counts fill chapter 4
     #[arg(long, value_name = "DIR")]
     pub(crate) run: Option<PathBuf>,
-    /// Functions that ran: JSON of `vm profile --json` or `profile --json`, or output of the kernel's function tracer
+    /// The functions that ran, as JSON from `vm profile --json` or `profile --json`, or as output of the kernel's
+    /// function tracer
     #[arg(long, value_name = "FILE")]
     pub(crate) hits: Option<PathBuf>,
     /// The heading of the report
@@ -127,6 +132,6 @@ pub(crate) enum Language {
 pub(crate) enum Template {
     /// A feature: interfaces, code, calls, modules
     Feature,
-    /// A term of the subsystem: the same and how the code works
+    /// A concept of the subsystem (a "term"): the same, and how the code works
     Term,
 }

@@ -1,6 +1,6 @@
 //! The command lines of what looks at the host or runs one workload: `doctor`, `list`, `bench`, `record`, `profile`.
 
-use super::Answer;
+use super::OutputOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use schedlab_run::{CounterLevel, LoadGroup, Stamping, TraceSource};
@@ -16,7 +16,7 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) noise: bool,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,17 +36,17 @@ pub(crate) struct List {
     /// What to list [default: everything]
     pub(crate) what: Option<Listing>,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
 }
 
 /// How trials are run, common to `bench` and `ab`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Measuring {
-    /// Time stamps: off (no clock in the loop), sampled (≤ 1 % cost), all
+    /// Latency timestamps: off (no clock read in the loop), sampled (at most 1 % overhead), all (every operation)
     #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = words::<Stamping>(["off", "sampled", "all"]))]
     pub(crate) latency: Stamping,
-    /// Counters: basic (before and after), full (also perf events and a sample each 100 ms), or topdown (full, with the
-    /// PMU given to a top-down analysis, and memory bandwidth by socket and die)
+    /// Counters: basic (before and after), full (adds perf events and a sample every 100 ms), or topdown (full, with
+    /// the PMU used for top-down analysis, and memory bandwidth by socket and die)
     #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = words::<CounterLevel>(["basic", "full", "topdown"]))]
     pub(crate) counters: CounterLevel,
     /// Background load beside the workload, such as burn:2x50%; may be given several times
@@ -92,7 +92,8 @@ pub(crate) struct Bench {
     /// Print what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The command of exec and its arguments: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
+    /// For the exec workload, the command and its arguments: bench exec --metric 'tps = ([0-9.]+)' --direction higher
+    /// -- pgbench -T 5
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -136,7 +137,8 @@ pub(crate) struct Record {
     /// Size of the kernel's per-CPU buffer [default: 8M]
     #[arg(long, value_name = "SIZE")]
     pub(crate) buffer: Option<String>,
-    /// Measure what recording costs here: a same-CPU ping-pong alone, with events enabled but unread, and recorded
+    /// Measure the overhead of recording on this machine: a same-CPU ping-pong without tracing, with events enabled but
+    /// not read, and recorded
     #[arg(long)]
     pub(crate) self_test: bool,
     /// Blocks of the self-test
@@ -146,7 +148,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
     pub(crate) trial: String,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutputOptions,
     /// Print what would be recorded, and record nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

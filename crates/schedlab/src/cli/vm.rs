@@ -23,7 +23,7 @@ pub(crate) enum VmAction {
     List,
     /// Boot a kernel and show what its guest can measure; or open a shell in it
     Boot(Boot),
-    /// Run `bench`, `ab`, `run` or `doctor` in a guest; results appear where they would on the host
+    /// Run `bench`, `ab`, `run` or `doctor` in a guest; results are written to the same paths as if run on the host
     Run(VmRun),
     /// Count exactly the instructions of each kernel function per operation; for one kernel, or against another kernel or run
     Profile(VmProfile),
@@ -106,8 +106,8 @@ pub(crate) struct VmProfile {
     /// Compare function by function with another kernel, or with a FILE.json that `--json` wrote
     #[arg(long, value_name = "KERNEL|FILE")]
     pub(crate) against: Option<String>,
-    /// Count each leg of a pipe round trip separately (one CPU): calls of read and write are classified by whether they slept
-    /// or woke the partner, in two guests, which must agree
+    /// Count each leg of a pipe round trip separately (one CPU). Each read or write is classified by whether it slept
+    /// or woke the partner. Two guests are run; their counts must agree
     #[arg(long, conflicts_with = "against")]
     pub(crate) legs: bool,
     /// Show at most N functions, 0 for all [default: 25; with --json - as many as fit in 20 kB]
@@ -151,23 +151,25 @@ pub(crate) struct GuestOptions {
     /// Allow more CPUs than the host has; the run is marked, because its results cannot be compared
     #[arg(long)]
     oversubscribe: bool,
-    /// Accelerator of the real lane: auto is kvm if it can run this kernel and tcg (one thread per CPU) otherwise; kvm fails
-    /// where there is none
+    /// Accelerator of the real lane: auto (kvm if it runs this kernel, otherwise tcg), tcg (one thread per CPU), or kvm
+    /// (an error if KVM does not work)
     #[arg(long, value_name = "ACCELERATOR", default_value = "auto", conflicts_with = "no_kvm", value_parser = accelerator())]
     accel: WantedAccelerator,
     /// The same as --accel tcg
     #[arg(long, hide = true)]
     no_kvm: bool,
-    /// Virtual lane: seed of the random differences between boots; one seed is one sample
+    /// Virtual lane: seed of the random differences between boots; boots with the same seed are identical, and count as
+    /// one sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Virtual lane: an instruction takes 2^N ns [default: depends on QEMU's version and the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
     shift: Option<u8>,
-    /// Virtual lane: a CPU's turn ends after at most this long, such as 100us
+    /// Virtual lane: upper limit on a vCPU's time slice (QEMU runs them in turn), such as 100us
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     quantum: Option<u64>,
-    /// Virtual lane: before its workload starts, each task burns a random CPU time up to this, drawn from the seed; 0: none
+    /// Virtual lane: before its workload starts, each task spins for a random time up to this, drawn from the seed; 0
+    /// for no spin
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     dither: Option<u64>,
     /// How long the guest may take to start [default: 2min, virtual lane 10min]
@@ -197,7 +199,7 @@ fn accelerator() -> impl TypedValueParser<Value = WantedAccelerator> {
 fn lane() -> impl TypedValueParser<Value = GuestLane> {
     let real = PossibleValue::new("real").help("Wall clock");
     let counted =
-        PossibleValue::new("virtual").help("Time counted in instructions: repeats to the bit, and is no latency");
+        PossibleValue::new("virtual").help("Time is an instruction count: repeats bit for bit, is not a latency");
     PossibleValuesParser::new([real, counted])
         .map(|name| if name == "virtual" { GuestLane::Virtual } else { GuestLane::Real })
 }

@@ -1,8 +1,8 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
-use super::claim::{Claim, must_be_free};
 use super::record;
 use super::report::terminal_width;
+use super::reservation::{Reservation, must_be_free};
 use crate::cli::{Bench, Cli, Measuring};
 use crate::exit::{self, usage};
 use crate::output::{print_answer, print_line, say, to_stdout};
@@ -126,9 +126,9 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
     let has = |key: &str| info.options.iter().any(|option| option.name == key);
     if !command.is_empty() {
         if !has("command") {
-            usage!("{} runs no command; what stands after `--` belongs to exec", info.name);
+            usage!("{} runs no command; only exec takes one after `--`", info.name);
         }
-        spec.add("command", schedlab_run::words::join(command.iter().map(String::as_str)))?;
+        spec.add("command", schedlab_run::shell_words::join(command.iter().map(String::as_str)))?;
     }
     for (key, value) in options {
         spec.add(key, value.clone())?;
@@ -179,7 +179,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
         print_line(schedlab_run::json::pretty(&order)?)?;
         return Ok(exit::DONE);
     }
-    let claim = args.tracing.trace.as_deref().map(|dir| Claim::of(dir, "--trace")).transpose()?;
+    let claim = args.tracing.trace.as_deref().map(|dir| Reservation::of(dir, "--trace")).transpose()?;
     let mut outcome = run_claimed(&order, &host_settings(&args.set)?, claim)?;
     outcome.notes.extend(of_guest(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()));
     if write_json(args, OUTCOME, &outcome)? {
@@ -340,7 +340,7 @@ pub(super) fn host_settings(spec: &str) -> Result<Vec<Setting>> {
 }
 
 /// Runs one trial whose recording, if there is one, goes to where `claim` says; its answer is written beside it.
-pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option<Claim>) -> Result<TrialOutcome> {
+pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option<Reservation>) -> Result<TrialOutcome> {
     let ran = run_once(order, on_host);
     let Some(mut claim) = claim else { return ran };
     claim.keep_if_recorded();
@@ -351,7 +351,7 @@ pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option
     Ok(outcome)
 }
 
-/// Runs one trial under host-wide settings and restores them; none where one of them is not in force.
+/// Runs one trial under host-wide settings and restores them; an error if one of them cannot be applied.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
     let mut runner = HostRunner::of_this_host()?;

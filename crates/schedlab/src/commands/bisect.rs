@@ -7,7 +7,7 @@ mod study;
 use super::report::write_file;
 use super::trace::print;
 use super::{rounds, why};
-use crate::cli::{Answer, Bisect};
+use crate::cli::{Bisect, OutputOptions};
 use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use crate::{input, session};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     let dir = session::directory(args.out.as_deref(), &name, args.resume);
     let members = Members::of(args, &dir)?;
     if members.builds() && plan.guest.is_none() {
-        usage!("{}: kernels are booted: give the plan a [guest] table", of_plan());
+        usage!("{}: kernels need guests: give the plan a [guest] table", of_plan());
     }
     let least_units = schedlab_run::LEAST_UNITS;
     let most_units = args.max_trials / PER_BLOCK;
@@ -59,7 +59,10 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
         let file = dir.join("between.toml");
         let between = bisection.between(last_good, first_bad)?;
         write_file(&file, |out| out.write_all(between.to_toml().as_bytes()))?;
-        say(format_args!("schedlab: the two around it as a plan, with fresh trials: schedlab run {}", file.display()));
+        say(format_args!(
+            "schedlab: to compare the two neighbours again with fresh trials: schedlab run {}",
+            file.display()
+        ));
         if !args.no_why && matches!(found.answer, BisectOutcome::Change { .. }) {
             (found.why, ended) = why_between(&between, &dir, args)?;
         }
@@ -68,13 +71,14 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     Ok(why::code(&ended))
 }
 
-/// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or goes on.
+/// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or is
+/// continued.
 fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFindings>, Ended)> {
     let (dir, only) = (dir.join("why"), &args.only);
     let mut why = match why::toggles(plan).and_then(|toggles| Why::new(plan, &toggles, only, &[])) {
         Ok(why) => why.within(Some(args.why_budget)),
         Err(error) if only.is_empty() => {
-            say(format_args!("schedlab: `why` is not run on the two: {error:#}"));
+            say(format_args!("schedlab: `why` was not run on the two neighbours: {error:#}"));
             return Ok((None, Ended::Finished));
         }
         Err(error) => return Err(error).context("--only"),
@@ -101,7 +105,7 @@ struct BisectForecast {
     plan_toml: String,
 }
 
-fn describe(bisection: &BisectStudy, dir: &Path, answer: &Answer) -> Result<u8> {
+fn describe(bisection: &BisectStudy, dir: &Path, answer: &OutputOptions) -> Result<u8> {
     let found = BisectForecast {
         members: bisection.members().names().to_vec(),
         expected: bisection.expected(),

@@ -6,7 +6,7 @@ use crate::cli::Compare;
 use crate::exit::{self, usage};
 use anyhow::{Result, anyhow};
 use schedlab_report::{Input, More};
-use schedlab_run::{Manifest, TrialRecord, words};
+use schedlab_run::{Manifest, TrialRecord, shell_words};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Compare) -> Result<u8> {
@@ -22,7 +22,7 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words = ["schedlab"].into_iter().chain(words.iter().map(String::as_str)).chain(["--full"]);
-    let more = More { command: words::join(words), ..More::default() };
+    let more = More { command: shell_words::join(words), ..More::default() };
     print(&input, form(&args.answer, args.full), &more)?;
     Ok(if findings.void.is_some() { exit::VOID } else { exit::DONE })
 }
@@ -49,7 +49,7 @@ fn side(first: &Path, more: &[PathBuf]) -> Result<(Manifest, Vec<TrialRecord>)> 
     for dir in more {
         let run = open(dir)?;
         schedlab_analyze::pool(&mut side, (run.manifest, run.trials)).map_err(|what| {
-            anyhow!("{} cannot be on the same side as {}: {what}; compare the two", dir.display(), first.display())
+            anyhow!("{} and {} cannot be pooled: {what}; compare the two", dir.display(), first.display())
         })?;
     }
     Ok(side)

@@ -2,6 +2,7 @@
 //! cannot be written would be known only in the end.
 
 use crate::exit::usage;
+use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_sys::places::Draft;
 use std::fs::Metadata;
@@ -9,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
-/// that is read each file counts but for its reports. A dry run writes nothing to find out.
+/// that is read each file counts except for its reports. A dry run writes nothing to find out.
 pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_run: bool) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     let unwritten = || format!("{option}: {} cannot be written", file.display());
@@ -28,6 +29,16 @@ pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_ru
     if !is_dry_run && !is_device {
         Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(unwritten)?;
     }
+    Ok(())
+}
+
+/// Renames a file of `dir` that is about to be replaced to `NAME.oldN`, and says `why`.
+pub(super) fn set_aside(dir: &Path, name: &str, why: &str) -> Result<()> {
+    let is_free = |kept: &String| std::fs::symlink_metadata(dir.join(kept)).is_err();
+    let kept = (1..).map(|n| format!("{name}.old{n}")).find(is_free).unwrap_or_default();
+    std::fs::rename(dir.join(name), dir.join(&kept))
+        .with_context(|| format!("{} cannot be renamed", dir.join(name).display()))?;
+    say(format_args!("schedlab: {name} {why}; the old file is kept as {kept}"));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::bench::run_once;
 use super::report::{open, terminal_width};
-use crate::cli::{Answer, Doctor};
+use crate::cli::{Doctor, OutputOptions};
 use crate::exit;
 use crate::output::{print_answer, to_stdout};
 use anyhow::{Context, Result};
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
 }
 
 /// What differs between the machine at the start of a run and this one now.
-fn against(then: &Environment, now: &Environment, answer: &Answer) -> Result<u8> {
+fn against(then: &Environment, now: &Environment, answer: &OutputOptions) -> Result<u8> {
     let changes = schedlab_analyze::changes(then, now);
     if answer.json {
         print_answer("schedlab/doctor-against/1", &Against { changes }, answer.top)?;
@@ -137,7 +137,8 @@ impl Store for Forget {
     }
 }
 
-/// Two equal arms, twelve blocks: from where on such a comparison tells a difference, and what it found between equals.
+/// Two equal arms, twelve blocks: the smallest difference that such a comparison can detect, and what it found between
+/// equals.
 fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
     let plan = schedlab_run::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
     let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;

@@ -5,7 +5,7 @@ use crate::cli::exec::Exec;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Applied, Arm, words};
+use schedlab_run::{Applied, Arm, shell_words};
 use schedlab_tune::{Roots, check, needs, task};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &Exec) -> Result<u8> {
     check(&Roots::default(), &settings)?;
     if args.dry_run {
         needs(&Roots::default(), &settings).iter().try_for_each(print_line)?;
-        print_line(words::join(args.command.iter().map(String::as_str)))?;
+        print_line(shell_words::join(args.command.iter().map(String::as_str)))?;
         return Ok(exit::DONE);
     }
     let applied = task::apply_to_self(&settings);

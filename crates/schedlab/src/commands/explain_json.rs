@@ -12,7 +12,7 @@ const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/json.md.gz"));
 
 /// A table of the page.
 struct Shape<'a> {
-    /// Of a schema the command and the schema, else the name of a type.
+    /// For a schema the command and the schema, otherwise the name of a type.
     title: &'a str,
     lines: Vec<&'a str>,
 }

@@ -1,4 +1,4 @@
-//! `schedlab import FILE…`: somebody else's numbers into a run directory marked `order unknown`.
+//! `schedlab import FILE…`: numbers measured elsewhere into a run directory marked `order unknown`.
 
 use super::report::{again, form, print};
 use crate::cli::Import;

@@ -3,7 +3,6 @@
 mod ab;
 mod bench;
 mod bisect;
-mod claim;
 mod compare;
 mod destination;
 pub(crate) mod doctor;
@@ -17,6 +16,7 @@ mod profile;
 mod record;
 mod repeat;
 mod report;
+mod reservation;
 mod rounds;
 mod run;
 mod search;
@@ -38,7 +38,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 /// How clap begins what is wrong.
 const CLAPS_OWN: &str = "error: ";
 
-/// One prefix for all that is wrong. A negative value looks to clap like an option that nobody knows.
+/// One prefix for all errors. clap takes a negative value for an unknown option.
 fn in_our_form(error: &clap::Error, words: &[String]) -> Usage {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
@@ -61,7 +61,7 @@ pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
     if is_first { help::first_screen(command) } else { command }
 }
 
-/// Reads the words of a command of ours that stands in another one's.
+/// Reads the words of a schedlab command that is part of another one's.
 fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
     let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
     let line = reference_spelling::normalise(line, &bench::switches());

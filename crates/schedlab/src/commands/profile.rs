@@ -20,7 +20,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-/// Length of a profile of the machine when nobody says one.
+/// Default length of a profile of the machine.
 const DEFAULT_LENGTH_NS: u64 = 5_000_000_000;
 
 /// What is profiled.
@@ -30,7 +30,7 @@ enum Subject {
     Workload { order: Box<TrialOrder>, on_host: Vec<Setting> },
 }
 
-/// Functions that are shown where nobody says how many.
+/// Default number of functions that are shown.
 const ROWS: usize = 20;
 
 pub(super) fn run(args: &Profile) -> Result<u8> {
@@ -89,7 +89,7 @@ fn subject(args: &Profile) -> Result<Subject> {
     };
     match (&subject, length_ns) {
         (Subject::Workload { .. }, Some(_)) => {
-            usage!("a workload has a length of its own: leave out -d and say duration=…")
+            usage!("a workload has its own length: leave out -d and set duration=…")
         }
         (Subject::Command(_), Some(_)) => {
             usage!("a command is profiled to its end: leave out -d, or put `timeout` before the command")
@@ -98,18 +98,18 @@ fn subject(args: &Profile) -> Result<Subject> {
     }
 }
 
-/// The command line of `bench`, as it stands after `profile`.
+/// The command line of `bench`, as it is after `profile`.
 fn workload(words: &[String]) -> Result<Subject> {
     let (Command::Bench(args), matches) = super::read_words(words)? else {
         usage!("`bench` is the command that is profiled");
     };
     if args.json.is_some() || args.dry_run {
-        usage!("--json and --dry-run belong before `bench`: they are the profile's");
+        usage!("--json and --dry-run are options of `profile`: put them before `bench`");
     }
     let mut spec: WorkloadSpec = args.workload.parse()?;
     bench::add_written(&mut spec, &bench::workload_options(&matches, "bench"), &args.command)?;
     if args.sweep.is_some() || schedlab_bench::sweep(&spec, None)?.is_some() {
-        usage!("a profile is of one run: give one value instead of a list");
+        usage!("`profile` measures one run: give one value instead of a list");
     }
     let (order, _) = bench::order(&spec, &args.set, &args.measuring)?;
     Ok(Subject::Workload { order: Box::new(order), on_host: bench::host_settings(&args.set)? })
@@ -156,7 +156,8 @@ fn sample(subject: &Subject, order: ProfileOrder) -> Result<(analysis::Profile, 
     }
 }
 
-/// The time of the operations is from the herd's release to the end of the last one; set-up and clean-up are not theirs.
+/// The time of the operations is from the release of the tasks to the end of the last operation; set-up and clean-up
+/// are not part of it.
 fn operations(outcome: &TrialOutcome) -> Option<Operations> {
     let phase = |name: &str| outcome.phases.iter().find(|phase| phase.name == name);
     let during_ns = (phase("herd_release")?.start_ns, phase("drain")?.end_ns);
@@ -183,7 +184,7 @@ fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operati
         top_chains: (args.chains > 0).then_some(args.chains),
     };
     let mut found = analysis::profile(profile, &options);
-    // What was sampled is told whether or not this function was met.
+    // Report what was sampled, whether or not this function was met.
     let annotated = args.annotate.as_deref().map_or(Ok(Vec::new()), |name| analysis::functions_named(profile, name));
     for function in annotated.iter().flatten() {
         let code = instructions(profile, *function, &Roots::default());

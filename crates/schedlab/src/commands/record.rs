@@ -1,9 +1,9 @@
 //! `schedlab record`: a trace of the scheduler beside a workload, a command, or for a time; and what that costs here.
 
 use super::bench;
-use super::claim::{Claim, must_be_free};
+use super::reservation::{Reservation, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
-use crate::cli::{Answer, Measuring, Record, RunOutput};
+use crate::cli::{Measuring, OutputOptions, Record, RunOutput};
 use crate::exit::{self, Usage, usage};
 use crate::output::{print_answer, print_fitted, print_line, say, to_stdout};
 use crate::session;
@@ -12,7 +12,7 @@ use schedlab_analyze::trace::check;
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
 use schedlab_report::{Recording, recording_text};
 use schedlab_run::units::{parse_bytes, parse_duration_ns};
-use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, words};
+use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, shell_words};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::{net_name, places};
 use std::io;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         usage!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
     }
     if length_ns == Some(0) {
-        usage!("-d 0: nothing happens in no time; give a length, such as -d 5s");
+        usage!("-d 0: the recording would be empty; give a length, such as -d 5s");
     }
     if args.dry_run {
         print_line(schedlab_run::json::pretty(&trace)?)?;
@@ -69,10 +69,10 @@ pub(super) fn run(args: &Record) -> Result<u8> {
 }
 
 /// The place of the recording: the one asked for, or the first free one.
-fn claim(args: &Record) -> Result<Claim> {
+fn claim(args: &Record) -> Result<Reservation> {
     match &args.out {
-        Some(dir) => Claim::of(dir, "--out"),
-        None => Claim::first_free(&session::default_out("record")),
+        Some(dir) => Reservation::of(dir, "--out"),
+        None => Reservation::first_free(&session::default_out("record")),
     }
 }
 
@@ -157,7 +157,7 @@ fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
     let tracer = Tracer::start(TracerOrder {
         trace,
         measured_cpus: Vec::new(),
-        command: words::join(args.command.iter().map(String::as_str)),
+        command: shell_words::join(args.command.iter().map(String::as_str)),
         run_root: net_name::RUN_ROOT.into(),
         roots: schedlab_record::Roots::default(),
     })?;
@@ -166,7 +166,7 @@ fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
     Ok((tracer, Some(child.with_context(|| format!("{program} cannot be started"))?)))
 }
 
-fn tell(recorded: Recorded, asked: &Answer) -> Result<()> {
+fn tell(recorded: Recorded, asked: &OutputOptions) -> Result<()> {
     recorded.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
     let file = recorded.file.unwrap_or_default();
     let answer = Recording {
@@ -187,10 +187,11 @@ fn tell(recorded: Recorded, asked: &Answer) -> Result<()> {
     print_fitted(|out| recording_text(&answer, out))
 }
 
-/// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.
+/// The self-test of recording, in three arms: a same-CPU ping-pong without tracing, with events enabled but not read,
+/// and recorded.
 fn self_test(args: &Record) -> Result<u8> {
     if !args.command.is_empty() {
-        usage!("the self-test has a workload of its own, pipe:pin=same; to record a command leave out --self-test");
+        usage!("--self-test always runs pipe:pin=same; to record a command leave it out");
     }
     let dir = session::directory(args.out.as_deref(), "record-self-test", false);
     let toml = format!(
@@ -229,7 +230,7 @@ fn self_test(args: &Record) -> Result<u8> {
     Ok(code)
 }
 
-/// The recordings of a self-test are nobody's result.
+/// Discards the recordings of a self-test.
 fn remove_traces(dir: &PathBuf) -> Result<()> {
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

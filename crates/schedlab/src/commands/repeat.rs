@@ -28,7 +28,7 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
     }
     if !asks.is_empty() && !args.trust {
         bail!(
-            "{}: the author of the pack decides what runs here under your user: it {}; look at it with --dry-run, then give --trust",
+            "{}: this pack {} with your privileges; look at it with --dry-run, then give --trust",
             args.file.display(),
             asks.join(", ")
         );
@@ -51,7 +51,7 @@ fn read(file: &Path) -> Result<Pack> {
     Pack::parse(&bytes).map_err(|why| anyhow!("{}: {why}", file.display()))
 }
 
-/// What is done, and nothing of it.
+/// Dry run: prints the steps without doing them.
 fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
     print(&args.answer, super::pack::SCHEMA, pack, |pack| {
         super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len()))
@@ -60,7 +60,7 @@ fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
         return Ok(exit::DONE);
     }
     if let Some(why) = other_architecture(pack) {
-        print_line(format_args!("It cannot be told here: {why}"))?;
+        print_line(format_args!("It cannot be repeated here: {why}"))?;
     }
     kernels.steps().iter().try_for_each(print_line)?;
     print_line(format_args!("Its plan would run into {}", directory(args).display()))?;
@@ -81,7 +81,8 @@ fn other_architecture(pack: &Pack) -> Option<String> {
         .then(|| format!("it was measured on {there}, and this machine is {here}: repeat it on one of {there}"))
 }
 
-/// What came of the run; or why there is none here, as a sentence part. Errors are of the user's directories and of signals.
+/// The result of the run, or why there is none here, as part of a sentence. Errors are about the user's directories and
+/// signals.
 fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<Repetition, String>> {
     if let Some(why) = other_architecture(pack) {
         return Ok(Err(why));

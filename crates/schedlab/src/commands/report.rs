@@ -1,7 +1,7 @@
 //! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
 
 use super::{destination, search};
-use crate::cli::{Answer, Report, RunOutput};
+use crate::cli::{OutputOptions, Report, RunOutput};
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::session;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::{Input, More};
 use schedlab_run::json::Room;
-use schedlab_run::{Manifest, TrialRecord, words};
+use schedlab_run::{Manifest, TrialRecord, shell_words};
 use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
 use serde::Serialize;
@@ -100,7 +100,7 @@ pub(super) enum Form {
 }
 
 /// As the options say.
-pub(super) fn form(answer: &Answer, full: bool) -> Form {
+pub(super) fn form(answer: &OutputOptions, full: bool) -> Form {
     match (answer.json, full) {
         (true, _) => Form::Json(answer.top),
         (_, true) => Form::Full,
@@ -115,7 +115,7 @@ fn page_of(dir: &Path) -> PathBuf {
 
 /// The command that prints all of a run.
 pub(super) fn again(dir: &Path) -> String {
-    words::join(["schedlab", "report", &dir.display().to_string(), "--full"])
+    shell_words::join(["schedlab", "report", &dir.display().to_string(), "--full"])
 }
 
 /// The report on standard output.

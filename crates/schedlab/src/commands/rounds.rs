@@ -16,8 +16,8 @@ pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
     dir.join(ROUNDS).join(format!("{number:03}"))
 }
 
-/// Runs a study in `dir`. With `resume` the rounds that are stored there are told again, and the one that was cut goes on;
-/// without it a directory that holds rounds is an error.
+/// Runs a study in `dir`. With `resume` the stored rounds are replayed, and the one that was cut continues; without it
+/// a directory that holds rounds is an error.
 pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
     let rounds = dir.join(ROUNDS);
     if !resume && rounds.exists() {
@@ -32,7 +32,7 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     let (ended, _) = drive(study, &mut measure)?;
     if ended == Ended::Interrupted && !session::is_guest() {
         let again = run::resumed(dir, std::env::args());
-        say_whole(format_args!("schedlab: interrupted; to go on: {again}"));
+        say_whole(format_args!("schedlab: interrupted; to continue: {again}"));
     }
     Ok(ended)
 }
@@ -53,7 +53,7 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
     Ok(Some(stored).filter(|stored| stored.sealed).map(round))
 }
 
-/// A round that is stored is read, one that was cut goes on, any other begins.
+/// A stored round is read, one that was cut is continued, any other begins.
 fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
     if let Some(round) = stored(dir, number, plan)? {
         return Ok(round);

@@ -9,7 +9,7 @@ use crate::output::{say_whole, to_stdout};
 use crate::place::{self, Place};
 use crate::session::{self, Begun};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
+use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, shell_words};
 use schedlab_trial::keep_what_stopping_needs;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     if output.dry_run && output.answer.json {
-        usage!("--json is of an answer, and --dry-run prints a plan, in TOML: leave out one of them");
+        usage!("--json cannot be combined with --dry-run, which prints a plan in TOML: leave out one of them");
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = session::directory(output.out.as_deref(), name, output.resume);
@@ -38,24 +38,24 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     let ended = session::run(&dir, begun(&dir, plan, &*place, output.resume)?, &*place)?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
     if matches!(ended.manifest.end(), RunEnd::Interrupted) && !session::is_guest() {
-        say_whole(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
+        say_whole(format_args!("schedlab: interrupted; to continue: {}", resumed(&dir, std::env::args())));
     }
     ended.sealed?;
     concluded
 }
 
-/// The command line that goes on with the run in `dir`.
+/// The command line that continues the run in `dir`.
 pub(super) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
     let command: Vec<String> = command.collect();
     let (begin, rest) = command.split_at(command.len().min(2));
     let out = dir.display().to_string();
-    // Before what may stand after `--`; options that were said already are not said twice.
+    // Insert before `--`, if there is one; options that were given already are not repeated.
     let options = &rest[..rest.iter().position(|word| word == "--").unwrap_or(rest.len())];
     let has_out = options.iter().any(|word| word.starts_with("-o") || word.starts_with("--out"));
     let new = (!options.iter().any(|word| word == "--resume")).then_some("--resume");
     let out = if has_out { Vec::new() } else { vec!["-o", &out] };
     let words = begin.iter().map(String::as_str).chain(new).chain(out).chain(rest.iter().map(String::as_str));
-    words::join(words)
+    shell_words::join(words)
 }
 
 /// With `--trace` every arm is traced: what tracing costs is then in all of them.
@@ -75,9 +75,9 @@ fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Begins the run of a plan in `dir`, or goes on with the one that was cut there.
+/// Begins the run of a plan in `dir`, or continues the one that was cut there.
 pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn Place, go_on: bool) -> Result<Begun> {
-    // What a killed run left in force is not the machine.
+    // Settings that a killed run left must not count as the machine's own.
     session::restore_leftovers()?;
     if go_on {
         return resume(dir, plan, place);
@@ -107,8 +107,8 @@ fn resume(dir: &Path, plan: &Plan, place: &dyn Place) -> Result<Begun> {
     Ok(Begun { manifest, writer, trials: run.trials })
 }
 
-/// Refuses to go on with another plan, on another machine, or with another program: blocks before and after would be two
-/// experiments under one verdict. Answers what else has changed.
+/// Refuses to continue with another plan, on another machine, or with another program: blocks before and after would be
+/// two experiments under one verdict. Answers what else has changed.
 fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Place) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
@@ -133,7 +133,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Pla
         );
     }
     let warning = |change: schedlab_analyze::Change| {
-        format!("resumed with another {}: `{}`, at first `{}`", change.what, change.after, change.before)
+        format!("resumed with a different {}: now `{}`, at first `{}`", change.what, change.after, change.before)
     };
     Ok(of_session.into_iter().map(warning).collect())
 }

@@ -41,14 +41,14 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     let ended = rounds::study(&mut study, dir, output.resume)?;
     let mut found = study.findings(&ended);
     found.keep = match kept(dir) {
-        // Written again they would take what is in force now, the winner maybe, for what was there before.
+        // Do not write them again: they would take the current values, perhaps the winner's, for the original ones.
         keep if !keep.is_empty() => keep,
         _ => keep(dir, &plan, &found)?,
     };
     conclude(dir, &found, output)
 }
 
-/// `schedlab report` of the directory of a search; `None` where it is none.
+/// `schedlab report` of the directory of a search; `None` if it is not one.
 pub(super) fn report(dir: &Path) -> Result<Option<SearchFindings>> {
     let file = dir.join(PLAN);
     if !file.exists() || !dir.join(rounds::ROUNDS).exists() {
@@ -78,7 +78,8 @@ fn kept(dir: &Path) -> Vec<String> {
     text.and_then(said).and_then(lines).unwrap_or_default()
 }
 
-/// The plan with a seed: its own, or one that is drawn and kept in the directory, so that a search goes on as it began.
+/// The plan with a seed: its own, or one that is drawn and kept in the directory, so that a search continues as it
+/// began.
 fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     let mut plan = plan.clone();
     if resume {

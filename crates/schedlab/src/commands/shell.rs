@@ -36,7 +36,7 @@ fn candidates(arg: Arg) -> Arg {
     let name = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str()).to_owned();
     match name.as_str() {
         "WORKLOAD" | "WORKLOAD | COMMAND" => arg.value_parser(PossibleValuesParser::new(workloads())),
-        // Of a machine's arrangement there is no list.
+        // There is no list of topologies.
         "SPEC" if arg.get_id() != "topology" => arg.value_parser(PossibleValuesParser::new(settings())),
         "KERNEL" => arg.value_parser(PossibleValuesParser::new(["debian:6.1", "debian:6.12"])),
         "RUN" | "RUN_A" | "RUN_B" | "DIR" | "TREE" => arg.value_hint(ValueHint::DirPath),

@@ -11,7 +11,7 @@ mod traces;
 
 use super::destination;
 use super::report::terminal_width;
-use crate::cli::Answer;
+use crate::cli::OutputOptions;
 use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Context, Result, bail};
@@ -42,17 +42,18 @@ pub(crate) struct Trace {
 enum Analysis {
     /// Show how long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
-    /// Print one line for each time on a CPU: slept, waited, ran
+    /// Print one line each time a task leaves a CPU: how long it slept, waited and ran
     Timehist(Timehist),
-    /// Draw who had each CPU over time: one line per CPU, or with --switches one line per switch
+    /// Draw which task ran on each CPU over time: one line per CPU, or with --switches one line per switch
     Map(Map),
     #[command(flatten)]
-    Asked(asked::Question),
+    Asked(asked::AnalysisCommand),
     /// Show how late work items run, by work function: queued, activated, executed, and what delayed their kworker
     Kworkers(kworkers::Works),
     /// Show where the partners of each pair ran (pipe:copies=4): CPUs, waits and score
     Copies(pairs::Pairs),
-    /// Show what happened in the slowest operations of a traced workload: step by step, behind whom, woken by whom
+    /// Show what happened in the slowest operations of a traced workload: each step, what it waited for, and what woke
+    /// it
     Slow(slow::SlowOf),
     /// Compare two traces, or two sets of traces: largest change first
     Diff(diff::Sides),
@@ -134,7 +135,7 @@ struct Timehist {
     /// Print at most N lines, 0 for all [default: all; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Draw an SVG instead: who had each CPU, and whether each task had just been woken or had waited
+    /// Draw an SVG instead: which task ran on each CPU, and whether it ran at once when woken or had waited
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     svg: Option<PathBuf>,
 }
@@ -148,8 +149,8 @@ struct Map {
     /// Print one line per switch, with all CPUs side by side, as `perf sched map` does
     #[arg(long)]
     switches: bool,
-    /// Give at most N task names a letter of their own, 0 for as many as there are letters [default: 20]; with --switches,
-    /// print at most N lines, 0 for all [default: all; in JSON as many as fit in 20 kB]
+    /// Assign letters to at most N task names, 0 for as many as there are letters [default: 20]; with --switches, print
+    /// at most N lines, 0 for all [default: all; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
@@ -176,7 +177,10 @@ fn run_latency(args: &Latency) -> Result<()> {
         to_stdout(|out| schedlab_report::perf_latency_text(&found, out))?;
         // Beside the page, which is perf's.
         if found.runs_by_switches {
-            say(format_args!("run times are of switches, since sched_stat_runtime is not in the trace: perf prints 0"));
+            say(format_args!(
+                "run times are computed from sched_switch, because the trace has no sched_stat_runtime \
+                              (perf prints 0)"
+            ));
         }
         for problem in reader.problems().all() {
             say(format_args!("{}: {problem}", args.source.file.display()));
@@ -213,7 +217,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
         if rows.len() > schedlab_report::MOST_TURNS {
             let most = schedlab_report::MOST_TURNS;
             usage!(
-                "there are more than {most} turns on CPUs, and a picture shows as many: give a span (--time) or --cpu"
+                "more than {most} turns on CPUs, the most that a picture can show: narrow it down with --time or --cpu"
             );
         }
         if rows.is_empty() {
@@ -232,7 +236,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
 const MOST_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
-    args.filters.refuse(Filtered::NotStates("a map shows who has each CPU, and states are of those who have none"))?;
+    args.filters.refuse(Filtered::NotStates("a map shows running tasks only, so it has no states"))?;
     if !args.switches {
         let asked = |scope| Asked { scope, slices: slices(), top: most(args.top, ROWS), ..Asked::default() };
         return args.source.answer(
@@ -269,12 +273,12 @@ pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader>
 fn parts_of(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     let numbers = part_numbers(path);
     if let Some((missing, _)) = numbers.iter().enumerate().find(|(number, there)| number != *there) {
-        bail!("{} has no data.{missing}, what a thread of perf recorded: copy the whole directory", path.display());
+        bail!("{} has no data.{missing}, which a thread of perf recorded: copy the whole directory", path.display());
     }
     numbers.iter().map(|number| bytes(&path.join(format!("data.{number}")))).collect()
 }
 
-/// The numbers behind their names, in order.
+/// The numbers after their names, in order.
 fn part_numbers(path: &Path) -> Vec<usize> {
     let files = if path.join("data").is_file() { std::fs::read_dir(path).ok() } else { None };
     let number = |name: &OsStr| name.to_str()?.strip_prefix("data.")?.parse().ok();
@@ -299,7 +303,10 @@ impl Source {
     fn open(&self, wanted: schedlab_trace::Kinds) -> Result<Reader> {
         let mut reader = open(&self.file, wanted)?;
         if self.machine.is_some_and(|machine| !reader.choose_machine(machine)) {
-            bail!("--machine: {} is not a trace of several machines; only those of Perfetto are", self.file.display());
+            bail!(
+                "--machine: {} is not a trace of several machines (only a Perfetto trace can be)",
+                self.file.display()
+            );
         }
         Ok(reader)
     }
@@ -326,7 +333,7 @@ impl Source {
     }
 
     /// Prints the rows of an analysis as they come, as lines of text or of JSON: `top` of them, of JSON what stays below the
-    /// usual size where nobody says; beyond `most` bytes it is an error. What was wrong stands behind them.
+    /// usual size by default; beyond `most` bytes it is an error. Problems come after them.
     fn print_lines<T: serde::Serialize>(
         &self,
         top: Option<usize>,
@@ -343,7 +350,7 @@ impl Source {
             let (mut failed, mut text) = (None, Vec::new());
             let read = read(&mut |row| {
                 text.clear();
-                // Not above an error, nor above nothing.
+                // Print the header only once there is a first row.
                 if bytes == 0 && !self.json {
                     failed = header(out).err();
                 }
@@ -376,10 +383,9 @@ impl Source {
         }
         let file = self.file.display();
         match (is_cut, room, most) {
-            (true, Some(room), _) => say(format_args!(
-                "{file}: there are more lines than the {} kB that are printed: --top N prints so many, --top 0 all",
-                room / 1000
-            )),
+            (true, Some(room), _) => {
+                say(format_args!("{file}: output cut at {} kB: --top N prints N lines, --top 0 all", room / 1000))
+            }
             (true, None, Some(most)) => {
                 bail!("{file}: the output is larger than {} MiB; narrow it down with --time FROM,TO", most >> 20)
             }
@@ -400,13 +406,13 @@ impl Source {
 }
 
 /// An answer whose tables the analysis has cut already, where `top` was said.
-fn answer(json: bool, top: Option<usize>) -> Answer {
-    Answer { json, top: top.map(|_| 0) }
+fn answer(json: bool, top: Option<usize>) -> OutputOptions {
+    OutputOptions { json, top: top.map(|_| 0) }
 }
 
 /// Findings as JSON, or as text for this terminal.
 pub(super) fn print<T: serde::Serialize>(
-    answer: &Answer,
+    answer: &OutputOptions,
     schema: &str,
     found: &T,
     page: impl FnOnce(&T) -> schedlab_report::Document,
@@ -442,7 +448,7 @@ fn standard_input() -> Result<Box<dyn ByteSource>> {
 /// An error for a directory that is not a trace: what it is, and what to name instead.
 fn of_directory(path: &Path) -> &'static str {
     if path.join("manifest.json").exists() {
-        "that of a run: name one of its traces, traces/*.slt, or ask `trace slow`, `copies` or `kworkers`, which take a run"
+        "that of a run: give one of its traces (traces/*.slt); only `trace slow`, `copies` and `kworkers` accept a run directory"
     } else {
         "and neither trace.slt of `schedlab record` nor data of `perf record` is in it"
     }

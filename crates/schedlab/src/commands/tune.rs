@@ -4,7 +4,7 @@ pub(super) mod export;
 mod print;
 mod set;
 
-use crate::cli::{Answer, Tune, TuneAction};
+use crate::cli::{OutputOptions, Tune, TuneAction};
 use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::Result;
@@ -62,7 +62,7 @@ struct Knobs {
     knobs: Vec<Knob>,
 }
 
-fn knobs(place: &Place, names: &[String], answer: &Answer, text: print::Printer) -> Result<u8> {
+fn knobs(place: &Place, names: &[String], answer: &OutputOptions, text: print::Printer) -> Result<u8> {
     let knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
     if answer.json {
         let kernel = schedlab_tune::release(&place.roots);

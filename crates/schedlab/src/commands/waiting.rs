@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How often a wait looks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Time that a command has for its own end each time it is told to end.
+/// Time that a command has to end by itself, each time it gets a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
@@ -19,8 +19,8 @@ pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
     }
 }
 
-/// How the command failed, if it did. What tells us to stop is passed on to it, and it has time for an end of its own; told
-/// twice, we do not wait for that.
+/// How the command failed, if it did. A signal to us is passed on to it, and it has time to end by itself; asked twice,
+/// we do not wait for that.
 pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result<Option<String>> {
     let mut told = None;
     while !pidfd::wait_exit(child.id(), LOOK)? {
@@ -36,7 +36,7 @@ pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result
     Ok((!status.success()).then(|| status.to_string()))
 }
 
-/// What the command was last told.
+/// The last signal to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Told {
     /// `None`: by the terminal, whose Ctrl-C is for all in the foreground.
@@ -45,7 +45,7 @@ struct Told {
 }
 
 impl Told {
-    /// What it is told at `at_ns`, if anything, after `last`: the signal that asked us, then SIGTERM, then SIGKILL.
+    /// The signal for it at `at_ns`, if any, after `last`: the signal that asked us, then SIGTERM, then SIGKILL.
     fn next(last: Option<Self>, asked: i32, insisted: bool, at_ns: u64) -> Option<Self> {
         let signal = match last {
             Some(Self { signal: Some(signal::SIGKILL), .. }) => return None,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use signal::{SIGINT, SIGKILL, SIGTERM};
 
-    /// What a command that never ends is told, with the second: asked at 0, asked again at `again_s`.
+    /// The signals to a command that never ends, with their seconds: asked at 0, asked again at `again_s`.
     fn timeline(asked: i32, again_s: Option<u64>) -> Vec<(u64, Option<i32>)> {
         let (mut told, mut all) = (None, Vec::new());
         for tenth in 0..200 {

@@ -40,11 +40,11 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     Ok(why::code(&ended))
 }
 
-/// All are here before the first is booted, and each stands once.
+/// Checks before the first boot that all kernels are here, and that each is listed once.
 fn are_kernels(kernels: &[String]) -> Result<()> {
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].contains(kernel) {
-            usage!("--kernels: {kernel} stands there twice");
+            usage!("--kernels: {kernel} is listed twice");
         }
         find(kernel, architecture(false)).with_context(|| format!("--kernels: {kernel}"))?;
     }

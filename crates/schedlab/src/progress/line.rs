@@ -1,4 +1,4 @@
-//! The last line of a terminal, which rewrites itself; what is said meanwhile stands above it.
+//! The last line of a terminal, which rewrites itself; messages meanwhile are printed above it.
 
 use crate::output::say;
 use schedlab_sys::terminal;
@@ -39,7 +39,7 @@ impl Line {
         self.tick();
     }
 
-    /// The time goes on.
+    /// Updates the time.
     pub(super) fn tick(&mut self) {
         if self.drawn.is_none_or(|drawn| drawn.elapsed() >= PACE) {
             self.draw();

@@ -38,7 +38,7 @@ impl Remaining {
         block > 0 && tenth(block) > tenth(block - 1)
     }
 
-    /// How long the run still takes if it goes on as it has; `None` where that is not known.
+    /// How long the run still takes at its present pace; `None` if that is not known.
     fn left(&self, of_run: Duration, of_workload: Duration) -> Option<Duration> {
         match self.design {
             Design::OpenEnded { .. } => None,

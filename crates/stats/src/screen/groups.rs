@@ -22,7 +22,7 @@ impl Groups {
         Self { groups: members.iter().map(|&member| vec![member]).collect(), members }
     }
 
-    /// Single ones, or the lines of a grid in which the factors stand as drawn.
+    /// Single factors, or the lines of a grid in which the factors are arranged as drawn.
     pub(super) fn new(members: Vec<usize>, seed: u64) -> Self {
         if members.len() <= MOST_SINGLE {
             return Self::single(members);
@@ -58,7 +58,7 @@ impl Groups {
         backgrounds.into_iter().chain(alone).chain(all_but).collect()
     }
 
-    /// Factors to go on with, rising, and each member's score: how far its groups are from their background.
+    /// Factors to continue with, rising, and each member's score: how far its groups are from their background.
     ///
     /// In each background by itself: factors of which two groups (or the only one) are beyond the cut, and all of a group
     /// beyond it that holds no such factor.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     /// Each alone changes the value and both together do not, or only both together do, or one takes what the other gives:
-    /// wherever the two stand, and with a third beside them.
+    /// wherever the two are, and with a third beside them.
     #[test]
     fn those_that_cancel_and_those_that_need_each_other_stay() {
         let factors = 20;

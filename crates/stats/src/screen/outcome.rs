@@ -36,7 +36,7 @@ pub struct Step {
     pub measured: (usize, usize),
     /// Standard deviation of a block's value in a row, as found.
     pub sd: f64,
-    /// Factors that went on; of the last stage those that are named.
+    /// Factors that were kept; in the last stage those that are named.
     pub kept: Vec<usize>,
 }
 

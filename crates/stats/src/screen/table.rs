@@ -16,7 +16,7 @@ pub enum TableError {
     /// Rows of different lengths, or of one block, which has no spread.
     #[error("each row needs the same blocks, two at least")]
     Blocks,
-    /// A value that is none.
+    /// An invalid value.
     #[error("a value is not finite")]
     NotFinite,
 }
@@ -30,7 +30,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of the values by row and block. What all rows of a block share is taken off.
+    /// Takes the values by row and block, and subtracts what all rows of a block share.
     pub(super) fn new(values: &[Vec<f64>], wanted: usize) -> Result<Self, TableError> {
         let (rows, blocks) = (values.len(), values.first().map_or(0, Vec::len));
         if rows != wanted || rows < 2 {
@@ -57,7 +57,7 @@ impl Table {
         self.blocks
     }
 
-    /// Of one value.
+    /// Standard deviation of one value.
     pub(super) fn sd(&self) -> f64 {
         self.variance.sqrt()
     }
@@ -82,7 +82,7 @@ impl Table {
         self.estimate(signed * 2.0 / count, 4.0 / count, level)
     }
 
-    /// An estimate whose variance is so many times that of a row's mean.
+    /// An estimate whose variance is this many times that of a row's mean.
     fn estimate(&self, mean: f64, times: f64, level: f64) -> Estimate {
         let se = (times * self.variance / self.blocks as f64).sqrt();
         Estimate::from_t(mean, se, self.means.len() * self.blocks, self.df, level)

@@ -48,7 +48,7 @@ impl Binderfs {
     }
 }
 
-/// Whether this kernel has the file system, as `/proc/filesystems` tells.
+/// Whether this kernel has the file system, as `/proc/filesystems` shows.
 pub fn is_known(proc_root: &Path) -> bool {
     let known = fs::read_to_string(proc_root.join("filesystems")).unwrap_or_default();
     known.lines().any(|line| line.split_whitespace().last() == Some("binder"))

@@ -50,11 +50,11 @@ pub trait Driver: Send + Sync {
     /// BINDER_WRITE_READ: carries out the commands, then, when `returns` is not empty, waits until there is something
     /// to return. An interrupted wait is `Interrupted`, its commands done.
     fn write_read(&self, outgoing: &Outgoing<'_>, returns: &mut [u8]) -> io::Result<Transferred>;
-    /// BINDER_SET_CONTEXT_MGR: transactions to handle 0 come to the calling process. `EBUSY` when another has it.
+    /// BINDER_SET_CONTEXT_MGR: transactions to handle 0 go to the calling process. `EBUSY` when another has it.
     fn become_context_manager(&self) -> io::Result<()>;
     /// BINDER_THREAD_EXIT: the calling thread will not come back; without it the driver keeps its record of it.
     fn thread_exit(&self);
-    /// Copies a received payload, valid until it is freed; `EFAULT` when the address is none of a payload.
+    /// Copies a received payload, valid until it is freed; `EFAULT` if the address is not that of a payload.
     fn copy_payload(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
 }
 

@@ -27,7 +27,7 @@ pub mod command {
     pub const TRANSACTION: u32 = to_driver(b'c', 0, TRANSACTION_BYTES);
     /// The answer to the transaction received last.
     pub const REPLY: u32 = to_driver(b'c', 1, TRANSACTION_BYTES);
-    /// A received payload is not needed any more.
+    /// A received payload is no longer needed.
     pub const FREE_BUFFER: u32 = to_driver(b'c', 3, 8);
     /// Takes a strong reference on a handle.
     pub const ACQUIRE: u32 = to_driver(b'c', 5, 4);
@@ -64,9 +64,9 @@ pub mod returned {
     pub const FROZEN_REPLY: u32 = none(b'r', 18);
 }
 
-/// A local object in a payload, to be given to somebody.
+/// A local object in a payload, to be passed to another process.
 pub const TYPE_BINDER: u32 = u32::from_be_bytes(*b"sb*\x85");
-/// A handle in a payload, to somebody's object.
+/// A handle in a payload, to another process's object.
 pub const TYPE_HANDLE: u32 = u32::from_be_bytes(*b"sh*\x85");
 
 /// The lowest priority (as a nice value) at which an object is served: 19 lets the server take over any caller's nice.

@@ -1,5 +1,5 @@
-//! The memory of a ring: a control page with two positions, and behind it the data. Source: include/uapi/linux/perf_event.h
-//! (`struct perf_event_mmap_page` says how the two sides share the ring).
+//! The memory of a ring: a control page with two positions, and after it the data. Source:
+//! include/uapi/linux/perf_event.h (`struct perf_event_mmap_page` says how the two sides share the ring).
 
 use crate::kernel_facts::page_size_bytes;
 use perf_event_open_sys::bindings;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The mapped ring of an event; unmapped on drop.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    /// The control page, and behind it the data.
+    /// The control page, and after it the data.
     base: NonNull<u8>,
     page_bytes: usize,
     data_bytes: usize,

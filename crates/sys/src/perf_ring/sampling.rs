@@ -105,7 +105,7 @@ fn attributes(order: &SampleOrder, children: bool) -> bindings::perf_event_attr 
         config: u64::from(config),
         sample_type: SAMPLE_TYPE,
         sample_max_stack: order.most_frames,
-        // The workloads' clock: a sample can be told to be of a phase.
+        // The workloads' clock: a sample can be assigned to a phase.
         clockid: libc::CLOCK_MONOTONIC,
         ..Default::default()
     };
@@ -127,7 +127,7 @@ fn attributes(order: &SampleOrder, children: bool) -> bindings::perf_event_attr 
     attr.set_comm(1);
     attr.set_comm_exec(1);
     attr.set_task(1);
-    // Nobody sleeps on the ring; without this the kernel would look for somebody to wake at every sample.
+    // No task sleeps on the ring; without this the kernel would look for one to wake at every sample.
     attr.set_watermark(1);
     attr
 }

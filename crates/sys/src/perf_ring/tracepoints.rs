@@ -1,6 +1,6 @@
 //! Tracepoints of one CPU, all into one ring: each passing is a sample of its time and the raw record, the same bytes that
 //! ftrace writes. The records are `PERF_SAMPLE_TIME | PERF_SAMPLE_RAW`, so a sample is time, length and record; others end
-//! with their time. Whoever decodes them (crate `trace`) relies on it.
+//! with their time. The decoder (crate `trace`) relies on it.
 
 use super::mapping::Mapping;
 use crate::perf_event::{self, control};
@@ -110,7 +110,7 @@ fn attributes(id: u32, read_format: u64) -> bindings::perf_event_attr {
     };
     // Unions whose named members are as wide as they; writing one is safe.
     attr.__bindgen_anon_1.sample_period = 1;
-    // Nobody sleeps on the ring: somebody to wake is looked for once for each time it is filled, and not at every event.
+    // No task sleeps on the ring: the kernel then looks for one to wake once per filled ring, not at every event.
     attr.__bindgen_anon_2.wakeup_watermark = u32::MAX >> 1;
     attr.set_watermark(1);
     attr.set_use_clockid(1);
@@ -189,7 +189,7 @@ mod tests {
         sleep_on_cpu_0(100);
         let mut bytes = Vec::new();
         ring.drain(&mut bytes);
-        // The first that finds room again tells of the others.
+        // The first that finds room again reports the others.
         sleep_on_cpu_0(5);
         ring.events().disable().unwrap();
         bytes.clear();

@@ -2,15 +2,15 @@
 //!
 //! A wait or a sleep is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events
 //! are missing, and it is taken to stay among the CPUs where it was seen, or where an event says that it was. So a gap
-//! taints those intervals of the threads of its CPU, and a machine that loses all events of one CPU can still be told about
-//! on the others. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only gaps there can
-//! falsify it.
+//! taints those intervals of the threads of its CPU, and a machine that loses all events of one CPU can still be
+//! analysed on the others. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only
+//! gaps there can falsify it.
 
 use crate::event::Cpu;
 use crate::numbered::PerCpu;
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Lane {
+struct CpuGaps {
     /// So many gaps are open.
     open: u32,
     /// End of the last gap.
@@ -21,11 +21,11 @@ struct Lane {
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// By CPU; those of an unknown CPU apart.
-    lanes: PerCpu<Lane>,
-    anywhere: Lane,
+    lanes: PerCpu<CpuGaps>,
+    anywhere: CpuGaps,
     /// End of the latest gap of any CPU; `u64::MAX` while one is open. Most intervals begin after it: one comparison.
     latest: u64,
-    /// What waits or sleeps before may have run on any CPU.
+    /// Waits and sleeps that began before this time may have run unseen on any CPU.
     waits_from: u64,
 }
 
@@ -49,7 +49,7 @@ impl Gaps {
         self.latest = self.latest.max(until);
     }
 
-    fn lane(&mut self, cpu: Cpu) -> &mut Lane {
+    fn lane(&mut self, cpu: Cpu) -> &mut CpuGaps {
         if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
     }
 
@@ -68,7 +68,7 @@ impl Gaps {
 
     #[cold]
     fn taint_of(&self, since: u64, seen_on: u64) -> bool {
-        let hit = |lane: &Lane| lane.open > 0 || lane.end > since;
+        let hit = |lane: &CpuGaps| lane.open > 0 || lane.end > since;
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
         hit(&self.anywhere) || self.lanes.all().iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
     }

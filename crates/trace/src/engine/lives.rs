@@ -36,7 +36,7 @@ impl Engine {
             return;
         }
         let slot = *self.tids.get(child);
-        // perf and the kernel's events may all tell of the same fork, or only name the thread before.
+        // perf and the kernel's events may all report the same fork, or only name the thread before.
         if slot.task != NO_TASK && (slot.fresh || slot.is_name_only()) {
             let task = &mut self.tasks.all[slot.task.index()];
             task.start = task.start.or((ts > 0).then_some(ts));
@@ -123,7 +123,7 @@ pub(super) fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Tasks, tid: Tid, comm:
                 task.comm = comm;
             }
         }
-        // Where a move told of its CPUs before it had a task, they are its own.
+        // If a migration showed its CPUs before it had a task, they are its own.
         None if slot.task == NO_TASK => slot.task = tasks.add(tid, comm),
         _ => *slot = Slot::of(tasks.add(tid, comm)),
     }
@@ -131,7 +131,7 @@ pub(super) fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Tasks, tid: Tid, comm:
 }
 
 impl Tasks {
-    /// A task that has begun to exit may run, wait and sleep on: nobody sees it leave its CPU for good.
+    /// A task that has begun to exit may run, wait and sleep on: its last switch away is not recognizable.
     pub(super) fn goes_on(&mut self, slot: &Slot, now: u64) {
         let until = match slot.phase {
             Phase::Dead => return,

@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// The end of the trace: what is not finished is told as such.
+    /// The end of the trace: what is not finished is reported as such.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         let end = self.now;
         for slot in self.tids.all() {
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// The CPU gets `next`; whoever was thought to be on it and is not the one that leaves was lost sight of.
+    /// The CPU gets `next`; a thread that was thought to be on it, and is not the one that leaves, was lost.
     #[inline]
     fn change_current<O: Observer>(&mut self, ts: u64, cpu: Cpu, next: Tid, observer: &mut O) {
         let state = self.cpus.of(cpu);
@@ -268,7 +268,7 @@ impl Engine {
             self.counts.repaired += u64::from(!doubted);
             slot.wait_from_repaired();
         } else if slot.phase == Phase::Preempted && slot.pending {
-            // Woken out of a sleep that nobody saw, where one may have been missed on whichever CPU.
+            // Woken from a sleep that was not traced, if one may have been missed on any CPU.
             doubted = self.gaps.taint(slot.since, ANY_CPU);
         }
         let began = match slot.phase {
@@ -318,8 +318,8 @@ impl Engine {
                 (slot.pending, slot.waking, slot.waker, slot.context) = (true, ts, wake.waker, wake.context);
                 return;
             }
-            // Preempted on its way to sleep: the waking keeps it from that, and it goes on waiting as it did.
-            // Or it has run and slept since, unseen.
+            // Preempted on its way to sleep: the waking keeps it from that, and it keeps waiting as it did. Or it has
+            // run and slept since, unseen.
             Phase::Preempted => {
                 self.counts.cancelled += 1;
                 slot.pending = true;
@@ -361,7 +361,7 @@ impl Engine {
                 }
                 slot.see(wake.target_cpu);
             }
-            // Still on its CPU when a queue has it: it never left the queue.
+            // A wakeup of a task that is still running: it never went to sleep.
             Phase::Running => {
                 self.counts.cancelled += u64::from(slot.pending);
                 slot.pending = false;
@@ -373,7 +373,7 @@ impl Engine {
                 slot.see(wake.target_cpu);
             }
             Phase::Sleeping => {
-                // Where wakings are recorded, the one that ended the sleep came before, nobody knows when.
+                // Where wakings are recorded, the one that ended the sleep came before, at an unknown time.
                 let known = !slot.pending && !self.wakings_recorded && slot.since <= ts;
                 if known && !self.gaps.taint(slot.since, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
@@ -403,7 +403,7 @@ impl Engine {
 }
 
 impl Slot {
-    /// Nothing is known of it but what it is called.
+    /// Whether only its name is known.
     fn is_name_only(&self) -> bool {
         self.phase == Phase::Unknown && self.seen_on == 0
     }
@@ -429,7 +429,7 @@ impl Slot {
         CensoredWait { began: self.began(), left: self.left(), prio: self.prio, why }
     }
 
-    /// An event tells its priority, or nothing of it.
+    /// Whether an event has its priority, or nothing about it.
     #[inline]
     fn told(&mut self, prio: Prio) {
         if prio != Prio::UNKNOWN {

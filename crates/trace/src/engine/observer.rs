@@ -1,4 +1,4 @@
-//! What the state machine tells: what each thread did, one finished interval at a time.
+//! What the state machine reports: what each thread did, one finished interval at a time.
 
 use super::Engine;
 use crate::event::{Context, Cpu, Event, Prio, Tid};
@@ -56,7 +56,7 @@ pub struct Wait {
     pub began: Began,
     /// The state in which the thread had left its CPU; unknown of a new one.
     pub left: StateClass,
-    /// Its priority when it was switched in; as it was told before where the switch does not say.
+    /// Its priority when it was switched in; as known before if the switch does not have it.
     pub prio: Prio,
     /// When it began, ns.
     pub start: u64,
@@ -90,11 +90,11 @@ pub struct Run {
     pub cpu: Cpu,
     /// Its priority at the end.
     pub prio: Prio,
-    /// Why it left; `None` where the trace ends first.
+    /// Why it left; `None` if the trace ends first.
     pub left: Option<(StateId, StateClass)>,
 }
 
-/// Why an interval is counted and not measured.
+/// Why an interval is censored: counted, but not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Censored {
     /// Events were missing in it, on a CPU where the thread may have run unseen.
@@ -118,7 +118,7 @@ pub struct CensoredWait {
     pub why: Censored,
 }
 
-/// Who is told.
+/// Receives what the state machine finds.
 pub trait Observer {
     /// A thread ran. An interval that the end of the trace cuts off has no `left`.
     fn ran(&mut self, _task: TaskId, _run: &Run) {}
@@ -134,13 +134,13 @@ pub trait Observer {
     fn left(&mut self, _task: TaskId, _cpu: Cpu, _class: StateClass) {}
     /// A thread was switched in on another CPU than before.
     fn moved(&mut self, _task: TaskId, _from: Cpu, _to: Cpu) {}
-    /// The task has ended, and its number will be another task's: there are too many to remember each.
+    /// The task has ended, and its number will be reused: there are too many to remember each.
     fn retired(&mut self, _task: TaskId, _known: &Task) {}
     /// A CPU was idle.
     fn idled(&mut self, _cpu: Cpu, _start: u64, _end: u64) {}
 }
 
-/// Behind a table of calls: analyses that are not about speed share one state machine, of which each copy has its size.
+/// Dynamic dispatch: analyses that are not speed-critical share one copy of the state machine, to save code size.
 impl Observer for &mut dyn Observer {
     fn ran(&mut self, task: TaskId, run: &Run) {
         (**self).ran(task, run);
@@ -172,12 +172,12 @@ impl Observer for &mut dyn Observer {
 }
 
 impl Engine {
-    /// [`Engine::take`] for whoever need not be fast: all of them share one copy of the state machine.
+    /// [`Engine::take`] for callers that need not be fast: all of them share one copy of the state machine.
     pub fn tell(&mut self, event: &Event, classes: &[StateClass], mut observer: &mut dyn Observer) {
         self.take(event, classes, &mut observer);
     }
 
-    /// [`Engine::finish`] behind [`Engine::tell`].
+    /// [`Engine::finish`] after [`Engine::tell`].
     pub fn finish_telling(&mut self, mut observer: &mut dyn Observer) {
         self.finish(&mut observer);
     }
@@ -186,7 +186,7 @@ impl Engine {
 /// What happened to wakings, over all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Events taken; what a recorder tells of the time before the trace, and marks of gaps, are none.
+    /// Events taken; what a recorder knows of the time before the trace, and marks of gaps, do not count.
     pub events: u64,
     /// `sched_switch` events.
     pub switches: u64,

@@ -37,7 +37,7 @@ pub(super) struct Slot {
     pub(super) since: u64,
     /// The waking: pending while running or asleep, the start of the wait while woken.
     pub(super) waking: u64,
-    /// When a queue had it; `NEVER` until then.
+    /// When it was enqueued; `NEVER` if it has not been yet.
     pub(super) queued: u64,
     /// The CPUs on which it was seen, by number modulo 64: where it may have run unseen.
     pub(super) seen_on: u64,

@@ -1,4 +1,4 @@
-//! Of the plans: what formats of old and new kernels make of records.
+//! Tests of the plans: how the formats of old and new kernels turn into records.
 
 use super::*;
 use crate::Tid;

@@ -1,7 +1,7 @@
 //! What is missing of a CPU's events: losses that a recorder reports, breaks in the chain of switches, clocks that went back,
 //! beginnings that were overwritten. Each gap is marked among the events that wait, where it begins and where it ends.
 
-use super::{Lane, Order, SWAPPED_NS, lane_index};
+use super::{CpuQueue, Order, SWAPPED_NS, lane_index};
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 
@@ -16,7 +16,7 @@ pub(super) struct Begin {
     /// From when on they are complete; `None` while that is not known.
     until: Option<u64>,
     lost: u32,
-    /// A problem tells of it already.
+    /// A problem reports it already.
     reported: bool,
     /// Events of others had to be handed out first, and the gap is open.
     marked: bool,
@@ -83,8 +83,8 @@ impl Order {
         }
     }
 
-    /// So many events of a CPU were lost, nobody knows when: of what is not handed out yet nothing of this CPU is known to be
-    /// complete, and no wait.
+    /// This many events of a CPU were lost at an unknown time: of what is not handed out yet nothing of this CPU is
+    /// known to be complete, and no wait.
     pub(crate) fn lost_at_unknown_times(&mut self, cpu: Cpu, lost: u64) {
         let (first, latest) = (self.first_waiting(), self.latest);
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
@@ -96,7 +96,7 @@ impl Order {
         self.waits_unknown(first, latest);
     }
 
-    /// What waits between these times may have run on any CPU.
+    /// A thread that waits between these times may have run on any CPU.
     fn waits_unknown(&mut self, from: u64, until: u64) {
         let index = lane_index(Cpu::ANY);
         if index >= self.cpus.len() {
@@ -111,14 +111,14 @@ impl Order {
         }
     }
 
-    /// Time of the first event that is not handed out; what a recorder found when it began is none.
+    /// Time of the first event that is not handed out; what a recorder found when it began does not count.
     pub(super) fn first_waiting(&self) -> u64 {
         let first =
-            |lane: &Lane| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
+            |lane: &CpuQueue| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
         self.cpus.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
     }
 
-    /// Events of a CPU between its last one and `ts` were lost; those behind `ts` follow.
+    /// Events of a CPU between its last one and `ts` were lost; those after `ts` follow.
     pub(crate) fn lost_until(&mut self, cpu: Cpu, ts: u64, problems: &mut Problems) {
         self.lost(cpu, ts, 0, problems);
         let lane = &mut self.cpus[lane_index(cpu)];
@@ -126,7 +126,7 @@ impl Order {
         self.pending += lane.end_of_gap(lane.last);
     }
 
-    /// In a gap of a CPU: its events stand in the gap, which the next one ends when this is taken back.
+    /// In a gap of a CPU: its events are in the gap, which the next one ends when this is taken back.
     pub(crate) fn hold_gap(&mut self, cpu: Cpu, held: bool) {
         if let Some(lane) = self.cpus.get_mut(lane_index(cpu)) {
             lane.held = held;
@@ -143,9 +143,9 @@ impl Order {
         self.begins_late = true;
     }
 
-    /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is not
-    /// known before events are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU
-    /// has begun, a thread of any other may have run there, also one that was not seen there before: nobody could see it.
+    /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is
+    /// not known until events are handed out. A gap before that event would have no effect. Until the last CPU has
+    /// begun, any thread may have run there unseen, even one that was not seen there before.
     pub(super) fn settle_begins(&mut self, problems: &mut Problems) {
         let first = if self.handed_out > 0 { self.handed_out } else { self.first_waiting() };
         let mut last = first;
@@ -193,15 +193,15 @@ impl Order {
             problems.add(ProblemKind::Unsorted, || {
                 format!(
                     "an event of CPU {} at {} ns came after the recorder had said that all up to {limit} ns were there; \
-                     it is told later than it was",
+                     it is given a later time than it has",
                     cpu.0, event.ts
                 )
             });
         }
-        // Time never goes back: until the clock has caught up, everything happens where it stood, in a gap.
+        // Time never goes back: until the clock has caught up, all events get the last time, and the span is a gap.
         let ts = last.max(limit);
         if !lane.seen {
-            // Before the first event of a CPU there is nothing that the gap could hide from us.
+            // A gap before the first event of a CPU has no effect.
             lane.last = ts;
         }
         if lane.losing.is_none() {
@@ -216,7 +216,7 @@ impl Order {
     }
 }
 
-impl Lane {
+impl CpuQueue {
     #[cold]
     pub(super) fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: Option<&mut Problems>) {
         let current = self.current.map_or(0, |c| c.0);
@@ -265,7 +265,7 @@ impl Lane {
                 self.begin = Some(Begin { marked: true, ..begin });
                 (self.last, self.seen) = (first, true);
             }
-            // First the end, since a mark comes in front of what is there of its time.
+            // First the end, since a mark goes before events with its time.
             Some(until) => {
                 self.mark(Event { ts: until.max(first), cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
             }
@@ -277,7 +277,7 @@ impl Lane {
         1 + usize::from(until.is_some())
     }
 
-    /// Puts the mark of a gap among the events that wait: in front of those of its time.
+    /// Puts the mark of a gap among the events that wait: before those with its time.
     fn mark(&mut self, event: Event) {
         let later = self.events[self.at..].partition_point(|e| e.ts < event.ts);
         let at = self.at + later;
@@ -289,7 +289,7 @@ impl Lane {
 
     /// Marks events as missing from the last one to `ts`.
     fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
-        // Before the first event of a CPU there is nothing that the gap could hide from us.
+        // A gap before the first event of a CPU has no effect.
         let from = if self.seen { self.last } else { ts };
         self.put(Event { ts: from, cpu, what: What::GapBegin });
         self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });

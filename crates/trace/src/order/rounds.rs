@@ -1,6 +1,6 @@
 //! Which events may be handed out, by the recorder's rounds, and handing them out in the order of time.
 
-use super::{BATCH, Lane, Order, lane_index};
+use super::{BATCH, CpuQueue, Order, lane_index};
 use crate::event::{Cpu, Event};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
@@ -94,7 +94,7 @@ impl Order {
             let lane = &mut self.cpus[index as usize];
             let waiting = &lane.events[lane.at..];
             let most = waiting.len().min(BATCH - out.len());
-            // As far as this CPU is ahead of the others: often many events.
+            // Take this CPU's events up to the next event of any other CPU: often many.
             let is_later = |at: usize, e: &Event| {
                 e.ts > next.0 || e.ts == next.0 && lane.place_of(lane.at + at, index) > next.1 || e.ts > self.limit
             };
@@ -115,7 +115,7 @@ impl Order {
     }
 }
 
-impl Lane {
+impl CpuQueue {
     /// Gives the room of what was handed out back to what follows.
     fn compact(&mut self) {
         if self.at * 2 >= self.events.len() {

@@ -172,7 +172,7 @@ fn what_is_missing_before_a_cpu_begins_is_missing_from_the_begin_of_the_trace() 
     order.push(idle(1, 5_300), &mut problems);
     order.begins_late(Cpu(2));
     order.push(idle(2, 5_200), &mut problems);
-    // Of another ring of the CPU.
+    // From another ring of the CPU.
     order.push(idle(3, 5_050), &mut problems);
     order.push(idle(3, 5_400), &mut problems);
     order.begins_at(Cpu(3), 5_400);

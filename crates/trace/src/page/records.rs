@@ -1,6 +1,6 @@
 //! The layout of a page of the kernel's ring buffer: a time, how much is in it, whether events were lost before it, and
 //! records whose times are distances to the one before. Layout: include/linux/ring_buffer.h and
-//! kernel/trace/ring_buffer.c; where the fields of the header lie is told by the kernel's `events/header_page`.
+//! kernel/trace/ring_buffer.c; where the fields of the header are is in the kernel's `events/header_page`.
 //!
 //! Pure functions of bytes: what a page says about itself is checked, never believed.
 
@@ -21,7 +21,7 @@ const STAMP_TOP: u64 = 0xf8 << 56;
 
 /// In the commit field: events were lost before this page.
 pub(super) const MISSED: u64 = 1 << 31;
-/// In the commit field: how many, behind the records.
+/// In the commit field: how many, after the records.
 pub(super) const MISSED_STORED: u64 = 1 << 30;
 
 /// A page that is not one, or not up to its end. The events before `at` were handed out.
@@ -51,7 +51,7 @@ pub(crate) struct PageFormat {
 pub(crate) struct OpenPage<'a> {
     /// Time that the first record counts from.
     pub(crate) ts: u64,
-    /// Records before this page are missing: so many, or 0 where the kernel did not say how many.
+    /// Records before this page are missing: this many, or 0 if the kernel did not say how many.
     pub(crate) missed: Option<u64>,
     /// The records.
     pub(crate) data: &'a [u8],
@@ -80,7 +80,7 @@ impl PageFormat {
         (sane && format.data_at + format.data_bytes <= LONGEST_PAGE).then_some(format)
     }
 
-    /// Of a kernel with longs of this size that does not say more.
+    /// The layout for a kernel with longs of this size, if it does not say more.
     pub(crate) fn of_long(bytes: u8, big_endian: bool) -> Self {
         let commit_bytes = if bytes == 4 { 4 } else { 8 };
         Self { timestamp_at: 0, commit_at: 8, commit_bytes, data_at: 8 + commit_bytes, data_bytes: 0, big_endian }
@@ -173,7 +173,7 @@ impl<'a> Records<'a> {
         (self.at, self.ts) = match kind {
             TIME_STAMP => (at + 8, absolute(u64::from(second()?) << DELTA_BITS | u64::from(delta), self.ts)),
             TIME_EXTEND => (at + 8, self.ts.wrapping_add(u64::from(second()?) << DELTA_BITS | u64::from(delta))),
-            // Nothing behind it on this page.
+            // Nothing after it on this page.
             PADDING if delta == 0 => (data.len(), self.ts),
             PADDING => {
                 let end = (at + 4).saturating_add(second()? as usize);
@@ -209,7 +209,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// A number of so many bytes.
+/// A number of this many bytes.
 pub(super) fn number(bytes: &[u8], at: usize, size: usize, big_endian: bool) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(size)?)?;
     let push = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);

@@ -23,7 +23,7 @@ pub struct RingRead {
     pub events: u64,
     /// Events that found no room.
     pub lost: u64,
-    /// Records of events that nobody asked for, and those that are no event of the model.
+    /// Records of events that were not asked for, and those that are no event of the model.
     pub unknown: u64,
     /// Records that cannot be what their format says; skipped.
     pub refused: u64,
@@ -114,7 +114,7 @@ mod tests {
         } else {
             (kind.to_le_bytes(), size.to_le_bytes())
         };
-        // In between stand 16 bits that say in which mode the CPU was.
+        // In between are 16 bits for the mode that the CPU was in.
         [&kind[..], &[0xff, 0xff], &size, body].concat()
     }
 
@@ -150,7 +150,7 @@ mod tests {
             let be = big_endian;
             let mut ring = sample(1_000, &waking(11, 10, 1, 0x10, be), be);
             ring.extend(record(LOST, &words(&[77, 3, 2_000], be), be));
-            // Of an event that nobody asked for, and of a kind that says nothing.
+            // An event that was not asked for, and of a kind that means nothing here.
             ring.extend(sample(2_000, &[0xee, 0xee, 0, 0, 0, 0, 0, 0], be));
             ring.extend(record(3, &words(&[1, 2, 3], be), be));
             ring.extend(sample(2_500, &waking(12, 10, 1, 0x10, be), be));

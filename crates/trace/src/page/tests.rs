@@ -72,7 +72,7 @@ impl Written {
         self.bytes.extend(raw);
     }
 
-    /// The same as an event too long for a type: the length stands behind the first word.
+    /// The same as an event too long for a type: the length follows the first word.
     fn long_event(&mut self, delta: u32, raw: &[u8]) {
         self.first(0, delta);
         self.word(raw.len() as u32 + 4);

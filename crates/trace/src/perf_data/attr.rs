@@ -31,9 +31,9 @@ mod part {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attr {
     pub(crate) kind: u32,
-    /// Of a tracepoint: its number.
+    /// The number of a tracepoint.
     pub(crate) config: u64,
-    /// Of how many events one is a sample (`perf record -c`), or how many samples a second are aimed at.
+    /// How many events make one sample (`perf record -c`), or how many samples a second are aimed at.
     pub(crate) period: u64,
     /// The latter: `perf record -F`.
     pub(crate) is_freq: bool,
@@ -211,7 +211,7 @@ pub(crate) struct Trailer {
     pub(crate) cpu: Option<usize>,
 }
 
-/// A number at an offset; 0 where there are not so many bytes.
+/// A number at an offset; 0 if there are fewer bytes.
 #[inline(always)]
 pub(crate) fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
     let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);

@@ -16,7 +16,7 @@ pub struct SeenCgroups {
     /// Numbers by thread, in the order in which they were seen.
     threads: HashMap<u32, Vec<u64>>,
     seen: usize,
-    /// Of the latest sample: the next one is most often of the same.
+    /// Thread and cgroup of the latest sample: the next one usually has the same.
     last: (u32, u64),
     is_full: bool,
 }

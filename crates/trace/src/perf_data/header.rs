@@ -1,4 +1,4 @@
-//! The header of a perf.data file: which events, where the records are, and the feature sections behind them.
+//! The header of a perf.data file: which events, where the records are, and the feature sections after them.
 
 use super::attr::Attr;
 use crate::TraceError;
@@ -41,11 +41,11 @@ pub(crate) mod feature {
     pub(crate) const CMDLINE: usize = 11;
 }
 
-/// What the file says about itself, in front of its records and behind them.
+/// What the file says about itself, in front of its records and after them.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
     pub(crate) big_endian: bool,
-    /// Records begin at once and describe themselves; nothing is behind them.
+    /// Records begin at once and describe themselves; nothing is after them.
     pub(crate) is_pipe: bool,
     pub(crate) attrs: Vec<Attr>,
     /// The records.
@@ -106,7 +106,7 @@ impl Header {
             *word = cursor.u64("the list of features")?;
         }
         header.read_attrs(input, attr_size, attrs)?;
-        // A recording that was killed has no size here, and no features behind its records.
+        // A recording that was killed has no size here, and no features after its records.
         if header.data.1 > header.data.0 {
             header.read_features(input, size, bits)?;
         }
@@ -139,7 +139,7 @@ impl Header {
         Ok(())
     }
 
-    /// The sections behind the records. One that cannot be read is told about; without the formats nothing can be read.
+    /// The sections after the records. One that cannot be read is reported; without the formats nothing can be read.
     fn read_features(&mut self, input: &Input, size: u64, bits: [u64; 4]) -> Result<(), TraceError> {
         let (_, data_end) = self.data;
         if data_end > size {

@@ -1,9 +1,9 @@
 //! The records of `perf record -z`: pieces of one zstd stream, which perf flushes but never ends.
 //!
 //! The decoder gives bytes out only when its window has gone on, so it is behind by as much. The mark that ends a round is
-//! not compressed, and stands in the file behind the records before it: it is kept by its place among the inflated bytes,
-//! and met when they have come out up to there and no further. For that the decoder must say how many bytes it holds. It
-//! counts those beyond its window; so it is told of the smallest window there is, gets as many zeros in front, and never
+//! not compressed, and follows the records before it in the file: it is kept by its place among the inflated bytes, and
+//! met when they have come out up to there and no further. For that the decoder must say how many bytes it holds. It
+//! counts those beyond its window; so it is given the smallest window there is, gets as many zeros in front, and never
 //! gives out more than the true window leaves over.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -22,7 +22,7 @@ const MOST_WAITING: usize = 1 << 20;
 /// An empty raw block with the mark of the last one: what perf should write at the end.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// The smallest window that a frame can name, by a descriptor of 0: the window that the decoder is told of.
+/// The smallest window that a frame can name, by a descriptor of 0: the window that the decoder is given.
 const SMALLEST_WINDOW: u64 = 1 << 10;
 
 /// A block that repeats one byte, zero, as often as the smallest window is long.
@@ -79,8 +79,8 @@ impl Inflate {
         Ok(())
     }
 
-    /// Inflates a block, and takes into `plain` what the decoder can give out, but nothing behind the next end of a round;
-    /// false when more pieces are needed.
+    /// Inflates a block, and takes into `plain` what the decoder can give out, but nothing after the next end of a
+    /// round; false when more pieces are needed.
     pub(super) fn step(&mut self) -> Result<bool, String> {
         // One block at a time: a few bytes may stand for 128 kB, and thousands of such blocks fit a piece.
         let is_open = self.window > 0 && !self.has_ended();
@@ -125,7 +125,7 @@ impl Inflate {
     /// Bytes that the decoder has inflated and not given out.
     fn held(&self) -> u64 {
         let beyond = self.decoder.can_collect() as u64;
-        // A frame that has ended has no window any more.
+        // A frame that has ended no longer has a window.
         if self.window == 0 || self.has_ended() { beyond } else { beyond + SMALLEST_WINDOW }
     }
 

@@ -75,7 +75,7 @@ impl PerfData {
         let input = Arc::new(Input::new(file, source));
         let header = Header::read(&input)?;
         let (at, end) = header.data;
-        // perf writes the size when it ends; a recording that was killed has none, and no formats behind it.
+        // perf writes the size when it ends; a recording that was killed has none, and no formats after it.
         let end = if end == at { input.source.size().unwrap_or(u64::MAX) } else { end };
         let mut records = Records::new(header.big_endian, wanted);
         for why in header.skipped {
@@ -119,7 +119,7 @@ impl PerfData {
         }
     }
 
-    /// The end of the file, behind which its parts are read.
+    /// The end of the file, after which its parts are read.
     fn end(&mut self) -> Result<(), TraceError> {
         let (left, at) = (self.window.bytes().len(), self.window.offset());
         if left > 0 {
@@ -128,7 +128,7 @@ impl PerfData {
             });
         }
         if self.is_pipe {
-            // What a stream never told is missed now.
+            // What a stream never described is missed now.
             self.describe_pipe()?;
         }
         match &mut self.parts {
@@ -163,7 +163,7 @@ impl PerfData {
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
-    /// Of a file whose compressed records cannot be read there is nothing to tell.
+    /// A file whose compressed records cannot be read has nothing to show.
     fn refuse_unreadable(&self, offset: u64) -> Result<(), TraceError> {
         match &self.records.unreadable {
             Some(why) if self.records.sources.counts().all(|(_, samples)| samples == 0) => {

@@ -24,7 +24,7 @@ pub(super) struct Parts {
 struct Part {
     input: Input,
     at: u64,
-    /// Of its compressed records, which are a stream of their own.
+    /// The decompressor of its compressed records, which are a stream of their own.
     inflate: Option<Box<Inflate>>,
     /// Time of its latest event, ns.
     reached: u64,
@@ -56,7 +56,7 @@ impl Parts {
         let cpus = records.coverage.cpus().count();
         let reached = self.all.iter().filter(|part| !part.ended).map(|part| part.reached).min();
         if let Some(reached) = reached.filter(|_| (1..=self.all.len()).contains(&cpus)) {
-            // Of one CPU, neighbours may have changed places.
+            // Neighbouring events of one CPU may be swapped.
             records.order.release(reached.saturating_sub(SWAPPED_NS), &mut records.problems);
         }
         records.order.relieve(&mut records.problems);

@@ -42,7 +42,7 @@ mod record {
     pub(super) const COMPRESSED2: u32 = 83;
 }
 
-/// What the caller must do before it goes on.
+/// What the caller must do before it continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Read more bytes: the rest is not a whole record.
@@ -108,7 +108,7 @@ pub(super) struct Records {
     pub(super) clockid: Option<i32>,
     /// Where they are asked for.
     pub(super) cgroups: Option<Box<SeenCgroups>>,
-    /// Events made of COMM, FORK and EXIT records, which are none of the file's, by CPU.
+    /// Events made from COMM, FORK and EXIT records, which are not in the file as such, by CPU.
     pub(super) noted: BTreeMap<Cpu, u64>,
     /// Records of types that are not known here; type and place of the first.
     unknown_types: Option<(u64, u32, u64)>,
@@ -143,7 +143,7 @@ impl Records {
         self.big_endian
     }
 
-    /// Takes the events and their formats; said again when a pipe tells of more.
+    /// Takes the events and their formats; called again when a pipe describes more.
     pub(super) fn describe(&mut self, attrs: &[Attr], tracing: &TracingData) {
         self.sources = Sources::new(attrs, tracing, self.wanted, &mut self.dictionary, &mut self.problems);
         self.traced = self.sources.kinds();
@@ -262,11 +262,11 @@ impl Records {
                 self.counted.losses += 1;
                 self.lost(record, lost);
             }
-            // Samples of that event are missing until it is let go on.
+            // Samples of that event are missing until it is resumed.
             record::THROTTLE if self.sources.is_planned(word(16)?) => {
                 self.lost(record, 1);
             }
-            // What perf reads from the kernel's counters at the end, of whole events: most of it was told by LOST.
+            // What perf reads from the kernel's counters at the end, of whole events: most of it was reported by LOST.
             record::LOST_SAMPLES => self.counted.lost_samples += word(8).unwrap_or(0),
             record::CGROUP => self.cgroups.iter_mut().for_each(|cgroups| cgroups.name(record, big_endian)),
             record::FINISHED_ROUND => return self.end_of_round(),
@@ -300,7 +300,7 @@ impl Records {
         self.sources.counts().map(|(_, samples)| samples).sum::<u64>() + self.counted.others
     }
 
-    /// The file has ended, recorded on a machine with so many CPUs: what is still held back comes out.
+    /// The file has ended, recorded on a machine with this many CPUs: what is still held back comes out.
     pub(super) fn finish(&mut self, online: Option<u32>) {
         self.end_of_stream();
         self.sort_held();

@@ -5,21 +5,21 @@
 use super::attr::{u32_at, u64_at};
 use crate::event::Tid;
 
-/// What can be told of a record by its type and size.
+/// What can be said about a record by its type and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Fits,
-    /// Of a type that a newer kernel or perf may define.
+    /// A type that a newer kernel or perf may define.
     Unknown,
     /// No kernel or perf wrote it so.
     Impossible,
 }
 
-/// `trailers`: sizes of what `sample_id_all` may put behind a record of the kernel; empty where no event is known yet.
+/// `trailers`: sizes of what `sample_id_all` may put after a record of the kernel; empty where no event is known yet.
 pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usize]) -> Shape {
     let body = record.len().saturating_sub(8);
     let is = |fits: bool| if fits { Shape::Fits } else { Shape::Impossible };
-    // Of a size between these, behind any trailer.
+    // A size between these, before any trailer.
     let between = |least: usize, most: usize| {
         let fits = |trailer: &usize| body.checked_sub(*trailer).is_some_and(|body| (least..=most).contains(&body));
         trailers.is_empty() || trailers.iter().any(fits)

@@ -184,7 +184,7 @@ impl Sources {
         of_kind.map(|source| source.samples).reduce(|all, more| all + more)
     }
 
-    /// Whether samples have the cgroup of whoever traced them.
+    /// Whether samples have the cgroup of the traced thread.
     pub(super) fn have_cgroups(&self) -> bool {
         self.list.iter().any(|source| source.layout.cgroup.is_some())
     }
@@ -216,7 +216,7 @@ impl Ids {
         let mut ids = Self { first, ..Self::default() };
         if last - first < DENSE {
             ids.sources = vec![NO_SOURCE; (last - first + 1) as usize];
-            // An event that a stream tells of twice is the first one.
+            // If a stream describes an event twice, the first one counts.
             for (id, source) in pairs.iter().rev() {
                 ids.sources[(id - first) as usize] = *source;
             }

@@ -54,7 +54,7 @@ fn survive(file: Vec<u8>) {
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 
-/// The FORK or EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
+/// The FORK or EXIT record of a thread, with what `sample_id_all` puts after it: thread, time, CPU, id.
 fn life(kind: u32, tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
     let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
     body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
@@ -106,7 +106,7 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
     assert_eq!(told(LITTLE.file(&file)).lines, drawn.lines);
 }
 
-/// The same with the end of a round behind each.
+/// The same with the end of a round after each.
 fn compressed(records: &[u8], piece: usize, kind: u32) -> Vec<u8> {
     packed(records, piece, kind).into_iter().flat_map(|record| [record, LITTLE.record(68, &[])].concat()).collect()
 }
@@ -185,7 +185,7 @@ fn a_file_of_samples_of_the_events_is_refused() {
         let file = with_attrs(LITTLE.file(&records), PERIOD_AT, |_, _| period);
         with_attrs(file, FLAGS_AT, |_, flags| flags | is_freq << 10)
     };
-    // Of old files that say no period every event is a sample.
+    // In old files that give no period, every event is a sample.
     for period in [0, 1] {
         assert_eq!(told(with(period, 0)).lines, tell(DRAWING).lines);
     }

@@ -149,7 +149,7 @@ impl Writer {
         Some((kind, raw))
     }
 
-    /// The fields behind the common ones.
+    /// The fields after the common ones.
     fn fields(self, drawing: &Drawing, what: What, out: &mut Vec<u8>) {
         match what {
             What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {

@@ -38,7 +38,7 @@ impl Span {
 }
 
 impl Perfetto {
-    /// The events of one CPU, in the order of time but for the compact ones, which lie apart.
+    /// The events of one CPU, in the order of time except for the compact ones, which lie apart.
     pub(super) fn bundle(&mut self, bytes: &[u8], sequence: u64, at: u64) {
         let (mut cpu, mut marks, mut clock) = (None, Marks::default(), 0);
         let mut span = Span { first: u64::MAX, last: 0 };
@@ -142,7 +142,7 @@ impl Perfetto {
         }
     }
 
-    /// Hands events on. Where some part of the bundle could not be read, what follows stands in a gap up to the next bundle.
+    /// Hands events on. If some part of the bundle could not be read, what follows is a gap up to the next bundle.
     fn hand_on(&mut self, cpu: Cpu, marks: &Marks, items: &[(u64, Item)]) {
         let Some(error_at) = marks.error_at else { return self.push(cpu, false, items) };
         let at = usize::from(cpu.0);
@@ -210,7 +210,7 @@ impl Perfetto {
         }
     }
 
-    /// Says what a clock cannot tell, `ftrace_clock` of a bundle.
+    /// Reports the limits of a clock, `ftrace_clock` of a bundle.
     fn tell_clock(&mut self, number: u64) {
         const UNKNOWN: u64 = 1;
         const LOCAL: u64 = 3;

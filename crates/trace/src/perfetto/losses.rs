@@ -6,11 +6,11 @@
 //!   there is none. Where the trace has no such event, bundles are missing, and the CPU is complete from that time on. The
 //!   service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at a time of its own.
 //! - `last_read_event_timestamp` (v44 to v46): the last event *read* of this CPU, also one that was not written. So it says
-//!   since when the CPU is complete, and only of the first bundle, and of one behind dropped packets, that any are missing.
+//!   since when the CPU is complete, and only of the first bundle, and of one after dropped packets, that any are missing.
 //! - `previous_packet_dropped`: packets of this writer (`trusted_packet_sequence_id`) are missing before this one. One writer
 //!   has all CPUs. The service sets it on the first packet of each writer, too, which is no loss where the writer says
 //!   `first_packet_on_sequence` (v29 and newer).
-//! - `error` of a bundle: a page of the kernel's buffer that could not be parsed; which events it had, nobody knows.
+//! - `error` of a bundle: a page of the kernel's buffer that could not be parsed; which events it had is not known.
 
 use crate::event::Cpu;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ struct Sequence {
     whole: bool,
     /// How often packets of it were dropped.
     drops: u64,
-    /// Some of them behind one that is there, which an old service's mark of every first packet is not.
+    /// Some of them after one that is there, which an old service's mark of every first packet is not.
     lost: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Marks {
     pub(super) lost_events: bool,
     pub(super) previous_end: Option<u64>,
     pub(super) last_read: Option<u64>,
-    /// Of the first page that could not be parsed.
+    /// Time of the first page that could not be parsed.
     pub(super) error_at: Option<u64>,
 }
 
@@ -120,7 +120,7 @@ impl Losses {
     }
 }
 
-/// The number by which one of so many is remembered.
+/// The number by which one of this many is remembered.
 fn remembered(sequence: u64, known: bool, kept: usize) -> u64 {
     if known || kept < MOST { sequence } else { u64::MAX }
 }
@@ -179,7 +179,7 @@ mod tests {
         losses.packet(7, false, true);
         assert_eq!(losses.before(7, Cpu(0), &plain, false), Before::Unknown, "every first packet says so");
         assert_eq!(losses.before(7, Cpu(1), &plain, true), Before::Lost, "another writer had events of it");
-        // One behind a packet that is there does not: the first events of a CPU may be among what was dropped.
+        // One after a packet that is there does not: the first events of a CPU may be among what was dropped.
         losses.packet(7, false, true);
         assert_eq!(losses.before(7, Cpu(2), &plain, false), Before::Lost);
         losses.packet(8, true, true);

@@ -41,7 +41,7 @@ use wire::{Fields, Value, varint};
 /// Longest packet that is read; larger ones hold no ftrace events. What it is decoded to is some ten times as large.
 const LONGEST_PACKET: u64 = 16 << 20;
 
-/// A packet's start: its tag, with a length behind it.
+/// A packet's start: its tag, with a length after it.
 const TAG: u8 = (PACKET << 3 | 2) as u8;
 
 /// A Perfetto trace that is being read.
@@ -145,7 +145,7 @@ impl Perfetto {
         Ok(None)
     }
 
-    /// The next bytes; `None` where there are not so many.
+    /// The next bytes; `None` if there are fewer.
     fn packet_bytes(&mut self, length: usize) -> Result<Option<Vec<u8>>, TraceError> {
         let mut packet = Vec::new();
         loop {
@@ -186,7 +186,7 @@ impl Perfetto {
         if let Some(other) = self.others.first() {
             self.problems.add(ProblemKind::Recording, || {
                 let (chosen, other_one, machines) = (machine(self.chosen), machine(*other), self.others.len() + 1);
-                format!("the trace is of {machines} machines: all that is told is of {chosen}; --machine {other} reads {other_one}")
+                format!("the trace is of {machines} machines: the output is about {chosen}; --machine {other} reads {other_one}")
             });
         }
         let unknown = self.counts.iter().filter(|(field, _)| self.event_name(**field).is_none());

@@ -60,7 +60,7 @@ impl Perfetto {
         if header.cleared || header.dropped {
             self.symbols.remove(&sequence);
         }
-        // What a bundle refers to lies behind it in its packet.
+        // What a bundle refers to lies after it in its packet.
         let mut fields = Fields::of(bytes);
         for (field, value) in fields.by_ref() {
             if let (packet::INTERNED_DATA, Value::Bytes(bytes)) = (field, value) {

@@ -26,7 +26,7 @@ pub(super) mod packet {
     pub(in super::super) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(in super::super) const MACHINE_ID: u32 = 98;
     pub(in super::super) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
-    /// Of `SEQUENCE_FLAGS`: what was interned before is not referred to again.
+    /// A bit of `SEQUENCE_FLAGS`: what was interned before is not referred to again.
     pub(in super::super) const STATE_CLEARED: u64 = 1;
 }
 

@@ -23,7 +23,7 @@ const BUFFER: [(u32, &str); 6] = [
 ];
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
-/// Counts of the service that are told.
+/// Counts of the service that are reported.
 const MOST_TOLD: usize = 32;
 
 type Counts = [u64; LOST.len()];
@@ -121,7 +121,7 @@ impl Stats {
         }
         if self.began && !self.ended {
             problems.add(ProblemKind::Recording, || {
-                "the recorder does not say that it ended: the trace is a snapshot of a recording that went on, or its end is missing".into()
+                "the recorder does not say that it ended: the trace is a snapshot of a recording that continued, or its end is missing".into()
             });
         }
         if self.service.is_empty() {

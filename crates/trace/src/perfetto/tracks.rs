@@ -24,7 +24,7 @@ mod track {
     pub(super) const INSTANT: u64 = 3;
 }
 
-/// Numbers of tracks: those of CPUs are below (1 + the CPU's), those of threads behind [`WAITS`], of operations behind
+/// Numbers of tracks: those of CPUs are below (1 + the CPU's), those of threads after [`WAITS`], of operations behind
 /// [`OPERATIONS`].
 const WAITS: u64 = 1 << 32;
 const OPERATIONS: u64 = 1 << 33;
@@ -69,7 +69,7 @@ enum Item {
 /// Waits of threads, a track for each: what the state machine reported since the last packets.
 #[derive(Debug, Default)]
 pub(crate) struct WaitTracks {
-    /// Of the event at hand.
+    /// Time of the current event.
     pub(crate) now: u64,
     items: Vec<(TaskId, Option<Task>, Item)>,
     described: HashSet<Tid>,

@@ -22,12 +22,12 @@ const SEQUENCE: u64 = 1;
 pub(crate) struct PerfettoWriter {
     tracers: Tracers,
     symbols: Symbols,
-    lanes: Vec<Lane>,
+    lanes: Vec<WrittenCpu>,
 }
 
 /// A CPU.
 #[derive(Debug, Default)]
-struct Lane {
+struct WrittenCpu {
     /// Events of the bundle to come, encoded.
     events: Vec<u8>,
     /// Events before the bundle are missing.
@@ -55,7 +55,7 @@ impl PerfettoWriter {
         put_bytes(UTSNAME, &utsname, &mut system);
         let mut body = Vec::new();
         put_bytes(packet::SYSTEM_INFO, &system, &mut body);
-        // Nothing is missing before it, and what packets refer to comes behind it.
+        // Nothing is missing before it, and what packets refer to comes after it.
         put_number(packet::FIRST_PACKET_ON_SEQUENCE, 1, &mut body);
         put_number(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED, &mut body);
         write_packet(body, out)?;
@@ -77,7 +77,7 @@ impl PerfettoWriter {
             }
             let at = usize::from(event.cpu.0);
             if at >= self.lanes.len() {
-                self.lanes.resize_with(at + 1, Lane::default);
+                self.lanes.resize_with(at + 1, WrittenCpu::default);
             }
             match event.what {
                 What::GapBegin => self.lanes[at].gap_since = Some(event.ts),

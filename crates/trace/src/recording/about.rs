@@ -11,7 +11,7 @@ pub struct About(BTreeMap<String, String>);
 const MOST: usize = 1000;
 
 impl About {
-    /// Sets a fact; an empty value is none.
+    /// Sets a fact; an empty value counts as absent.
     pub fn set(&mut self, key: &str, value: impl ToString) {
         let value = value.to_string();
         if value.is_empty() {
@@ -41,7 +41,7 @@ impl About {
         self.all().flat_map(|(key, value)| format!("{key} {}\n", escaped(value)).into_bytes()).collect()
     }
 
-    /// Lines that are none are passed over.
+    /// Invalid lines are skipped.
     pub(super) fn decode(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let lines = text.lines().filter_map(|line| line.split_once(' ')).take(MOST);

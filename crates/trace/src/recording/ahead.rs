@@ -1,4 +1,4 @@
-//! What stands further on in a recording, read before the events in between are: its snapshots, and rare events.
+//! What is further on in a recording, and is read before the events in between: its snapshots, and rare events.
 
 use super::chunk::{Found, HEAD_BYTES, Parts, Tag};
 use super::columns::{Columns, Entry};
@@ -8,10 +8,10 @@ use crate::fields::Dictionary;
 use crate::kind::{Kind, Kinds};
 
 impl RecordingReader {
-    /// Goes over the recording once more: its snapshots (that of the start may stand behind blocks, where the machine was busy;
-    /// that of the end is missing where it was killed), and `each` for every event where one of `kinds` was
-    /// recorded (else the blocks are passed over), in the order of a CPU and not of time; names in them mean nothing. `None` of
-    /// a pipe, which is read once. What is damaged is left out here, and told by who reads on.
+    /// Goes over the recording once more: its snapshots (that of the start may come after blocks, if the machine was
+    /// busy; that of the end is missing where it was killed), and `each` for every event where one of `kinds` was
+    /// recorded (else the blocks are passed over), in the order of a CPU and not of time; names in them mean nothing.
+    /// `None` of a pipe, which is read once. What is damaged is left out here, and reported by the main reader.
     pub fn ahead(&self, kinds: Kinds, each: &mut dyn FnMut(&Event)) -> Option<Vec<Snapshot>> {
         self.input.size()?;
         let recorded = self.about().get("events").split(',').filter_map(Kind::of_name).any(|kind| kinds.has(kind));

@@ -59,7 +59,7 @@ const CACHED: usize = 1024;
 #[derive(Debug)]
 pub struct BlockWriter {
     cpu: Cpu,
-    /// Number of the block, which tells what the tables below still hold of an earlier one.
+    /// Number of the block, which shows what the tables below still hold from an earlier one.
     block: u32,
     ops: Vec<u8>,
     times: Vec<u8>,
@@ -110,7 +110,7 @@ impl BlockWriter {
         }
     }
 
-    /// Whether so many more events belong into this block; an empty one has room for any page.
+    /// Whether this many more events belong into this block; an empty one has room for any page.
     pub fn has_room_for(&self, events: usize) -> bool {
         // An event that goes back in time is two ops; the names bound what a reader has to hold.
         self.ops.is_empty() || self.ops.len() + 2 * events <= FULL && self.named.len() <= MOST_NAMES
@@ -144,7 +144,7 @@ impl BlockWriter {
         }
     }
 
-    /// Notes that events of this CPU were lost before `ts`; 0 where nobody counted them.
+    /// Notes that events of this CPU were lost before `ts`; 0 if they were not counted.
     pub fn lost(&mut self, ts: u64, events: u64) {
         self.time(ts);
         self.ops.push(op::LOST);

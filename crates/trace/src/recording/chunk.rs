@@ -1,5 +1,5 @@
 //! The frame around every part of a recording: what it is, how long, whether compressed, and a checksum. A part that a
-//! crash tore or a disk flipped is told by its frame, and what follows is still found.
+//! crash tore or a disk flipped is recognized by its frame, and what follows is still found.
 
 use crate::TraceError;
 use crate::bytes::Input;
@@ -28,7 +28,7 @@ pub(super) enum Tag {
     Events,
     Complete,
     End,
-    /// Of a later version, by its letters.
+    /// A part of a later version, by its letters.
     Other([u8; 4]),
 }
 
@@ -87,7 +87,7 @@ pub(super) fn frame(tag: Tag, content: &[u8], out: &mut Vec<u8>) {
     out[start + 12..body].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What stands at a place of the file.
+/// What is at a place of the file.
 pub(super) enum Found {
     /// A whole part.
     Part(Tag),
@@ -95,13 +95,13 @@ pub(super) enum Found {
     Damaged(Tag, String),
     /// The end, between two parts.
     Nothing,
-    /// The file ends within a part, of which so many bytes are there.
+    /// The file ends within a part, of which this many bytes are there.
     Cut(u64),
-    /// No frame; nothing behind it can be found. What is there and what was expected.
+    /// No frame; nothing after it can be found. What is there and what was expected.
     Unframed(String, &'static str),
 }
 
-/// Of a part: its tag, its length as stored and whole, and the checksum of what is stored.
+/// A part: its tag, its length as stored and as unpacked, and the checksum of what is stored.
 type Frame = (Tag, usize, usize, u32);
 
 /// Reads parts one after the other, through buffers that are used again.
@@ -141,7 +141,7 @@ impl Parts {
         }
     }
 
-    /// What the next frame says: tag, stored and whole length, checksum; or what stands there instead.
+    /// What the next frame says: tag, stored and whole length, checksum; or what is there instead.
     fn frame(&self, input: &Input) -> Result<Result<Frame, Found>, TraceError> {
         let mut frame = [0; FRAME_BYTES];
         match input.read(self.at, &mut frame)? {

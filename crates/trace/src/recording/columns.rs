@@ -43,7 +43,7 @@ pub(super) enum Entry {
 }
 
 impl<'a> Columns<'a> {
-    /// Reads the tables in front of the columns.
+    /// Reads the tables before the columns.
     pub(super) fn new(content: &'a [u8], dictionary: &mut Dictionary) -> Result<Self, String> {
         let mut rest = content;
         let columns = Self::tables(&mut rest, dictionary);
@@ -85,7 +85,7 @@ impl<'a> Columns<'a> {
         Some(Self { cpu, ops, times, refs, extra, states, names, threads, targets, current, woken, now, last_work, at })
     }
 
-    /// The next entry; `Ok(None)` behind the last one.
+    /// The next entry; `Ok(None)` after the last one.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Entry>, String> {
         match self.entry() {
@@ -100,13 +100,13 @@ impl<'a> Columns<'a> {
         if left == 0 { Ok(None) } else { Err(format!("{left} bytes of its columns belong to no event")) }
     }
 
-    /// `None` at the end, and where something is wrong; `at` then stands on it.
+    /// `None` at the end, and if something is wrong; `at` is then its position.
     #[inline]
     fn entry(&mut self) -> Option<Entry> {
         let mut op = *self.ops.get(self.at)?;
         while op & OP_BITS == op::BACK {
             self.now = self.now.checked_sub(take(&mut self.extra)?)?;
-            // A step back stands before an event, so at the end of the block it is wrong.
+            // A step back comes before an event, so at the end of the block it is wrong.
             op = *self.ops.get(self.at + 1)?;
             self.at += 1;
         }

@@ -12,7 +12,7 @@ pub(super) const SYS_ENTER: u8 = Kind::SysEnter.op();
 pub(super) const SYS_EXIT: u8 = Kind::SysExit.op();
 /// Events were lost here; how many.
 pub(super) const LOST: u8 = 21;
-/// No event: time goes back by so much before the next one.
+/// No event: time goes back by this much before the next one.
 pub(super) const BACK: u8 = 22;
 /// A switch to whom the wake-ups before let expect.
 pub(super) const SWITCH_TO_WOKEN: u8 = 23;
@@ -39,13 +39,13 @@ pub(super) fn of_kinds(kinds: Kinds) -> u32 {
 
 /// Bits of a byte that say what happened.
 pub(super) const OP_BITS: u8 = 0x1f;
-/// Of a switch: who leaves is named. Of a wake: the waker is. Of a system call: the caller is.
+/// Names the leaving thread (switch), the waker (wake), or the caller (system call).
 pub(super) const NAMED: u8 = 0x20;
-/// Of a wake: the target CPU is stored.
+/// For a wake: the target CPU is stored.
 pub(super) const TARGET: u8 = 0x40;
-/// Of a wake: where the waker was is stored.
+/// For a wake: where the waker was is stored.
 pub(super) const CONTEXT: u8 = 0x80;
-/// Of a switch: bits above this are the state, as number in the block's list; 3: it is stored.
+/// For a switch: bits above this are the state, as a number in the block's list; 3 means that it is stored.
 pub(super) const STATE_SHIFT: u32 = 6;
 /// States that fit the byte.
 pub(super) const STATE_STORED: u64 = 3;

@@ -68,7 +68,7 @@ pub struct RecordingReader {
 }
 
 impl RecordingReader {
-    /// Reads what stands in front of the events.
+    /// Reads what comes before the events.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
         let mut head = [0; HEAD_BYTES as usize];
@@ -102,7 +102,7 @@ impl RecordingReader {
     }
 
     /// Up to the first block, so that the recording can say what it is before an event is read. A recording whose own
-    /// description is damaged is refused: nothing tells its clock.
+    /// description is damaged is refused: its clock is not known.
     fn begin(&mut self) -> Result<(), TraceError> {
         let at = self.parts.at;
         match self.parts.next(&self.input)? {
@@ -147,7 +147,7 @@ impl RecordingReader {
                 Ok(())
             }
             Tag::About => Err("a second description".to_owned()),
-            // Of a later version, which thought that we can do without it.
+            // A part of a later version, marked as one that we can do without.
             Tag::Other(_) => Ok(()),
         }
     }
@@ -187,12 +187,12 @@ impl RecordingReader {
         Ok(())
     }
 
-    /// Where the kernel's own counters know of a loss that no page told.
+    /// Reports a loss that the kernel's own counters have, but no page.
     fn compare_totals(&mut self) {
         for cpu in self.totals.iter().flat_map(|totals| &totals.cpus).filter(|cpu| cpu.kernel_lost > cpu.lost) {
             let unseen = cpu.kernel_lost - cpu.lost;
             self.problems.add_many(ProblemKind::Lost, unseen, || {
-                format!("CPU {} lost {unseen} events more than its pages told, at unknown times", cpu.cpu)
+                format!("CPU {} lost {unseen} events more than its pages say, at unknown times", cpu.cpu)
             });
         }
     }

@@ -306,7 +306,7 @@ fn a_flipped_bit_costs_its_part_and_is_named() {
         let Ok((found, reader)) = read(flipped.clone()) else { continue };
         assert!(found.iter().all(|e| expected.binary_search(e).is_ok()), "byte {byte}");
         let told = reader.problems().all().next().is_some();
-        // Reserved bytes, and version 0, are passed over; a tag of capitals that is none of ours is a later version's.
+        // Reserved bytes, and version 0, are passed over; a tag of capitals that is not ours is a later version's.
         let tag = frames(&bytes).iter().any(|frame| (*frame..frame + 4).contains(&byte));
         // A whole length that becomes the stored one says that nothing is compressed: the checksum does not cover it.
         let is_packed = |bytes: &[u8], frame: usize| bytes[frame + 4..frame + 8] != bytes[frame + 8..frame + 12];

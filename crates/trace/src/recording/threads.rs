@@ -1,9 +1,9 @@
-//! The threads of the machine at one moment: what no event tells. Who was there before, where each may run, in which
+//! The threads of the machine at one moment: what is in no event. Who was there before, where each may run, in which
 //! group, under which policy.
 
 use super::varint::{fold, put, take, unfold};
 
-/// One thread, as /proc and sched_getattr(2) tell of it.
+/// One thread, as /proc and sched_getattr(2) show it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadState {
     /// Its id in the root pid namespace.

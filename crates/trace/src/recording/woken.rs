@@ -5,7 +5,7 @@
 /// Threads, by their number in a block, that were woken to the block's CPU and have not come since, the last one on top.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
-    /// May hold one more than once, and those that have come by other ways: `waits` tells.
+    /// May hold one more than once, and those that have been enqueued otherwise: `waits` decides.
     stack: Vec<u32>,
     waits: Vec<bool>,
 }

@@ -16,7 +16,7 @@ pub struct CpuTotals {
     pub cpu: u32,
     /// Events recorded.
     pub events: u64,
-    /// Events overwritten before they were read, as the pages told.
+    /// Events overwritten before they were read, as the pages say.
     pub lost: u64,
     /// The same by the kernel's own counters at the end: overwritten, dropped or not committed.
     pub kernel_lost: u64,
@@ -78,7 +78,7 @@ pub struct RecordingWriter<W: Write> {
 }
 
 impl<W: Write> RecordingWriter<W> {
-    /// Writes what stands in front of the events. `header_page` is the kernel's layout of a page.
+    /// Writes what comes before the events. `header_page` is the kernel's layout of a page.
     pub fn begin(out: W, about: &About, header_page: &str, formats: &[FormatText]) -> io::Result<Self> {
         let mut writer = Self { out, part: Vec::new(), bytes: 0, complete_ns: 0 };
         writer.out.write_all(&chunk::head())?;
@@ -119,7 +119,7 @@ impl<W: Write> RecordingWriter<W> {
         self.part(Tag::Complete, &content)
     }
 
-    /// Hands what is written on to whoever keeps it: from here on it outlives us.
+    /// Hands what is written on to its keeper: from here on it outlives us.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -20,8 +20,8 @@ pub(crate) struct Row {
     pub(crate) op: u8,
     /// Its field in `FtraceEvent` of Perfetto's schema; 0 where that has none.
     pub(crate) perfetto: u32,
-    /// What stands behind its name in text: the first is written, all are read. `{field}` is a field, `{number:0}` a number
-    /// that the model does not have, written as 0; so are `comm`, `text` and `word`. A thread that a text does not name is
+    /// The text after its name: the first is written, all are read. `{field}` is a field, `{number:0}` a number that
+    /// the model does not have, written as 0; so are `comm`, `text` and `word`. A thread that a text does not name is
     /// the one that traced it. What is done with work items is read by hand, in whichever words.
     pub(crate) texts: &'static [&'static str],
     pub(crate) fields: &'static [Field],
@@ -51,11 +51,11 @@ pub(crate) enum Holds {
     Text,
     /// The [`Name`] of a function, which binary records have as an address, or not.
     Function,
-    /// A [`Prio`]: unknown where a format lacks it. Behind a name, it is that thread's.
+    /// A [`Prio`], unknown if a format lacks it. After a name, it is that thread's.
     Prio,
     /// A [`Cpu`].
     Cpu,
-    /// A [`Cpu`]; what is none, as 0x2000 (`WORK_CPU_UNBOUND`), is any.
+    /// A [`Cpu`]; an invalid number, such as 0x2000 (`WORK_CPU_UNBOUND`), means any.
     Pool,
     /// A `u32`.
     Number,
@@ -101,7 +101,7 @@ bits! {
     Wide: self => self.get(), bits => bits.into();
 }
 
-/// `[a, b]` with zeros behind.
+/// `[a, b]` with zeros after.
 #[inline]
 fn values<const N: usize>(fields: [u64; N]) -> Values {
     std::array::from_fn(|at| fields.get(at).copied().unwrap_or(0))
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(row.kind as usize, at);
             assert!(ops.insert(row.op) || row.kind == Kind::TaskNewtask, "{}: op {} is taken", row.name, row.op);
             assert!(row.perfetto == 0 || messages.insert(row.perfetto), "{}: {}", row.name, row.perfetto);
-            assert!(names.insert(row.name), "{} stands twice", row.name);
+            assert!(names.insert(row.name), "{} is there twice", row.name);
         }
     }
 

@@ -69,7 +69,7 @@ events! {
         GapEnd {
             /// Why some were missing.
             missing: Missing,
-            /// How many were lost; 0 where nobody counted.
+            /// How many were lost; 0 if they were not counted.
             lost: u32,
         },
         /// Whatever waits or sleeps before `until` may have run in between, on a CPU on which it was never seen: the ring of
@@ -139,7 +139,7 @@ events! {
         /// `sched_process_exec`.
         Exec: SchedProcessExec "sched" "sched_process_exec", Some(Full), op 9, perfetto 237,
         ["filename={text:?} pid={tid} old_pid={old_tid}"] => {
-            /// The thread that goes on.
+            /// The thread that continues.
             tid: Tid = Thread ["pid"], [2], "tid";
             /// Its id before, another one where a thread of a group called exec.
             old_tid: Tid = Thread ["old_pid"], [3], "old_tid";
@@ -229,7 +229,7 @@ events! {
             /// Which CPU.
             cpu: Cpu = Cpu ["cpu_id"], [2], "to_cpu";
         }
-        /// `cgroup_attach_task`: told of a process by its first thread, and of a thread that was moved alone.
+        /// `cgroup_attach_task`: traced for a process with its first thread, and for a thread that was moved alone.
         // The first text is the event as far as the model has it. Perfetto's field 5 was the group's own name before 7 was its path.
         CgroupAttach: CgroupAttachTask "cgroup" "cgroup_attach_task", Some(Cgroup), op 26, perfetto 67, [
             "dst_root={dst_root} dst_path={dst_path} pid={tid} comm={comm}",

@@ -67,7 +67,7 @@ struct Filled<'a> {
     reader: &'a Reader,
 }
 
-/// Adds an event, and says whether it is one: marks of missing events are a table of their own. Those that tell what a
+/// Adds an event, and says whether it is one: marks of missing events are a table of their own. Those that say what a
 /// thread was called before the trace have no time. What an event does not say is null.
 pub(super) fn push(table: &mut Table, event: &Event, reader: &Reader) -> bool {
     let nulls = COLUMNS.map(|(_, holds)| match holds {
@@ -153,7 +153,7 @@ fn prio(prio: Prio) -> Cell<'static> {
     I(prio.get().map(Into::into))
 }
 
-/// `u32::MAX` is none: the state of a CPU that leaves idle, an argument that there is no room for.
+/// `u32::MAX` is no value: the state of a CPU that leaves idle, an argument that there is no room for.
 fn known(number: u32) -> Cell<'static> {
     U((number != u32::MAX).then_some(number.into()))
 }

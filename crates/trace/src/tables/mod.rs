@@ -1,5 +1,5 @@
-//! A trace as a directory of tables: its events as they are, and what the state machine makes of them, for whoever asks
-//! their own questions with pandas, Polars or DuckDB. FORMAT.md says what each column means.
+//! A trace as a directory of tables: its events as they are, and what the state machine makes of them, for those who
+//! ask their own questions with pandas, Polars or DuckDB. FORMAT.md says what each column means.
 
 mod events;
 mod threads;

@@ -28,7 +28,7 @@ pub(super) const COLUMNS: Columns = &[
 /// The numbers of threads. The engine's are used again where there are very many; these are not.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// By the engine's number; 0 is none yet.
+    /// By the engine's number; 0 means none yet.
     numbers: Vec<u64>,
     last: u64,
     /// Ended, and known to the engine no more.
@@ -38,7 +38,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Takes what our own recordings tell of threads: those at its start while it is read, those at its end after.
+    /// Takes what our own recordings have on threads: those at its start while it is read, those at its end after.
     pub(super) fn know(&mut self, snapshots: &[Snapshot]) {
         for snapshot in snapshots {
             let of = match snapshot.moment {

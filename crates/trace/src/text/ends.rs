@@ -1,6 +1,6 @@
-//! Whether a text trace is whole, as far as its own words tell.
+//! Whether a text trace is whole, as far as its own text shows.
 
-/// What tells at the end whether it is one.
+/// What shows at the end whether it is whole.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     /// Events that the header announces, of a tracer that prints each on a line.

@@ -1,5 +1,5 @@
 //! One line of a text trace: who, which CPU, when, which event, and the rest. The same for `trace` and `trace_pipe` of
-//! tracefs, `trace-cmd report`, systrace and `perf script`, which differ in what stands between these.
+//! tracefs, `trace-cmd report`, systrace and `perf script`, which differ in what is between these.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ pub(super) struct Line<'a> {
     pub(super) ts: u64,
     /// The time is in whole µs since the ring's first event.
     pub(super) in_us: bool,
-    /// Without the system in front of it.
+    /// Without the system before it.
     pub(super) event: &'a str,
     pub(super) payload: &'a str,
 }
@@ -27,14 +27,14 @@ pub(super) struct Line<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     Event(Line<'a>),
-    /// `CPU:1 [LOST 123 EVENTS]`, or dropped ones in trace-cmd's words; 0 where nobody counted.
+    /// `CPU:1 [LOST 123 EVENTS]`, or dropped ones in trace-cmd's words; 0 if they were not counted.
     Lost {
         cpu: Cpu,
         lost: u64,
     },
     /// `# entries-in-buffer/entries-written: 140/250   #P:4`, `# latency: 12 us, #140/250, CPU#1 | (… #P:4)`.
     Entries {
-        /// That stand below.
+        /// The lines that follow below.
         there: u64,
         /// That the ring was given.
         written: u64,
@@ -78,7 +78,7 @@ impl<'a> Said<'a> {
 /// Longer than any row of one sign that is drawn between lines of a trace.
 const OVERWRITTEN: usize = 128;
 
-/// Whether something was written over the line: a zero is in no text, and twice [`OVERWRITTEN`] of one sign stand in the
+/// Whether something was written over the line: no text has a zero byte, and two [`OVERWRITTEN`] of one sign are in the
 /// scripts and pictures of a page only.
 pub(super) fn is_overwritten(line: &str, in_page: bool) -> bool {
     let is_one_sign = |bytes: &[u8]| bytes.iter().all(|b| *b == bytes[0]);
@@ -92,7 +92,7 @@ pub(super) fn is_rest(line: &str) -> bool {
     !line.starts_with('#') && !line.contains("/*") && FIELDS.iter().any(|field| line.contains(field))
 }
 
-/// Whether a time and the name of a known event stand among an event's words: two lines became one.
+/// Whether a time and the name of a known event are among an event's words: two lines became one.
 fn holds_another(payload: &str) -> bool {
     let mut ends = memchr_iter(b':', payload.as_bytes()).filter(|end| payload[end + 1..].starts_with(' '));
     ends.any(|end| {
@@ -140,7 +140,7 @@ fn lost(text: &str) -> Option<Said<'_>> {
 fn event(line: &str) -> Option<Said<'_>> {
     let mut from = 0;
     // A comm may hold brackets, too: the CPU is the first number in brackets that a time follows. Its three digits, a
-    // thread's id before them, a time and a name behind them are more than the 15 bytes of a comm.
+    // thread's id before them, a time and a name after them are more than the 15 bytes of a comm.
     while let Some(open) = line[from..].find('[').map(|at| from + at) {
         from = open + 1;
         let close = open + line[open..].find(']')?;
@@ -164,7 +164,7 @@ fn event(line: &str) -> Option<Said<'_>> {
     None
 }
 
-/// Whether the name of a known event, or what was one, stands where the events of a trace have theirs.
+/// Whether the name of a known event, or what is left of one, is where the events of a trace have theirs.
 fn is_named(line: &str) -> bool {
     let mut parts = line.split(": ").skip(1).map(str::trim).take(3).peekable();
     while let Some(part) = parts.next() {
@@ -183,7 +183,7 @@ fn is_named(line: &str) -> bool {
     })
 }
 
-/// An event of whoever is where, as far as that can be.
+/// An event of the thread that is where the line says, as far as that is possible.
 fn said<'a>(
     thread: &'a str,
     cpu: &'a str,
@@ -248,7 +248,7 @@ fn thread(text: &str) -> Option<&str> {
     };
     let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let comm = &text[..digits];
-    // perf script prints pid/tid where it is told to, and blanks behind a name.
+    // perf script prints pid/tid if it is asked to, and blanks after a name.
     let ends = comm.ends_with(['-', '/']) || comm.ends_with(' ') && !comm.trim().is_empty();
     (ends && digits < text.len()).then_some(&text[digits..])
 }
@@ -274,7 +274,7 @@ fn behind_cpu(text: &str) -> Option<(Context, &str, &str, &str)> {
     is_name(event).then_some((context, stamp, event, payload.trim_start()))
 }
 
-/// Of an event; what users define has 64 bytes at most, and the kernel's own are shorter.
+/// Whether it can be the name of an event; user-defined names have 64 bytes at most, and the kernel's own are shorter.
 fn is_name(text: &str) -> bool {
     (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

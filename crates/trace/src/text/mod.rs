@@ -44,13 +44,13 @@ pub(crate) struct Text {
     dictionary: Dictionary,
     order: Order,
     problems: Problems,
-    /// Events by name, with their number; bounded, since any word may stand there.
+    /// Events by name, with their number; bounded, since any word may be there.
     events: Vec<(String, u64)>,
     kinds: Kinds,
     cpus: Cpus,
     /// The ring was full.
     was_full: bool,
-    /// Of the first event, and of the latest.
+    /// Time of the first event, and of the latest.
     first: Option<u64>,
     now: u64,
     lines: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Text {
     failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
-    /// The first event that has a count for a time, of which so many were met.
+    /// The first event that has a count for a time, of which this many were met.
     untimed: Option<(u64, String)>,
 }
 
@@ -98,7 +98,7 @@ impl Text {
         }
     }
 
-    /// Of a stream that says why it ended, where it was damaged.
+    /// Opens a stream that says why it ended, if it was damaged.
     pub(crate) fn inflated(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, failed: Failed) -> Self {
         Self { failed: Some(failed), ..Self::open(file, source, wanted) }
     }
@@ -249,7 +249,8 @@ impl Merging for Text {
             }
         }
         self.lines -= 1;
-        // Of a full ring each CPU begins at its own time: until the last one has, nothing is known of what others did there.
+        // In a full ring each CPU begins at its own time: until the last one has begun, nothing is known of what others
+        // did there.
         if !(self.was_full && self.cpus.lack_some()) {
             self.order.release(self.now.saturating_sub(HELD_NS), &mut self.problems);
         }
@@ -262,7 +263,7 @@ impl Merging for Text {
 }
 
 impl Text {
-    /// A last line without an end: where it was cut nobody knows, so its numbers are not believed.
+    /// A last line without an end: where it was cut is not known, so its numbers are not trusted.
     fn unfinished(&mut self, line: &[u8]) {
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
@@ -275,7 +276,7 @@ impl Text {
         });
     }
 
-    /// Events called like a known one but for a letter: no kernel has such, but a damaged file.
+    /// Events whose name differs from a known one by a letter: no kernel has such, but a damaged file.
     fn tell_misspelt(&mut self) {
         for (name, count) in &self.events {
             let is_like = |kind: Kind| {

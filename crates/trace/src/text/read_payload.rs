@@ -1,4 +1,4 @@
-//! What an event prints behind its name, as the kernel's print formats and trace-cmd's plugins write it.
+//! What an event prints after its name, as the kernel's print formats and trace-cmd's plugins write it.
 
 use super::line::Line;
 use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};

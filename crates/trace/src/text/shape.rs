@@ -1,7 +1,7 @@
-//! The words behind an event's name, taken apart by all of their fields at once: a name of a thread may hold what looks like
-//! any single one of them.
+//! The words after an event's name, taken apart by all of their fields at once: a name of a thread may hold what looks
+//! like any single one of them.
 
-/// What stands behind a key.
+/// What follows a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
     /// Digits, with a sign or none.
@@ -17,7 +17,7 @@ pub(super) enum Value {
 }
 pub(super) use Value::{Comm, Nothing, Number, Text, Word};
 
-/// The fields of an event in order, each with all that stands in front of it.
+/// The fields of an event in order, each with all the text before it.
 pub(super) type Shape<const N: usize> = [(&'static str, Value); N];
 
 /// `TASK_COMM_LEN - 1` of include/linux/sched.h.
@@ -35,7 +35,7 @@ pub(super) fn values<'a, const N: usize>(payload: &'a str, shape: &Shape<N>) -> 
     values_of(payload, shape).map(|values| std::array::from_fn(|at| values[at]))
 }
 
-/// The same of a shape that is not known when this is compiled; what is behind its fields is empty.
+/// The same of a shape that is not known when this is compiled; what is after its fields is empty.
 pub(super) fn values_of<'a>(payload: &'a str, shape: &[(&str, Value)]) -> Option<[&'a str; MOST]> {
     let mut ways = Vec::new();
     let payload = payload.strip_prefix("[FAILED TO PARSE] ").unwrap_or(payload);
@@ -68,7 +68,7 @@ fn search<'a>(
     ways: &mut Vec<[&'a str; MOST]>,
 ) {
     let Some((key, value)) = shape.get(at) else {
-        // A field that nobody asks for may follow.
+        // A field that is not needed may follow.
         if text.is_empty() || text.starts_with([' ', '\t']) || shape.last().is_some_and(|last| last.1 == Nothing) {
             ways.push(*values);
         }

@@ -271,7 +271,7 @@ fn who_traced_is_written_as_far_as_switches_say_it() {
     assert_eq!(convert(&mut reader, Target::Text, &[], &mut out).unwrap().written, 8);
     let written = String::from_utf8(out).unwrap();
     let tasks = written.lines().filter_map(|line| line.split_once(" [00")).map(|(task, _)| task.trim());
-    // CPU 0 never switches, and who is on CPU 1 behind the second loss nobody says: neither is claimed to be idle.
+    // CPU 0 never switches, and who is on CPU 1 after the second loss is not known: neither is claimed to be idle.
     let expected = ["<...>-0", "B-11", "B-11", "C-12", "<idle>-0", "<idle>-0", "C-12", "<...>-0"];
     assert_eq!(tasks.collect::<Vec<_>>(), expected);
     assert_eq!(read(&written).unwrap().0, read(&trace.concat()).unwrap().0, "our reader takes such lines");

@@ -22,7 +22,7 @@ pub(crate) fn payload_of(what: &What, names: &Names, states: &PrevStates) -> Opt
         What::Waking(wake) => Some(("sched_waking", of_wake(&wake, names))),
         What::Wakeup(wake) => Some(("sched_wakeup", of_wake(&wake, names))),
         What::WakeupNew(wake) => Some(("sched_wakeup_new", of_wake(&wake, names))),
-        // Of the arguments stand there those that an event has.
+        // The text has only those arguments that an event has.
         What::SysEnter { number, arg0, arg1, .. } => {
             let arg1 = if arg1 == u32::MAX { String::new() } else { format!(", {arg1:x}") };
             Some(("sys_enter", format!("NR {} ({:x}{arg1})", call(number), arg0.get())))
@@ -77,7 +77,7 @@ fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
     words
 }
 
-/// A row's text in pieces: what stands there, and what is in the braces behind it; nothing behind the last.
+/// A row's text in pieces: the literal text, and what is in the braces after it; nothing after the last.
 pub(crate) fn pieces(template: &str) -> impl Iterator<Item = (&str, &str)> {
     template.split('}').map(|piece| piece.split_once('{').unwrap_or((piece, "")))
 }

@@ -15,7 +15,7 @@ const BLOCK: u64 = 512;
 /// Where a header of a member says that it is one.
 const MAGIC: Range<usize> = 257..262;
 
-/// Where the sum of its bytes stands.
+/// Where the sum of its bytes is.
 const SUM: Range<usize> = 148..156;
 
 /// Members that are looked at; a machine has a few dozen files of topology per CPU.

@@ -65,7 +65,7 @@ pub(super) struct Header {
     pub(super) buffers: Vec<Buffer>,
     /// Thread ids and names when the recording ended.
     pub(super) cmdlines: Vec<(u32, String)>,
-    /// Of the first buffer.
+    /// Clock of the first buffer.
     pub(super) clock: String,
     pub(super) uname: String,
     pub(super) recorder: String,
@@ -85,7 +85,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Of a recording of which so much is known, and no page yet.
+    /// A header of which only this is known, without any page yet.
     pub(super) fn of(format: &'static str, recorder: &str, tracing: TracingData) -> Self {
         Self { format, recorder: recorder.to_owned(), tracing, ..Self::default() }
     }
@@ -118,7 +118,7 @@ impl Header {
         Ok(header)
     }
 
-    /// How the times of a buffer become nanoseconds; else why they cannot.
+    /// How the times of a buffer become nanoseconds, or why they cannot.
     pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
         let (offset, clock) = (self.ts_offset, buffer.clock.as_str());
         let counts = match (Counts::of(clock), self.tsc2nsec) {
@@ -172,7 +172,7 @@ impl Header {
         Ok(())
     }
 
-    /// The list of clocks, which most versions of trace-cmd write behind the first table. What is none is passed over.
+    /// The list of clocks, which most versions of trace-cmd write after the first table. Anything else is skipped.
     fn clock_behind_table(&mut self, cursor: &mut Cursor<'_>) {
         let bytes = cursor.u64("the size of the clocks").unwrap_or(0);
         if let Some(clocks) = (bytes <= LONGEST_CLOCKS).then(|| cursor.take(bytes, "the clocks").ok()).flatten() {

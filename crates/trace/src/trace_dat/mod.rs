@@ -52,7 +52,7 @@ struct Stream {
     buffer: usize,
     pages: Pages,
     times: Times,
-    /// Of the last record.
+    /// Time of the last record.
     ts: u64,
 }
 

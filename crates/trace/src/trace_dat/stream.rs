@@ -14,7 +14,7 @@ pub(super) struct Pages {
     /// What is not read yet.
     at: u64,
     end: u64,
-    /// Of a file that is cut.
+    /// Whether the file is cut.
     cut: bool,
     /// How chunks are compressed, and how many are not read yet; `None` where pages lie as they are.
     chunks: Option<(Packing, u32)>,

@@ -134,8 +134,8 @@ fn problems(reader: &Reader, kind: ProblemKind) -> Vec<String> {
 #[test]
 fn chunks_that_end_elsewhere_than_their_size_says_are_told() {
     let file = version_7(LITTLE, &Drawing::new(DRAWING), MONO, Packed::Zstd);
-    // The number of chunks of CPU 0 stands in front of its first frame; the first part that is pages is the one whose
-    // option names CPU 0.
+    // The number of chunks of CPU 0 comes before its first frame; the first part that is pages is the one whose option
+    // names CPU 0.
     let (_, whole) = read(file.clone()).unwrap();
     assert_eq!(problems(&whole, ProblemKind::SkippedPart), Vec::<String>::new());
     let option = file.windows(6).rposition(|w| w == b"\0mono\0").expect("a buffer's clock") + 6;

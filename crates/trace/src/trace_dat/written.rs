@@ -91,7 +91,7 @@ pub(crate) struct Saved {
     pub(crate) stats: &'static str,
     /// `trace_clock`.
     pub(crate) clocks: &'static str,
-    /// Version 6: it stands behind the table of CPUs, as trace-cmd has written it for years.
+    /// Version 6: it follows the table of CPUs, as trace-cmd has written it for years.
     pub(crate) clocks_behind: bool,
     /// Multiplier, shift and offset of cycles.
     pub(crate) tsc2nsec: Option<(u32, u32, u64)>,

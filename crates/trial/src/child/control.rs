@@ -1,4 +1,5 @@
-//! What the control process does while the herd runs: reads settings back, counts, samples, and alternates settings.
+//! What the control process does while the workload's tasks run: reads settings back, counts, samples, and alternates
+//! settings.
 
 use super::switchback::Switchback;
 use schedlab_bench::load::Load;
@@ -8,7 +9,7 @@ use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_tune::task;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often the loads are looked at, ns.
+/// How often the loads are checked, ns.
 const LOAD_LOOK_NS: u64 = 100_000_000;
 
 /// The observer of one trial.
@@ -21,13 +22,13 @@ pub(super) struct Control<'a> {
     noted: BTreeSet<u32>,
     switchback: Option<Switchback>,
     load: Option<&'a mut Load>,
-    /// When the loads are looked at next.
+    /// When the loads are checked next.
     look_ns: u64,
     trouble: Option<String>,
 }
 
 impl<'a> Control<'a> {
-    /// Notes the state of this process before any setting is applied to it.
+    /// Records the state of this process before any setting is applied to it.
     pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, load: Option<&'a mut Load>, own_net: bool) -> Self {
         Self {
             settings,
@@ -44,7 +45,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Puts the settings in force on this process; the herd inherits them.
+    /// Applies the settings to this process; the workload's tasks inherit them.
     pub(super) fn apply_to_self(&mut self) {
         self.applied = task::apply_to_self(&self.settings);
     }
@@ -70,7 +71,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// The read-back of the whole herd: the first task whose setting is not in force speaks for all.
+    /// The read-back of all tasks of the workload: the first task whose setting is not in force decides.
     fn read_back(&mut self, tasks: &[HerdTask]) {
         for herd_task in tasks {
             for seen in task::read_back(herd_task.tid, &self.settings) {
@@ -140,7 +141,7 @@ impl Observer for Control<'_> {
     }
 
     fn tick(&mut self, now_ns: u64, progress: &Progress<'_>) -> u64 {
-        // The alternation first: its instants decide what a window holds, a counter sample can be late.
+        // The alternation comes first: its instants decide what a window contains, while a counter sample may be late.
         let switch_ns = self.switchback.as_mut().map_or(u64::MAX, |s| s.tick(progress));
         let sample_ns = self.counters.tick(now_ns);
         if let Some(load) = self.load.as_mut().filter(|_| now_ns >= self.look_ns) {
@@ -157,7 +158,7 @@ impl Observer for Control<'_> {
 
     fn stopped(&mut self, t1_ns: u64) {
         self.counters.stopped(t1_ns);
-        // A command forks, and begins sessions, when it likes: fio's jobs are some 0.2 s late.
+        // A command forks and starts sessions at any time: fio's jobs start some 0.2 s late.
         self.note_groups(self.load_tids().into_iter());
         if let Some(switchback) = &mut self.switchback {
             switchback.stopped();

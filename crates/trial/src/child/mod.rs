@@ -1,6 +1,6 @@
 //! The trial process: an exec of ourselves that reads one [`TrialOrder`] from standard input, runs it, and writes one
-//! [`TrialOutcome`] to standard output. It starts small and single-threaded, so that what the herd inherits is the
-//! same in every trial, whatever the process that orders the trials has grown to.
+//! [`TrialOutcome`] to standard output. It starts small and single-threaded, so that the workload's tasks inherit the
+//! same state in every trial, however large the process that orders the trials has grown.
 
 mod control;
 mod switchback;
@@ -17,9 +17,9 @@ use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Reads the order, runs the trial, writes the answer. An error is one sentence for the trial's row. `ordered_by` is the
-/// process id of whoever ordered it, and its end is this trial's: asked for first of all, and by that id, because one
-/// that was killed before this line has been replaced by init, which would make a good parent for an hour.
+/// Reads the order, runs the trial, writes the answer. An error is one sentence for the trial's row. `ordered_by` is
+/// the id of the process that ordered the trial, and the trial ends when that process does. This is arranged first, and
+/// by that id: if the process was killed before this line, our parent is now init, which would never end.
 pub fn main(ordered_by: Option<OsString>, mut input: impl Read, mut output: impl Write) -> Result<()> {
     let parent =
         ordered_by.and_then(|id| id.to_str()?.parse().ok()).context("a trial process is started by schedlab")?;
@@ -29,21 +29,22 @@ pub fn main(ordered_by: Option<OsString>, mut input: impl Read, mut output: impl
     let order: TrialOrder = serde_json::from_slice(&text).context("the trial order is not one")?;
     drop(text);
     let outcome = run(&order)?;
-    // Into memory, as all JSON of this program: a serializer for each kind of output is a longer program.
+    // Serialized into memory, like all JSON of this program: a serializer for each kind of output would make the binary
+    // larger.
     let answer = serde_json::to_vec(&outcome).context("the answer cannot be written")?;
     output.write_all(&answer).and_then(|()| output.flush()).context("the answer cannot be written")
 }
 
 fn run(order: &TrialOrder) -> Result<TrialOutcome> {
     let mut workload = schedlab_bench::parse(&order.workload)?;
-    // What is started from here has it, too: in traces and in ps the tasks of `pipe/1` are called `pipe`, not `exe` as the file
-    // that was executed (/proc/self/exe).
+    // The workload's tasks inherit the name: in traces and in ps the tasks of `pipe/1` are called `pipe`, not `exe`
+    // after the file that was executed (/proc/self/exe).
     process::set_name(&CString::new(workload.info().name)?);
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
     let mut load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
     let result = run_beside_load(order, workload.as_mut(), load.as_mut());
-    // A load that ended early is the reason also of what failed after it.
+    // If a load ended early, that is also the reason for what failed after it.
     if let Some(why) = load.as_mut().and_then(Load::trouble) {
         bail!("{why}");
     }
@@ -101,7 +102,7 @@ fn run_beside_load(
         .switchback
         .as_ref()
         .is_some_and(|s| s.a.iter().chain(&s.b).any(|s| matches!(s, Setting::PlantSpin { .. })));
-    // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
+    // Before anything is applied, the switchback notes the values to which keys return that an arm does not name.
     let mut control = Control::new(order, per_task, load, own_net);
     control.apply_to_self();
     let run_order = RunOrder {
@@ -109,7 +110,7 @@ fn run_beside_load(
         seed: order.seed,
         delay_spin_ns: delay.or(switched_delay.then_some(0)),
         delay_stall,
-        // Pinning chooses from the CPUs that the arm leaves.
+        // Pinning chooses from the CPUs that the arm allows.
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
         trace_instance: order.trace_instance.clone(),
@@ -117,14 +118,14 @@ fn run_beside_load(
         keep_slowest: order.trace.as_ref().is_some_and(|trace| trace.out.is_some()),
     };
     let outcome = workload.run(&run_order, &mut control);
-    // A setting the kernel refused is the reason that matters when the herd could not run because of it.
+    // If the workload could not run because the kernel refused a setting, the refusal is the reason to report.
     let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;
     control.finish(&mut outcome, applied);
     Ok(outcome)
 }
 
-/// What a guest of the virtual lane has its tasks do before they start: like the lane, a fact of the machine; of one that went on
-/// from a kept state, of the sample.
+/// What the tasks do before they start, in a guest of the virtual lane. Like the lane it belongs to the machine; in a
+/// guest that resumed from a saved state it belongs to the sample.
 fn dither_of(command_line: &str, sample_seed: u64) -> Option<Dither> {
     let is_kept = command_line.split_ascii_whitespace().any(|word| word == KEPT);
     match Provenance::of_command_line(command_line)?.lane {
@@ -134,7 +135,7 @@ fn dither_of(command_line: &str, sample_seed: u64) -> Option<Dither> {
     }
 }
 
-/// A namespace of the trial's own for a workload that does not bring one; answers `true`.
+/// A network namespace for the trial if its workload does not create one; returns `true`.
 fn enter_new_net() -> Result<bool> {
     schedlab_sys::namespace::enter_new_net()
         .context("a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)")?;

@@ -1,18 +1,18 @@
 //! Alternates two arms' settings on running tasks and counts operations per window.
 //!
-//! A window begins when its settings are in force on every task; its first share is not counted (the run queue still
-//! holds decisions made under the other arm). Counting reads the tasks' own operation counters, so the timed loops
-//! know nothing of windows. The controller runs under SCHED_FIFO where it may: a late boundary only shortens a window,
-//! and the recorded instants are those that happened, not those that were planned.
+//! A window begins when its settings are in force on every task; its first part is not counted, because the run queue
+//! still holds decisions made under the other arm. Counting reads the tasks' own operation counters, so the timed loops
+//! know nothing of windows. The controller runs under SCHED_FIFO if it may: a late boundary only shortens a window, and
+//! the recorded instants are the actual ones, not the planned ones.
 
 use schedlab_bench::{DelayCell, HerdTask, Progress};
 use schedlab_run::{Applied, Policy, Setting, SwitchbackOrder, Window};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_tune::{Roots, task};
 
-/// Where the present window stands.
+/// Where the current window stands.
 enum Stage {
-    /// Settings are in force; nothing is counted yet.
+    /// Settings are applied; nothing is counted yet.
     Settling,
     /// Operations are counted from this value on.
     Counting { from_operations: u64 },
@@ -51,7 +51,7 @@ impl Switchback {
         }
     }
 
-    /// Tries both sides on every task, with read-back: a setting that does not take must be known before t0.
+    /// Tries both sides on every task, with read-back: a setting that has no effect must be known before t0.
     pub(super) fn herd_ready(&mut self, tasks: &[HerdTask]) {
         self.tids = tasks.iter().map(|t| t.tid).collect();
         for side in [1, 0] {
@@ -71,7 +71,7 @@ impl Switchback {
 
     pub(super) fn released(&mut self, t0_ns: u64) {
         self.t0_ns = t0_ns;
-        // Refused without rights; windows then begin a little later, as recorded.
+        // Refused without rights; then windows begin a little later, as recorded.
         let _ = task::set_tid(0, &Setting::Policy(Policy::Fifo(1)));
     }
 
@@ -97,11 +97,11 @@ impl Switchback {
             Stage::Counting { from_operations } => {
                 window.operations = progress.operations() - from_operations;
                 window.end_ns = monotonic_ns() - self.t0_ns;
-                // A controller that came late counted too little to stand beside full windows.
+                // A controller that came late counted too little for a comparison with full windows.
                 let least_ns = self.order.window_ns as f64 * (1.0 - self.order.discard_share) / 2.0;
                 let window = self.current.take().filter(|w| (w.end_ns - w.counted_from_ns) as f64 >= least_ns);
                 self.windows.extend(window);
-                // The window that now lies in: lateness must not squeeze those that follow.
+                // The window that contains the present instant: a delay must not shorten the following windows.
                 let passed = (monotonic_ns() - self.t0_ns) / self.order.window_ns;
                 self.window = (self.window + 1).max(passed as usize);
                 self.begin_window()
@@ -153,13 +153,13 @@ impl Switchback {
         let _ = task::set_tid(0, &Setting::Policy(Policy::Other));
     }
 
-    /// The complete windows, and settings that did not take.
+    /// The complete windows, and settings that had no effect.
     pub(super) fn finish(self) -> (Vec<Window>, Vec<Applied>) {
         (self.windows, self.failures)
     }
 }
 
-/// `own` and, for each key only the other arm names, the value to go back to.
+/// `own`, and for each key that only the other arm names, the value to return to.
 fn complete(own: &[Setting], other: &[Setting]) -> Vec<Setting> {
     let missing = other.iter().filter(|o| !own.iter().any(|s| s.key() == o.key()));
     own.iter().cloned().chain(missing.map(task::default_of)).collect()

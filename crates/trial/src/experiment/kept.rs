@@ -1,10 +1,10 @@
-//! What the loop keeps of a trial that is stored: a run of many thousands must not hold every task and counter of each.
+//! What the loop keeps of a stored trial: in a run of many thousands it cannot keep every task and counter of each.
 
 use schedlab_run::{Manifest, NamedHistogram, TrialOutcome, TrialRecord};
 
-/// Takes from a row what no stopping rule, interval or forecast looks at: all but the primary metrics, the distributions
-/// that they are quantiles of, and the windows of a switchback. The warm-up, few rows, stays whole: it says which metrics
-/// there are.
+/// Removes from a row what no stopping rule, interval or forecast uses: everything except the primary metrics, the
+/// distributions from which they are quantiles, and the windows of a switchback. The few rows of the warm-up stay
+/// complete: they show which metrics exist.
 pub fn keep_what_stopping_needs(manifest: &Manifest, record: &mut TrialRecord) {
     let primary = manifest.primary.get(record.workload as usize).filter(|names| !names.is_empty());
     let (Some(primary), Some(outcome), false) = (primary, &mut record.outcome, record.warm_up) else { return };

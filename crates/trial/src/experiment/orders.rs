@@ -1,4 +1,4 @@
-//! What a trial is ordered to do, by its place in the design.
+//! The order of a trial, from its place in the design.
 
 use super::{Experiment, Place, trace_file, trial_duration_ns};
 use crate::require;
@@ -8,7 +8,7 @@ use schedlab_run::{Setting, SwitchbackOrder, TraceOrder, TrialOrder};
 use std::time::Duration;
 
 impl Experiment<'_> {
-    /// A switchback trial begins and ends under A's settings; B's come and go inside it.
+    /// A switchback trial begins and ends with A's settings; B's are applied and undone inside it.
     pub(super) fn settings(&self, place: Place) -> impl Iterator<Item = &Setting> {
         self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.iter()
     }
@@ -21,7 +21,7 @@ impl Experiment<'_> {
         Planned { workload, arm, position, order, settings, timeout }
     }
 
-    /// The order that a trace setting comes to: its file has the trial's number, like everything else of the trial.
+    /// The trace order for a trace setting: its file has the trial's number, like everything else of the trial.
     fn trace(&self, setting: &Setting) -> Option<TraceOrder> {
         let Setting::Trace(trace) = setting else { return None };
         trace.order(|| trace_file(&self.traces, self.next_trial()))
@@ -47,7 +47,8 @@ impl Experiment<'_> {
             calls: require::called(&self.known.requirements, manifest, place.workload, place.arm),
             load: manifest.load.get(place.workload as usize).cloned().unwrap_or_default(),
             load_group: manifest.load_group,
-            // One arm with a net.* sysctl puts every arm into a namespace, or the namespace itself would be the effect.
+            // If one arm has a net.* sysctl, every arm gets a namespace; otherwise the namespace itself would be the
+            // effect.
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
             cgroup_procs: Vec::new(),
             workload_cgroups: Vec::new(),
@@ -78,9 +79,9 @@ impl Experiment<'_> {
     }
 }
 
-/// Generous: a trial that is merely slow is a result; one that hangs is not.
+/// Generous: a trial that is merely slow is a result, and one that hangs is not.
 fn timeout(order: &TrialOrder) -> Duration {
-    // The workload has a time-out of its own, from its own estimate; this one is for a trial process that is stuck.
+    // The workload has a time-out of its own, from its own estimate; this one is for a trial process that hangs.
     let own = ["loops", "timeout"].iter().any(|key| order.workload.args.contains_key(*key));
     let least = Duration::from_secs(if own { 24 * 3600 } else { 60 });
     Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + least

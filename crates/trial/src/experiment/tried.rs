@@ -1,11 +1,11 @@
-//! Whether the arms can be in force here, found out before anything is measured: each is put in force and read back once.
+//! Whether the arms can be in force here, found out before anything is measured: each is applied and read back once.
 
 use super::{Experiment, Place, status_of};
 use anyhow::Result;
 use schedlab_run::{TrialRecord, TrialStatus};
 
 impl Experiment<'_> {
-    /// Puts the settings of each arm in force, reads them back and takes them back.
+    /// Applies the settings of each arm, reads them back and undoes them.
     pub(super) fn try_arms(&mut self) -> Result<()> {
         for arm in 0..self.manifest.arms.len() as u32 {
             if (self.interrupted)() {
@@ -21,7 +21,7 @@ impl Experiment<'_> {
             if applied.is_empty() {
                 let mut trial = self.planned(place);
                 if self.manifest.switchback_window_ns.is_some() {
-                    // They have been tried when they were journalled.
+                    // They were tried when they were journalled.
                     trial.settings.clear();
                 }
                 applied = self.runner.try_settings(&trial)?;
@@ -33,7 +33,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// The row of each refused arm that has none yet, instead of a trial of it.
+    /// A row for each refused arm that has none yet, instead of a trial.
     pub(super) fn rows_of_refused(&mut self, workload: u32) -> Result<()> {
         let known = self.arms_not_applied(workload);
         let switchback = self.manifest.switchback_window_ns.is_some();
@@ -44,7 +44,7 @@ impl Experiment<'_> {
             let record = TrialRecord {
                 trial: self.next_trial(),
                 workload,
-                // A switchback trial holds both arms.
+                // A switchback trial contains both arms.
                 arm: (!switchback).then_some(arm),
                 block: 0,
                 position: if switchback { 0 } else { arm },

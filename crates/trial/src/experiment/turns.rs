@@ -1,5 +1,5 @@
-//! Whose block comes next: a workload's blocks one after the other, those of a sweep's values in turn, so that no value
-//! has a time of day to itself.
+//! Which block comes next. Blocks of a workload run one after the other; those of a sweep's values alternate, so that
+//! no value has a time of day to itself.
 
 use super::{Event, Experiment};
 use crate::schedule::Coins;
@@ -7,17 +7,17 @@ use crate::stopping::{self, Pace, Stop};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// A workload under way.
+/// A workload in progress.
 struct Member {
     workload: u32,
     pace: Pace,
-    /// Arms that are not in force.
+    /// Arms that are not applied.
     dropped: BTreeSet<u32>,
-    /// What this process has spent on it, ns.
+    /// Time that this process has spent on it, ns.
     spent_ns: u64,
 }
 
-/// What became of a workload's beginning.
+/// The result of starting a workload.
 enum Begun {
     /// An earlier run has finished it.
     Already,
@@ -26,7 +26,7 @@ enum Begun {
 }
 
 impl Experiment<'_> {
-    /// Runs workloads whose blocks take turns; the last reason to stop.
+    /// Runs workloads whose blocks are interleaved; returns the last reason to stop.
     pub(super) fn run_group(&mut self, group: &[u32]) -> Result<Stop> {
         let mut open = Vec::new();
         let mut reason = Stop::Planned;
@@ -57,8 +57,8 @@ impl Experiment<'_> {
         Ok(reason)
     }
 
-    /// Whose block an interrupt has cut, then who has the fewest blocks; a coin among equals. Read from the rows, so that a
-    /// resumed run goes on as it would have.
+    /// The workload whose block was cut by an interrupt, otherwise the one with the fewest blocks; a coin decides
+    /// between equals. Derived from the rows, so that a resumed run continues as the interrupted one would have.
     fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
         let place = |member: &Member| {
             let (whole, begun) = member.pace.turn(&self.known.tally);
@@ -68,12 +68,12 @@ impl Experiment<'_> {
         (0..open.len()).min_by_key(|&member| place(&open[member]))
     }
 
-    /// A workload's warm-up block and what it foretells.
+    /// A workload's warm-up block and the forecast from it.
     fn begin(&mut self, workload: u32) -> Result<Begun> {
         let Some(pace) = Pace::new(&self.manifest, workload, &self.known.tally) else { return Ok(Begun::Already) };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
         let started_at = (self.clock)();
-        // An interrupt may have cut it: what is done of a block is not done again.
+        // An interrupt may have cut it; finished trials are not repeated.
         if !self.trials.iter().any(|t| t.workload == workload && !t.warm_up) {
             self.rows_of_refused(workload)?;
             let mut dropped = self.arms_not_applied(workload);
@@ -92,7 +92,7 @@ impl Experiment<'_> {
         Ok(Begun::Running(Member { workload, pace, dropped, spent_ns }))
     }
 
-    /// One block of a workload, or why it needs none.
+    /// One block of a workload, or the reason why it needs none.
     fn step(&mut self, member: &mut Member) -> Result<Option<Stop>> {
         let started_at = (self.clock)();
         let stop = self.look_and_run_block(member)?;

@@ -1,14 +1,14 @@
-//! The kinds of guest that a plan's arms ask for: what each is tried with first, and what is said of it.
+//! The kinds of guest that a plan's arms need: the first trial boot of each, and its description.
 
 use super::{GuestTrial, booted_with};
 use schedlab_run::plan::GuestPer;
 use schedlab_run::{Environment, GuestTask, Plan, Setting};
 use std::time::Duration;
 
-/// For a manifest, or a look at the kernel.
+/// Time limit of a boot for a manifest, or for a look at the kernel.
 pub const TO_PREPARE: Duration = Duration::from_secs(300);
 
-/// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
+/// The first boot of each kind of guest, with the names of its arms. It checks the plan inside the guest.
 pub fn preparations(plan: &Plan) -> Vec<(String, GuestTrial)> {
     let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
     for arm in &plan.arms {
@@ -29,7 +29,7 @@ pub fn preparations(plan: &Plan) -> Vec<(String, GuestTrial)> {
     kinds.into_iter().map(|(booted_with, arms)| (names(&arms), trial(booted_with, &arms))).collect()
 }
 
-/// Most arms whose names are told one by one.
+/// Most arms that are named one by one.
 const MOST_NAMES: usize = 8;
 
 fn names(arms: &[&str]) -> String {
@@ -39,14 +39,14 @@ fn names(arms: &[&str]) -> String {
     }
 }
 
-/// The plan with the requirements of these arms alone: another kernel may lack what is counted in theirs.
+/// The plan with only the requirements of these arms: another kernel may lack their counters.
 fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
     let mut own = plan.clone();
     own.require.retain(|requirement| requirement.arm.as_deref().is_none_or(|arm| arms.contains(&arm)));
     own
 }
 
-/// What the plan says of the guest's last-level cache and the guest does not.
+/// The plan's statement about the guest's last-level cache, if the guest contradicts it.
 pub fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
     let fix = "change `sd_llc_size` or the cpus and topology of [guest]";
     match guest.sd_llc_size {
@@ -62,7 +62,8 @@ pub fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
     }
 }
 
-/// A guest in a sentence of the report: `kernel` is its name and checksum, which alone tells two builds of one name apart.
+/// A guest in a sentence of the report. `kernel` is its name and checksum, which distinguishes two builds with one
+/// name.
 pub fn description(arms: &str, (kernel, crc32): (&str, u32), guest: &Environment, per: GuestPer) -> String {
     let (release, of) = (&guest.kernel_release, |id| guest.value(id).unwrap_or("unknown"));
     let (topology, domains) = (of("topology"), of("sched_domains"));

@@ -38,9 +38,9 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
         seen.push((key(&trial.booted_with), key(settings), trial.sample));
         seeds.push(order.seed);
         let environment = Environment { boot_id: format!("boot {}", seen.len()), ..Environment::default() };
-        Ok(GuestAnswer { environment, ..answer() })
+        Ok(Ok(GuestAnswer { environment, ..answer() }))
     };
-    // The second arm's guests are those of the third, which says so in other words.
+    // The second arm's guests are equal to the third's, which describes them in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), 1, &[]);
     for (number, arm) in [0u32, 1, 2, 2, 1, 0].into_iter().enumerate() {
@@ -79,10 +79,10 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         let GuestTask::Trials(ordered) = &trial.task else { panic!("{trial:?}") };
         boots.push((ordered.clone(), trial.sample, trial.limit));
         let mut outcomes: Vec<_> = ordered.iter().map(|one| Ok(outcome(&one.order.workload.to_string()))).collect();
-        // The second guest is told to end in its first trial, and has not begun its second.
+        // The second guest is told to end during its first trial, and does not begin its second.
         outcomes.truncate(if boots.len() == 2 { 1 } else { 9 });
         let environment = Environment { boot_id: format!("boot {}", boots.len()), ..Environment::default() };
-        Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() })
+        Ok(Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() }))
     };
     let identities = ["a", "a", "b"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Block, identities, Vec::new(), 1, &[]);
@@ -119,12 +119,12 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
     let mut seen = Vec::new();
     let mut boot = |trial: &GuestTrial| {
         seen.push((trial.boot, trial.sample));
-        Ok(answer())
+        Ok(Ok(answer()))
     };
     let identities = ["6.1", "6.1"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], 1, &[]);
     assert!(runner.wants_blocks());
-    // The warm-up, the three planned blocks, and one in place of a spoilt one.
+    // The warm-up, the three planned blocks, and one that replaces a spoilt block.
     for number in 0..5 {
         runner.block(number, Vec::new());
         let _ = runner.run(&planned(0, 0, &[])).unwrap();
@@ -137,7 +137,7 @@ fn a_run_that_begins_further_on_shares_no_sample_and_no_boot() {
     let mut seen = Vec::new();
     let mut boot = |trial: &GuestTrial| {
         seen.push((trial.boot, trial.sample));
-        Ok(answer())
+        Ok(Ok(answer()))
     };
     let identities = ["6.1", "6.12"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Trial, identities, vec![1, 2], 901, &[]);
@@ -159,4 +159,19 @@ fn a_word_that_is_not_on_the_command_line_or_that_its_kernel_does_not_know_is_no
     let of = |text: &str| in_force(&text.parse().unwrap(), &answer).not_applied.is_none();
     assert!(of("boot:preempt=full") && of("kernel:debian:6.1"));
     assert!(!of("boot:preempt=none") && !of("boot:nosuch") && !of("topology:nodes=2"));
+}
+
+#[test]
+fn a_guest_that_fails_fails_its_trial_and_a_host_that_cannot_boot_any_ends_the_run() {
+    let identities = || vec![identity("6.1", ""), identity("6.1", "x")];
+    for per in [GuestPer::Trial, GuestPer::Block] {
+        let mut boot = |_: &GuestTrial| Ok(Err("no first word".to_owned()));
+        let mut runner = guests(&mut boot, per, identities(), Vec::new(), 1, &[]);
+        runner.block(0, vec![planned(0, 0, &[])]);
+        assert_eq!(runner.run(&planned(0, 0, &[])).unwrap(), Err("no first word".into()));
+        let mut boot = |_: &GuestTrial| anyhow::bail!("the disk is full");
+        let mut runner = guests(&mut boot, per, identities(), Vec::new(), 1, &[]);
+        runner.block(0, vec![planned(0, 0, &[])]);
+        assert_eq!(runner.run(&planned(0, 0, &[])).unwrap_err().to_string(), "the disk is full");
+    }
 }

@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 use std::path::PathBuf;
 
-/// A v2 tree of plain files in which our own group is `a`; `controllers` are those of its top.
+/// A v2 tree of plain files in which our own group is `a`; `controllers` are those of the root.
 fn tree(controllers: &str) -> (tempfile::TempDir, HostRunner) {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
@@ -41,14 +41,14 @@ fn order() -> TrialOrder {
     .unwrap()
 }
 
-/// The trial process is this test program, whose output is not an outcome. That both trials get as far shows that the cgroups of
-/// the first were gone: they have the same names.
+/// The trial process is this test program, whose output is not an outcome. That both trials get so far shows that the
+/// cgroups of the first one were gone, because they have the same names.
 #[test]
 fn a_workload_with_cgroups_gets_fresh_ones_for_every_trial() {
     let (root, mut host) = tree("cpu memory");
     for _ in 0..2 {
         let why = host.under(Vec::new(), order(), Duration::from_secs(60)).unwrap().unwrap_err();
-        assert!(why.starts_with("the trial's answer is not one"), "{why}");
+        assert!(why.starts_with("the trial's output is not a valid outcome"), "{why}");
         assert!(groups(&root).is_empty(), "they go with their trial");
     }
 }

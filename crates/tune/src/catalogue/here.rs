@@ -12,8 +12,8 @@ use crate::task;
 use schedlab_run::Setting;
 use std::path::PathBuf;
 
-/// Of what only a kernel that runs can tell, by a system call.
-const OF_A_TREE: &str = "not known of a tree of files: the kernel itself tells it";
+/// The value of a knob that only a running kernel can report, by a system call.
+const OF_A_TREE: &str = "not known for a tree of files: only the kernel itself reports it";
 
 /// What was found.
 pub(super) struct Here<'a> {
@@ -94,7 +94,7 @@ fn shown<'a>(place: &'a Place, knob: &Knob, words: impl Fn(&str) -> String) -> H
     Here { place: Some(place), path: Some(knob.path().to_owned()), value, set: "host", why_not }
 }
 
-/// Why the caller may not write it: opening it changes nothing and tells of a lockdown.
+/// Why the caller may not write it: opening it changes nothing and shows a lockdown.
 pub(super) fn not_writable(knob: &Knob) -> Option<String> {
     knob.open_for_write().err().map(|e| reason::refused(knob.path(), &e, None))
 }

@@ -2,7 +2,7 @@
 //!
 //! [`table`] describes; what is here is discovered below the roots. Also what no row describes is listed: every
 //! `kernel.sched_*` sysctl, every file below debugfs `sched/`, every feature word. The running version only explains why
-//! a knob is not here; whether it is, the files tell.
+//! a knob is not here; whether it is, the files show.
 
 mod here;
 mod names;

@@ -64,7 +64,8 @@ fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place)).or_else(|| rows.iter().find(file))
 }
 
-/// Which of these knobs are meant by a name: one, or all features for `features`. An unknown one is told the nearest.
+/// Which of these knobs are meant by a name: one, or all features for `features`. For an unknown one the error names
+/// the nearest.
 fn unknown(rows: &[Row], name: &str) -> String {
     let files = rows.iter().flat_map(|row| row.places.iter().map(|place| stem(place.file())));
     let known = rows.iter().map(|row| row.name).chain(files.filter(|file| file.len() > 4));

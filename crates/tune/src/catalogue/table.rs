@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) struct Version(u32, u32);
 
 impl Version {
-    /// Of `6.12.107-amd64` or `6.12`; `None` for what does not begin so.
+    /// Parses `6.12.107-amd64` or `6.12`; `None` if it does not begin like this.
     pub(crate) fn of(release: &str) -> Option<Self> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
         Some(Self(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

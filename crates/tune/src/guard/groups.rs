@@ -12,7 +12,7 @@ use schedlab_run::{Applied, Setting};
 use std::path::PathBuf;
 
 impl HostGuard {
-    /// Files a trial process writes its pid to before it forks; empty when no cgroup setting is in force.
+    /// Files a trial process writes its pid to before it forks; empty if no cgroup setting is applied.
     pub fn cgroup_procs(&self) -> Vec<PathBuf> {
         let group = self.group.as_ref().filter(|_| self.group_in_use);
         group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
@@ -99,7 +99,8 @@ impl HostGuard {
 
     /// The group that ours go below, its cpu controller handed down; the inner error says why there is none.
     fn groups_parent(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
-        // Whoever may not move tasks in the parent may not make groups in it either: found out before a journal is kept.
+        // A user who may not move tasks in the parent may not make groups in it either: check it before a journal is
+        // kept.
         let (hierarchy, place) = match cgroup::usable_place(&self.roots) {
             Ok(found) => found,
             Err(why) => return Ok(Err(why)),

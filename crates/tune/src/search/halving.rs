@@ -1,19 +1,19 @@
-//! Successive halving: the better half of the points goes on, and is measured in twice as many blocks. It can only keep what it has
-//! drawn, so where points are many the rungs before are of one size: the best quarter stays, and points around it, ever nearer,
-//! take the places of the others.
+//! Successive halving: the better half of the points is kept, and measured in twice as many blocks. It can only keep
+//! what it has drawn, so where points are many the rungs before are of one size: the best quarter stays, and points
+//! around it, ever nearer, take the places of the others.
 
 use super::ledger::Ledger;
 use super::{Options, Point, Space, in_rounds};
 use schedlab_stats::{Random, front};
 
-/// A rung that explores leaves one point of so many.
+/// A rung that explores keeps one point in this many.
 const STAYS: usize = 4;
 /// With fewer points in a rung its best quarter is two lucky ones.
 const LEAST_EXPLORING: usize = 8;
 /// Draws for a place around a point before it is left empty.
 const ATTEMPTS: usize = 50;
 
-/// Where it stands.
+/// Its state.
 #[derive(Debug)]
 pub(super) struct Halving {
     options: Options,
@@ -114,7 +114,7 @@ fn next_rung(alive: usize, options: &Options) -> usize {
     alive.div_ceil(2).max(options.confirmed.min(alive))
 }
 
-/// What all rungs from so many points cost, `exploring` of them of this size.
+/// The cost of all rungs that start from this many points, `exploring` of them of this size.
 fn trials(count: usize, exploring: usize, options: &Options) -> u64 {
     let of_exploring = options.trials_in_rounds(count, options.blocks).saturating_mul(exploring as u64);
     let (mut alive, mut blocks, mut sum) = (count, options.blocks, of_exploring);

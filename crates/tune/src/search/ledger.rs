@@ -1,4 +1,5 @@
-//! What a search was told: the gains of each point over the default, round by round, and what they come to.
+//! The results given to a search: the gains of each point over the default, round by round, and the conclusions from
+//! them.
 
 use super::Point;
 use schedlab_stats::{Axis, Estimate, t_estimate};
@@ -38,8 +39,8 @@ impl Ledger {
             || self.left_out.iter().any(|(out, _)| out == point)
     }
 
-    /// Values that are refused wherever they were tried, with two values or more of every other knob: they would be asked for
-    /// again and again. What only does not go together with another value stays.
+    /// Marks values that were refused wherever they were tried, with at least two values of every other knob: they
+    /// would be tried again and again. A value that is refused only in combination with another stays.
     pub(super) fn refuse_values(&mut self, axes: &[Axis]) {
         let measured = self.measured();
         for (knob, axis) in axes.iter().enumerate() {

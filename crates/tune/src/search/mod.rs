@@ -1,7 +1,7 @@
-//! The search for the best values of some knobs, as a machine that is asked and told: it says which points to measure next beside
-//! the default, is told the gain of each in every block, and at its end has the best measured again, in trials that no choice
-//! rests on. Nothing here knows a knob, a file or a clock; the same seed and the same answers give the same questions, so a
-//! search that was broken off goes on by being told again what was measured.
+//! The search for the best values of some knobs, as an ask-and-tell state machine: it says which points to measure next
+//! beside the default, is given the gain of each in every block, and at its end has the best measured again, in trials
+//! that no choice rests on. Nothing here knows a knob, a file or a clock; the same seed and the same answers give the
+//! same questions, so a search that was broken off continues when it is given again what was measured.
 //!
 //! A gain is what a point has over the default that was measured in the same block, larger is better: ln(arm/control), or a
 //! difference. The first objective decides who wins; the others have their say in the Pareto front.
@@ -50,13 +50,13 @@ pub struct Options {
     pub fresh_blocks: u32,
     /// A gain that is too small to matter.
     pub least: f64,
-    /// Of all draws.
+    /// Seed of all draws.
     pub seed: u64,
 }
 
 impl Options {
-    /// For so many trials: rounds of as many points as the budget bears, and three points, or the best of each objective,
-    /// measured again in six blocks.
+    /// Options for this many trials: rounds of as many points as the budget bears, and three points, or the best of
+    /// each objective, measured again in six blocks.
     pub fn for_budget(strategy: Strategy, space: &Space, objectives: usize, budget: u64) -> Self {
         let sizes: &[(usize, u32)] = match strategy {
             Strategy::Grid => &[(16, 6)],
@@ -79,7 +79,7 @@ impl Options {
         let first = of_size(&sizes[0]);
         let mut fits = options.find(|options| options.least_budget(space) <= budget).unwrap_or(first);
         if strategy == Strategy::Surrogate {
-            // A fit costs the third power of what it was told.
+            // A fit costs the third power of the number of results.
             let rounds = |blocks| budget / Self::trials_of(fits.points, blocks);
             fits.blocks = (fits.blocks..64).find(|&blocks| rounds(blocks) <= MOST_ROUNDS).unwrap_or(64);
         }
@@ -91,7 +91,7 @@ impl Options {
         2 * (points as u64 + 1) * (u64::from(blocks) + 1)
     }
 
-    /// What measuring so many points costs, in as few rounds as may be, those of one size.
+    /// The cost of measuring this many points, in as few rounds as may be, those of one size.
     fn trials_in_rounds(&self, points: usize, blocks: u32) -> u64 {
         self.rounds_of(points).map(|points| Self::trials_of(points, blocks)).sum()
     }
@@ -118,7 +118,7 @@ impl Options {
     }
 }
 
-/// Of a surrogate: more budget makes larger rounds.
+/// Rounds of a surrogate search: a larger budget makes the rounds larger.
 const MOST_ROUNDS: u64 = 30;
 
 /// What to measure.
@@ -128,13 +128,13 @@ pub struct Ask {
     pub is_fresh: bool,
     /// The points, beside the default.
     pub points: Vec<Point>,
-    /// In so many blocks.
+    /// In this many blocks.
     pub blocks: u32,
 }
 
-/// What came of a point.
+/// The result of a point.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum PointResult {
     /// For each objective its gain in every block, the blocks in the same order for all points of a round.
     Gains(Vec<Vec<f64>>),
     /// It cannot be, and why.
@@ -148,7 +148,7 @@ pub enum Stopped {
     Budget,
     /// The rounds of the strategy are done: every point of a grid, every rung of a halving.
     Done,
-    /// No point promises as much as this any more: the gain that is expected at the best of them.
+    /// No point is expected to gain enough: this is the gain expected at the best of them.
     NothingToGain(f64),
 }
 
@@ -184,7 +184,7 @@ impl Search {
         Self { space, options, ledger: Ledger::default(), method, asked: None, spent: 0, stopped: None, chosen: None }
     }
 
-    /// What to measure next; the same until it was told. `None` at the end.
+    /// What to measure next; the same until it is given the results. `None` at the end.
     pub fn ask(&mut self) -> Option<Ask> {
         if self.asked.is_none() && self.chosen.is_none() {
             self.asked = self.search().or_else(|| self.confirm());
@@ -192,25 +192,26 @@ impl Search {
         self.asked.clone()
     }
 
-    /// So many trials more, those that confirm among them: the budget is time, and trials take what they take.
+    /// Sets how many more trials may be run, including those that confirm. The budget is a time, and how long a trial
+    /// takes is only known once some have run.
     pub fn may_spend(&mut self, trials: u64) {
         self.options.budget = self.spent + trials;
     }
 
-    /// What came of the points that were asked for last, in their order.
-    pub fn tell(&mut self, answers: Vec<Answer>) {
+    /// Takes the results of the points that were asked for last, in their order.
+    pub fn tell(&mut self, answers: Vec<PointResult>) {
         let Some(asked) = self.asked.take() else { return };
         let mut round = Measured { is_fresh: asked.is_fresh, points: Vec::new(), gains: Vec::new() };
         for (point, answer) in asked.points.into_iter().zip(answers) {
             match answer {
-                Answer::Gains(gains)
+                PointResult::Gains(gains)
                     if gains.len() == self.options.objectives && gains.iter().all(|units| is_usable(units)) =>
                 {
                     round.points.push(point);
                     round.gains.push(gains);
                 }
-                Answer::Gains(_) => self.leave_out(&point, "no block has a number for every objective"),
-                Answer::LeftOut(why) => self.leave_out(&point, &why),
+                PointResult::Gains(_) => self.leave_out(&point, "no block has a number for every objective"),
+                PointResult::LeftOut(why) => self.leave_out(&point, &why),
             }
         }
         self.ledger.refuse_values(self.space.axes());

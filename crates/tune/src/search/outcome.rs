@@ -1,4 +1,4 @@
-//! What a search comes to.
+//! The outcome of a search.
 
 use super::{Method, Options, Point, Search, Stopped};
 use schedlab_stats::{Estimate, Interval, front, t_estimate};
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub front: Vec<usize>,
     /// Points that cannot be, and why.
     pub left_out: Vec<(Point, String)>,
-    /// Why no more points were looked for; `None` while it goes on.
+    /// Why no more points were looked for; `None` while it continues.
     pub stopped: Option<Stopped>,
     /// Rounds, those that confirm among them.
     pub rounds: usize,
@@ -98,7 +98,7 @@ impl Search {
             point,
         };
         let mut all: Vec<Candidate> = self.ledger.measured().into_iter().map(candidate).collect();
-        // Of a halving only those of the last rung were seen often enough to be the best of all.
+        // After a halving, only the points of the last rung were measured often enough to be the best of all.
         let alive = |candidate: &Candidate| match &self.method {
             Method::Halving(halving) => halving.alive.contains(&candidate.point),
             _ => true,

@@ -23,7 +23,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Of knobs, each with its scale and its values: numbers in any order; of words only how many there are counts.
+    /// A space of knobs, each with its scale and its values: numbers in any order; for words only how many there are
+    /// counts.
     pub fn new(knobs: &[(Scale, Vec<f64>)]) -> Self {
         Self { axes: knobs.iter().map(|(scale, values)| axis(*scale, values)).collect() }
     }

@@ -6,18 +6,19 @@ use super::{Options, Point, Space, Stopped};
 use schedlab_stats::gaussian_process::Observations;
 use schedlab_stats::{GaussianProcess, Random, Smoothness, expected_improvement};
 
-/// More points than this are not all looked at for each choice, but so many drawn ones and the neighbours of the best.
+/// More points than this are not all looked at for each choice, but this many drawn ones and the neighbours of the
+/// best.
 const MOST_CANDIDATES: usize = 2000;
 /// The search ends where it expects to gain less than this share of what would matter.
 const NOT_WORTH_IT: f64 = 0.1;
 
-/// Where it stands.
+/// Its state.
 #[derive(Debug)]
 pub(super) struct Surrogate {
     /// The first points, spread evenly; the last of them are asked for first.
     first: Vec<Point>,
     random: Random,
-    /// Of the last fit, by objective.
+    /// Smoothness of the last fit, by objective.
     smoothness: Vec<Option<Smoothness>>,
 }
 

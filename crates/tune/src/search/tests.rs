@@ -4,7 +4,7 @@ use schedlab_stats::Random;
 /// A surface that is known, seen as trials see one.
 struct Lab {
     truth: fn(&[usize]) -> Vec<f64>,
-    /// Of one arm in one block; the control's error is shared.
+    /// The error of one arm in one block; the control's error is shared.
     error: f64,
     random: Random,
     /// Points with this value of the first knob cannot be.
@@ -16,16 +16,16 @@ impl Lab {
         Self { truth, error, random: Random::new(seed), barred: None }
     }
 
-    fn answer(&mut self, ask: &Ask) -> Vec<Answer> {
+    fn answer(&mut self, ask: &Ask) -> Vec<PointResult> {
         let objectives = (self.truth)(&ask.points[0]).len();
         let mut draw = || self.error * self.random.normal();
         let control: Vec<Vec<f64>> = (0..objectives).map(|_| (0..ask.blocks).map(|_| draw()).collect()).collect();
         let point = |point: &Point| {
             if self.barred == Some(point[0]) {
-                return Answer::LeftOut("the kernel refuses it".into());
+                return PointResult::LeftOut("the kernel refuses it".into());
             }
             let of_objective = |(mean, control): (f64, &Vec<f64>)| control.iter().map(|c| mean - c + draw()).collect();
-            Answer::Gains((self.truth)(point).into_iter().zip(&control).map(of_objective).collect())
+            PointResult::Gains((self.truth)(point).into_iter().zip(&control).map(of_objective).collect())
         };
         ask.points.iter().map(point).collect()
     }
@@ -185,10 +185,10 @@ fn a_value_that_is_refused_everywhere_is_asked_for_no_more() {
     let (mut lab, mut refused) = (Lab::new(hill, 0.02, 1), 0);
     while let Some(ask) = search.ask() {
         let answers = lab.answer(&ask).into_iter().zip(&ask.points);
-        let answers: Vec<Answer> = answers
-            .map(|(answer, point)| if is_refused(point) { Answer::LeftOut("no".into()) } else { answer })
+        let answers: Vec<PointResult> = answers
+            .map(|(answer, point)| if is_refused(point) { PointResult::LeftOut("no".into()) } else { answer })
             .collect();
-        refused += answers.iter().filter(|answer| matches!(answer, Answer::LeftOut(_))).count();
+        refused += answers.iter().filter(|answer| matches!(answer, PointResult::LeftOut(_))).count();
         search.tell(answers);
     }
     assert!(refused <= 8, "{refused} of 17 points that are refused were asked for");
@@ -211,7 +211,7 @@ fn values_are_refused_by_points_that_differ_in_every_other_knob() {
 fn nothing_that_can_be_is_an_end_without_a_winner() {
     let mut search = Search::new(square(2), options(Strategy::Surrogate, 10_000));
     let ask = search.ask().unwrap();
-    search.tell(ask.points.iter().map(|_| Answer::LeftOut("no".into())).collect());
+    search.tell(ask.points.iter().map(|_| PointResult::LeftOut("no".into())).collect());
     assert_eq!(search.ask(), None);
     assert!(search.outcome(0.95).confirmed.is_empty());
 }

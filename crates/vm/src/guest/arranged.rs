@@ -1,5 +1,5 @@
-//! Whether the guest is the machine that was asked for. A CPU that did not come up, or a kernel that knows no nodes, would
-//! else be measured as what it is not.
+//! Checks that the guest is the machine that was asked for. Otherwise a CPU that did not come up, or a kernel without
+//! NUMA, would go unnoticed.
 
 use crate::job::Arranged;
 use schedlab_run::counted;

@@ -1,5 +1,5 @@
-//! A guest that stops for its state to be kept, and what it is handed where it goes on: read from QEMU's fw_cfg device by
-//! instructions of its own, so that nothing comes in at a moment of the host's choice. Sources: QEMU's
+//! A guest that stops so that its state can be saved, and what it is handed when restored: read from QEMU's fw_cfg
+//! device by instructions of its own, so that nothing comes in at a moment of the host's choice. Sources: QEMU's
 //! docs/specs/pvpanic.rst and fw_cfg.rst.
 
 use crate::job::Handed;
@@ -19,9 +19,9 @@ const DIRECTORY: u16 = 0x19;
 /// Stops the machine; the next instruction is the first one after its state has been kept and restored. Then takes what it is
 /// handed, and puts the file where the command looks for it.
 pub(super) fn stop_and_take() -> Result<Handed, String> {
-    // Drawn at its first reading: the same for all that goes on from this state.
+    // Drawn at its first reading: the same for all guests restored from this state.
     let _ = fs::read("/proc/sys/kernel/random/boot_id");
-    let ports = Ports::open().map_err(|e| format!("it cannot stop itself: no right to its ports (iopl): {e}"))?;
+    let ports = Ports::open().map_err(|e| format!("it cannot pause itself: iopl was refused: {e}"))?;
     ports.write_byte(PVPANIC, PANICKED);
     let text = read(&ports, HANDED).ok_or("it was handed nothing")?;
     drop(ports);

@@ -20,7 +20,7 @@ const ANSWERED: &str = "/schedlab/kept";
 pub(super) struct Requests {
     asked: File,
     answered: File,
-    /// Of a path whose end has not come.
+    /// A path whose end has not arrived.
     pending: Vec<u8>,
 }
 
@@ -73,7 +73,8 @@ impl Keeper {
         Some(Self { asks: File::options().write(true).open(ASKED).ok()?, answers: File::open(ANSWERED).ok()? })
     }
 
-    /// Returns when the file has left for the host; one that is too long to be sent, or that nobody there wants, stays.
+    /// Returns when the file has left for the host; one that is too long to be sent, or that is not wanted there,
+    /// stays.
     pub fn keep(&mut self, file: &Path) -> io::Result<()> {
         let path = fs::canonicalize(file)?;
         self.asks.write_all(&[path.as_os_str().as_bytes(), &[0]].concat())?;

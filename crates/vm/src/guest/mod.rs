@@ -143,7 +143,7 @@ fn set_up(job: &Job) -> Result<(), Failure> {
     write("/proc/sys/kernel/hostname", &job.hostname)?;
     // A kernel without the switch shows its symbols to root.
     let _ = write("/proc/sys/kernel/kptr_restrict", "0");
-    // Since Linux 6.4 the scheduler shows its domains only when it is told to be verbose.
+    // Since Linux 6.4 the scheduler shows its domains only in verbose mode.
     if !Path::new("/sys/kernel/debug/sched/domains/cpu0").exists() {
         let _ = fs::write("/sys/kernel/debug/sched/verbose", "Y");
     }
@@ -206,7 +206,7 @@ fn perturb(perturbation: Perturbation) {
     }
 }
 
-/// Sends a file, or all files below a directory, in order; a place where nothing came into being is none.
+/// Sends a file, or all files below a directory, in order; a place where nothing was written is skipped.
 fn send_below(place: &Path, port: &mut Port) -> Result<(), Failure> {
     let said = |e: io::Error| format!("{}: {e}", place.display());
     let Ok(metadata) = fs::metadata(place) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Words of the guest's command line that have no effect in its kernel, as far as that shows: an arm of such a word would be
-//! the control under another name.
+//! Finds words of the guest's command line that have no effect in its kernel, if that can be seen: an arm that differs
+//! only by such a word would be the control under another name.
 
 use super::job;
 use crate::job::Job;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
 /// CPU without a TSC, without ciphers), to no harm.
 const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet", EARLY_CONSOLE, NO_CIPHER_TESTS];
-/// Words of the host's, for nobody's module.
+/// Prefix of words for schedlab itself, which belong to no module.
 const OURS: &str = "schedlab.";
 
 /// Words that the kernel does not know: it hands them on to its first program, as arguments and environment. (A word with a

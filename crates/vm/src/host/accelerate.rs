@@ -1,9 +1,9 @@
-//! What runs a real guest's instructions: KVM, where it runs the guest's own kernel, else translation. One place for all that
-//! boots. What a guest has shown is kept, so that the next one does not wait for it again.
+//! Chooses the accelerator of a guest in the real lane: KVM if it runs the guest's kernel, otherwise TCG. Everything
+//! that boots guests uses it. The result of a guest is kept, so that the next one need not wait for it again.
 
-use super::answers::{Answer, Answers, Question};
 use super::boot::{Boot, Ended, Events, once};
 use super::kvm::{self, Kvm};
+use super::kvm_cache::{KvmCache, KvmKey, KvmResult};
 use super::process::Installed;
 use crate::error::{VmError, WITHOUT_KVM};
 use crate::kernel::Kernel;
@@ -12,11 +12,11 @@ use crate::lane::{Accelerator, Lane, NoKvm, WantedAccelerator};
 /// What a guest is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// By what.
+    /// The accelerator.
     pub accelerator: Accelerator,
     /// Why it is not KVM, where it is not.
     pub no_kvm: Option<NoKvm>,
-    /// Whether it is booted translated where KVM does not run it after all.
+    /// Whether to boot it under TCG if KVM turns out not to run it.
     pub falls_back: bool,
 }
 
@@ -31,7 +31,8 @@ impl Choice {
         Self { accelerator: Accelerator::Kvm, no_kvm: None, falls_back }
     }
 
-    /// What the user wants, as far as it can be, with a sentence where a guest of before decided it. Nothing is started for it.
+    /// Chooses what the user wants, if possible, without starting anything. Also returns a note if the result of an
+    /// earlier guest decided it.
     pub fn of(
         wanted: WantedAccelerator,
         kvm: &Kvm,
@@ -48,14 +49,14 @@ impl Choice {
                 return Err(VmError::Refused(format!("--accel kvm: {}; {fix}{WITHOUT_KVM}", bar.evidence)));
             }
             Some(bar) => return Ok((Self::translated(bar.why), None)),
-            // Asked for by name it is tried, whatever was before.
+            // An explicit --accel kvm is always tried, whatever an earlier guest showed.
             None if wanted == WantedAccelerator::Kvm => return Ok((Self::kvm(false), None)),
             None => {}
         }
-        let kept = Question::of(qemu, kernel.crc32).and_then(|question| kvm.answers.find(&question));
-        let Some(Answer { no_kvm: Some(why), evidence }) = kept else { return Ok((Self::kvm(true), None)) };
+        let kept = KvmKey::of(qemu, kernel.crc32).and_then(|question| kvm.cache.find(&question));
+        let Some(KvmResult { no_kvm: Some(why), evidence }) = kept else { return Ok((Self::kvm(true), None)) };
         let note = format!(
-            "the guest is translated: since this host's start one of {} was tried under KVM, and {evidence}; --accel kvm tries it again",
+            "the guest runs under TCG: since this host booted, {} was tried under KVM, and {evidence}; --accel kvm tries it again",
             kernel.name
         );
         Ok((Self::translated(why), Some(note)))
@@ -64,19 +65,19 @@ impl Choice {
 
 /// What is kept when a guest is up.
 pub(super) struct Proof {
-    question: Question,
-    answer: Answer,
-    answers: Answers,
+    question: KvmKey,
+    answer: KvmResult,
+    cache: KvmCache,
 }
 
 impl Proof {
     fn of(boot: &Boot, no_kvm: Option<NoKvm>, evidence: String) -> Option<Self> {
-        let question = Question::of(&boot.qemu, boot.kernel.crc32)?;
-        Some(Self { question, answer: Answer { no_kvm, evidence }, answers: boot.kvm.answers.clone() })
+        let question = KvmKey::of(&boot.qemu, boot.kernel.crc32)?;
+        Some(Self { question, answer: KvmResult { no_kvm, evidence }, cache: boot.kvm.cache.clone() })
     }
 
     pub(super) fn keep(&self) {
-        self.answers.keep(&self.question, &self.answer);
+        self.cache.keep(&self.question, &self.answer);
     }
 }
 
@@ -89,7 +90,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let works = Proof::of(boot, None, "a guest was up".into());
     match once(boot, works, events) {
         Err(VmError::Kvm(failure)) if boot.falls_back => {
-            events.note(&format!("under KVM {}: the guest is emulated (tcg), 10 to 50 times slower", failure.evidence));
+            events.note(&format!("under KVM {}: the guest runs under TCG, 10 to 50 times slower", failure.evidence));
             let lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed };
             let translated = Boot { lane, no_kvm: Some(failure.why), ..boot.clone() };
             let fails = Proof::of(boot, Some(failure.why), failure.evidence);

@@ -51,19 +51,19 @@ pub struct Boot {
     pub command_line: String,
     /// The QEMU that runs it; its version is part of the result.
     pub qemu: Installed,
-    /// Until the guest says that it is up.
+    /// Time limit until the guest reports that it is up.
     pub boot_limit: Duration,
-    /// From then on.
+    /// Time limit from then on.
     pub limit: Duration,
-    /// At the limit, and when the user wants an end, the command is told to end as by Ctrl-C and has this long to do so, with
-    /// what it has measured; zero: the guest ends at once, as it does under a QEMU that takes no orders.
+    /// At the limit, and when the user wants an end, the command is asked to end as by Ctrl-C and has this long to do
+    /// so, with what it has measured; zero: the guest ends at once, as it does under a QEMU that takes no orders.
     pub grace: Duration,
     /// Whether instructions are counted, by our plugin in QEMU; with landmarks by leg, on one CPU.
     pub counting: Option<Vec<Landmark>>,
 }
 
 impl Boot {
-    /// What of a guest is part of every number from it, but for its kernel and its command.
+    /// What affects every number from a guest, except for its kernel and its command.
     pub fn guest(&self) -> String {
         let provenance = Provenance { lane: self.lane, qemu: self.qemu.version.clone(), no_kvm: self.no_kvm };
         let Topology { sockets, threads, nodes, .. } = self.machine.topology;
@@ -89,7 +89,7 @@ pub enum Stage {
     Up(String, Duration),
     /// A file of it is safe, whatever becomes of it.
     Kept,
-    /// The command was told to end, as the user wants.
+    /// The command was asked to end, as the user wants.
     ToldToEnd,
     /// The command has ended and all files have come: exit code, time since QEMU was started.
     Ended(i32, Duration),
@@ -134,11 +134,12 @@ pub struct Ended {
 /// start is.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     has_room(boot, initramfs_bytes(boot, &boot.job)?.len() as u64)?;
-    // It is what counts that goes on from a state; the rest is seen where its state is made.
+    // Only a guest that counts instructions is resumed from a saved state; other files are checked when the state is
+    // made.
     Ok(words(boot, &command_line(boot)?, boot.counting.as_ref().map(|_| Path::new(STATE))))
 }
 
-/// QEMU's command line with names for paths; `from`: the state, where it is one that goes on.
+/// QEMU's command line with names for paths; `from`: the state, if it is restored from one.
 fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
     let architecture = boot.kernel.image.architecture;
     let guest = Guest {
@@ -156,7 +157,7 @@ fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
-    schedlab_run::words::join(all)
+    schedlab_run::shell_words::join(all)
 }
 
 fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {
@@ -266,7 +267,7 @@ pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -
     Ok(Ended { counts: laid.counts()?, ..ended })
 }
 
-/// Whether its command can be told to end.
+/// Whether its command can be asked to end.
 pub fn takes_orders(boot: &Boot) -> bool {
     !boot.job.shell && qemu_version::takes_orders(&boot.qemu.version)
 }
@@ -307,7 +308,7 @@ fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
     Ok(archive.to_bytes())
 }
 
-/// Without room for both the loader says nothing and the guest hangs; what it needs beyond them its kernel tells.
+/// Without room for both the loader says nothing and the guest hangs; what it needs beyond them its kernel reports.
 fn has_room(boot: &Boot, initramfs_bytes: u64) -> Result<(), VmError> {
     let kernel = &boot.kernel.path;
     let kernel_bytes = std::fs::metadata(kernel).map_err(VmError::file("reading the kernel", kernel))?.len();

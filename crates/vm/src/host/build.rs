@@ -50,7 +50,7 @@ impl Change {
     }
 }
 
-/// What a build of the user's is called when nobody names it: the tree's directory, and the patches.
+/// Default name of a user's build: the tree's directory, and the patches.
 pub fn usual_name(tree: &Path, patches: &[PathBuf]) -> String {
     let last = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // A version is not an extension.

@@ -10,7 +10,7 @@ use schedlab_run::lane::{KEPT, kernel_word};
 /// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
 const LONGEST_COMMAND_LINE: usize = 2047;
 
-/// Of this guest.
+/// The kernel command line of this guest.
 pub(super) fn command_line(boot: &Boot) -> Result<String, VmError> {
     let Boot { lane, no_kvm, command_line, .. } = boot;
     let architecture = boot.kernel.image.architecture;
@@ -50,7 +50,7 @@ fn words(
     words.extend(more.iter().map(|word| (*word).to_owned()));
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
-        let fix = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
+        let fix = "schedlab sets this itself: leave it out, and use the option (--lane, --seed, --shift, …)";
         return Err(VmError::Words(format!("--cmdline {ours}: {fix}")));
     }
     words.extend(added.split_whitespace().map(str::to_owned));
@@ -88,7 +88,7 @@ mod tests {
         assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
         let long = "x".repeat(2000);
         assert!(words(Architecture::X86_64, real, 0, &long).unwrap_err().to_string().contains("--cmdline"));
-        // Whatever stands behind `quiet` is not said on the early console.
+        // What follows `quiet` does not reach the early console.
         let kvm = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false };
         let line = words(Architecture::X86_64, kvm, 0, "").unwrap();
         assert!(line.starts_with("console=ttyS0 earlycon=uart8250,io,0x3f8 quiet "), "{line}");

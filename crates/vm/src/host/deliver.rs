@@ -72,7 +72,7 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
     }
 }
 
-/// In a new directory that only its owner may read, since others come to the refuge, too.
+/// In a new directory that only its owner may read, since others can reach the refuge, too.
 fn put_privately(found: &Found, place: &Path, refuge: &Path) -> Result<PathBuf, VmError> {
     let directory = free(&refuge.join("schedlab-vm-results"));
     DirBuilder::new().mode(0o700).create(&directory).map_err(VmError::file("making", &directory))?;
@@ -81,7 +81,7 @@ fn put_privately(found: &Found, place: &Path, refuge: &Path) -> Result<PathBuf, 
     Ok(at)
 }
 
-/// `NAME-2`, `NAME-3`, …: the first that nobody has.
+/// The first free name of `NAME-2`, `NAME-3`, ….
 fn free(place: &Path) -> PathBuf {
     let numbered = |number: u32| {
         let mut name = place.as_os_str().to_owned();

@@ -1,8 +1,9 @@
-//! What is known of this host's KVM, for `doctor`, which boots no guest: what guests have shown since the host's start, else the
-//! first word of a cached kernel that is started alone, else a machine of a few instructions. It takes some seconds at most.
+//! What is known of this host's KVM, for `doctor`, which boots no guest: what guests have shown since the host booted,
+//! otherwise the first output of a cached kernel that is started alone, otherwise a machine of a few instructions. It
+//! takes some seconds at most.
 
-use super::answers::{Answer, Question};
 use super::kvm::{Failure, Kvm, runs_real_mode, starts};
+use super::kvm_cache::{KvmKey, KvmResult};
 use super::process::Installed;
 use crate::error::VmError;
 use crate::kernel::cache::Cache;
@@ -34,7 +35,7 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     let architecture = debian::architecture(Architecture::X86_64);
     let entries = cache.entries()?;
     let entries = || entries.iter().map(|(entry, _)| entry).filter(|entry| entry.architecture == architecture);
-    let kept = Question::of(&qemu, 0).map(|question| kvm.answers.of_any_kernel(&question)).unwrap_or_default();
+    let kept = KvmKey::of(&qemu, 0).map(|question| kvm.cache.of_any_kernel(&question)).unwrap_or_default();
     let name = |crc32| entries().find(|entry| entry.kernel_crc32() == crc32).map(|entry| entry.name.clone());
     if let Some(seen) = of_guests(kept.into_iter().map(|(crc32, answer)| (name(crc32), answer)).collect()) {
         return Ok(seen);
@@ -50,22 +51,22 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
         return Ok(Seen::Runs(format!("{}, started alone, said its first word", kernel.name)));
     };
     // Debian's kernels are known to boot; one that was built here may be to blame itself.
-    if let Some(question) = Question::of(&qemu, kernel.crc32).filter(|_| kernel.name.starts_with("debian:")) {
-        kvm.answers.keep(&question, &Answer { no_kvm: Some(failure.why), evidence: failure.evidence.clone() });
+    if let Some(question) = KvmKey::of(&qemu, kernel.crc32).filter(|_| kernel.name.starts_with("debian:")) {
+        kvm.cache.keep(&question, &KvmResult { no_kvm: Some(failure.why), evidence: failure.evidence.clone() });
     }
     Ok(Seen::Fails(Failure { evidence: format!("{}, started alone: {}", kernel.name, failure.evidence), ..failure }))
 }
 
 /// What guests have shown, each of a kernel that is in the cache or was. One that KVM does not run is what a user has to know
 /// of, whatever others did.
-fn of_guests(mut kept: Vec<(Option<String>, Answer)>) -> Option<Seen> {
+fn of_guests(mut kept: Vec<(Option<String>, KvmResult)>) -> Option<Seen> {
     kept.in_order_by_key(|(kernel, answer)| (answer.no_kvm.is_none(), kernel.clone()));
     let named = |runs: bool| {
         let of = kept.iter().filter(|(_, answer)| answer.no_kvm.is_none() == runs);
         of.map(|(kernel, _)| kernel.as_deref().unwrap_or("another kernel")).collect::<Vec<_>>().join(", ")
     };
     let (fails, runs) = (named(false), named(true));
-    let (_, Answer { no_kvm, evidence }) = kept.first()?;
+    let (_, KvmResult { no_kvm, evidence }) = kept.first()?;
     let Some(why) = *no_kvm else {
         return Some(Seen::Runs(format!("guests of {runs} were up since this host's start")));
     };
@@ -83,7 +84,7 @@ mod tests {
     fn one_kernel_that_hangs_is_told_whatever_others_did() {
         let of = |kernel: &str, no_kvm: Option<NoKvm>| {
             let evidence = if no_kvm.is_some() { "its kernel said nothing for 5 s" } else { "a guest was up" };
-            ((!kernel.is_empty()).then(|| kernel.to_owned()), Answer { no_kvm, evidence: evidence.into() })
+            ((!kernel.is_empty()).then(|| kernel.to_owned()), KvmResult { no_kvm, evidence: evidence.into() })
         };
         assert_eq!(of_guests(Vec::new()), None);
         let up = of_guests(vec![of("debian:6.12", None), of("", None)]);

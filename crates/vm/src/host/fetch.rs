@@ -71,7 +71,7 @@ fn find(apt: &Apt, wanted: &Debian, of: Architecture, say: &mut dyn FnMut(&str))
     for suites in wanted.suites() {
         say(&format!("looking for {wanted} in {}", suites.join(", ")));
         match apt.update(&suites) {
-            // A suite that is not there any more, or not yet, is not the end; without a network, all of them fail.
+            // A suite that does not exist any longer, or not yet, is no error yet; without a network, all of them fail.
             Err(error @ VmError::Program { .. }) => unread = unread.or(Some(error)),
             updated => updated?,
         }
@@ -80,7 +80,7 @@ fn find(apt: &Apt, wanted: &Debian, of: Architecture, say: &mut dyn FnMut(&str))
         }
     }
     Err(unread.unwrap_or_else(|| {
-        VmError::Refused(format!("Debian has no kernel {wanted} any more, or not yet ({meta}); give another version"))
+        VmError::Refused(format!("Debian does not, or no longer, ship kernel {wanted} ({meta}); give another version"))
     }))
 }
 

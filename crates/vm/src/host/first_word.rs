@@ -1,4 +1,5 @@
-//! The first word of a guest's kernel, told from its firmware's, and how long a guest may be silent before it.
+//! Recognizes the first console output of a guest's kernel, as opposed to its firmware's, and limits how long a guest
+//! may be silent before it.
 
 use std::time::{Duration, Instant};
 
@@ -48,14 +49,15 @@ pub(super) struct Silence {
 impl Silence {
     /// How often to look.
     pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
-    /// What a kernel under KVM needs for its first word, twenty times over.
+    /// Twenty times as long as a kernel under KVM needs until its first output.
     const LIMIT: Duration = Duration::from_secs(5);
     /// The threads are looked at this often.
     const COUNT_EVERY: Duration = Duration::from_millis(100);
-    /// More than this between two looks was not ours, and so not the guest's.
+    /// If more time than this passes between two polls, we were not scheduled, and so probably the guest was not
+    /// either.
     const MOST_AT_ONCE: Duration = Duration::from_millis(200);
 
-    /// Of a QEMU that has just been started.
+    /// Starts with a QEMU that has just been started.
     pub(super) fn new(pid: u32) -> Self {
         let now = Instant::now();
         Self { pid, started: now, looked: now, counted: Duration::ZERO, waited: Duration::ZERO }
@@ -83,7 +85,7 @@ impl Silence {
     }
 }
 
-/// How long the threads of a process have waited for a CPU, together; nothing where the kernel does not tell.
+/// How long the threads of a process have waited for a CPU, together; `None` if the kernel does not report it.
 fn waited(pid: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of = |text: String| text.split_whitespace().nth(1)?.parse::<u64>().ok();

@@ -72,7 +72,7 @@ pub fn archive(program: Vec<u8>, job: &Job, modules: &[(Module, Vec<u8>)]) -> Re
     Ok(archive)
 }
 
-/// Of files as a guest would have them.
+/// Checksum of files as a guest would have them.
 pub fn checksum(added: &[Added]) -> Result<u32, VmError> {
     let mut archive = Archive::default();
     added.iter().try_for_each(|one| add(&mut archive, one))?;

@@ -1,5 +1,6 @@
-//! A guest that goes on from a kept state instead of booting: the state is made where there is none, restored, and handed what
-//! to do. Nothing of the host's time is in what follows: the guest reads what it is handed by instructions of its own.
+//! A guest that is restored from a saved state instead of booting: the state is made if there is none, restored, and
+//! handed what to do. Nothing of the host's time is in what follows: the guest reads what it is handed by instructions
+//! of its own.
 
 use super::boot::{Boot, Ended, Events, Laid};
 use super::monitor::Monitor;
@@ -14,7 +15,7 @@ use crate::qemu_version;
 use crate::states::{State, States};
 use std::path::Path;
 
-/// The guest with its command handed to it once it goes on from a state, and what it is handed.
+/// The guest with its command handed to it once it is restored from a state, and what it is handed.
 pub fn handed_its_command(boot: &Boot) -> Result<(Boot, Handed), VmError> {
     let Job { arguments, perturbation, .. } = boot.job.clone();
     let content = serde_json::to_string(&arguments).map_err(|why| VmError::State(why.to_string()))?;
@@ -28,7 +29,7 @@ const COMMAND: &str = "/schedlab/command.json";
 /// Why guests like this are not kept, as far as that is known without one.
 pub fn refusal(boot: &Boot) -> Option<String> {
     if !matches!(boot.lane, Lane::Virtual(_)) {
-        return Some("the real lane's time goes on while a guest stands still".into());
+        return Some("the real lane's clock runs on while a guest is stopped".into());
     }
     if boot.kernel.image.architecture != Architecture::X86_64 {
         return Some("a guest of arm64 has no port by which it stops itself".into());
@@ -38,8 +39,8 @@ pub fn refusal(boot: &Boot) -> Option<String> {
         .then(|| format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::FIX))
 }
 
-/// Restores the guest's state, which is made where the cache has none, hands it what to do, and follows it to its end. With it
-/// the checksum of the state. The job says that the guest stops.
+/// Restores the guest's saved state (and makes one if the cache has none), hands it its job, and follows it to its end.
+/// Also returns the checksum of the state. The boot's own job must be to stop the guest.
 pub fn from_state(
     boot: &Boot,
     handed: &Handed,
@@ -62,7 +63,7 @@ pub fn from_state(
         match restored(boot, &laid, &file, &state, events) {
             // QEMU does not take what it wrote: another build of that version.
             Err(VmError::State(why)) if !again => {
-                events.note(&format!("the saved state is not used ({why}) and is created again"));
+                events.note(&format!("the saved state is unusable ({why}): creating it again"));
                 states.remove(&made_from);
                 again = true;
             }

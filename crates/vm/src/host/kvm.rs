@@ -2,8 +2,8 @@
 //! real-mode code and no Linux. So what proves KVM is the first word of a guest's own kernel, and for `doctor`, which boots no
 //! guest, this kernel started alone; without one, a machine of a few instructions.
 
-use super::answers::Answers;
 use super::first_word::{FirstWord, Silence};
+use super::kvm_cache::KvmCache;
 use super::process::{Installed, Qemu, Streams};
 use super::scratch::Scratch;
 use super::tail::{Growing, LastWords, MOST_OF_CONSOLE};
@@ -28,7 +28,7 @@ pub struct Kvm {
     /// Its device.
     pub device: PathBuf,
     /// What guests have shown.
-    pub answers: Answers,
+    pub cache: KvmCache,
 }
 
 /// Why no guest runs under KVM: in a word, and what shows it.
@@ -41,9 +41,9 @@ pub struct Failure {
 }
 
 impl Kvm {
-    /// /dev/kvm, and the answers in this user's cache.
+    /// /dev/kvm, and the cache of this user.
     pub fn of_this_host() -> Self {
-        Self { device: "/dev/kvm".into(), answers: Answers::in_directory(Cache::of_this_user().kvm()) }
+        Self { device: "/dev/kvm".into(), cache: KvmCache::in_directory(Cache::of_this_user().kvm()) }
     }
 
     /// What forbids KVM before a guest is started.
@@ -73,15 +73,17 @@ pub fn fix(why: NoKvm) -> &'static str {
             "switch virtualization on in the firmware, or nested in the hypervisor, and load kvm_intel or kvm_amd"
         }
         NoKvm::Refused => {
-            "its owner, group and mode say who may (ls -l /dev/kvm): mostly `adduser USER kvm` and a new login"
+            "you have no permission for /dev/kvm (ls -l /dev/kvm): usually `adduser USER kvm` and a new login"
         }
-        NoKvm::Dies | NoKvm::Hangs => "see the host's `dmesg | grep -i kvm`; nested KVM is the hypervisor's to fix",
+        NoKvm::Dies | NoKvm::Hangs => {
+            "see the host's `dmesg | grep -i kvm`; nested KVM must be fixed in the hypervisor"
+        }
         NoKvm::Foreign | NoKvm::Unwanted => "",
     }
 }
 
-/// What a QEMU that has ended by itself under KVM, or stands still, tells of it; `spoke`: the guest's kernel has. `None` where
-/// this is the guest's doing, or somebody's who ended it.
+/// What a QEMU that has ended by itself under KVM, or has stopped, shows of KVM; `spoke`: whether the guest's kernel
+/// has printed anything. `None` if the guest did it, or somebody who ended it.
 pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Option<Failure> {
     let dies = |evidence| Some(Failure { why: NoKvm::Dies, evidence });
     // QEMU stops such a guest and lives on.
@@ -186,7 +188,7 @@ mod tests {
     use super::*;
 
     fn kvm(device: &Path) -> Kvm {
-        Kvm { device: device.to_owned(), answers: Answers::in_directory(device.with_file_name("answers")) }
+        Kvm { device: device.to_owned(), cache: KvmCache::in_directory(device.with_file_name("cache")) }
     }
 
     #[test]

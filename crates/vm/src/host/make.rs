@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 pub(super) struct Make {
     pub(super) build: Build,
     pub(super) source: PathBuf,
-    /// As they were applied.
+    /// The patches as they were applied.
     pub(super) patches: Vec<Vec<u8>>,
     pub(super) objects: PathBuf,
 }
@@ -159,7 +159,7 @@ fn complaints(stderr: &str) -> String {
     }
 }
 
-/// Of the compiler for an architecture, empty where it is this machine's.
+/// Prefix of the compiler for an architecture; empty for this machine's.
 pub(super) fn cross_prefix(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::Aarch64 if own_architecture() != architecture => "aarch64-linux-gnu-",

@@ -1,7 +1,6 @@
 //! What starts processes on the host: QEMU and its guard, what tries KVM, the programs that fetch kernels.
 
 pub mod accelerate;
-pub mod answers;
 pub mod boot;
 pub mod build;
 mod command_line;
@@ -12,6 +11,7 @@ mod first_word;
 pub mod initramfs;
 pub mod kept;
 pub mod kvm;
+pub mod kvm_cache;
 mod make;
 mod monitor;
 mod patched;

@@ -23,7 +23,7 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// Of a QEMU that was started with its standard input and output as a monitor.
+    /// Connects to a QEMU whose standard input and output are a monitor.
     pub(super) fn new(qemu: &mut Qemu) -> Result<Self, VmError> {
         let (to, from) = qemu.take_pipes().ok_or_else(|| failed("QEMU has no monitor"))?;
         let mut monitor = Self { to, from, rest: Vec::new(), has_stopped: false };
@@ -31,7 +31,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Whether the guest has stopped itself. Nothing is asked: it is told.
+    /// Whether the guest has stopped itself. This needs no query: QEMU sends an event.
     pub(super) fn has_stopped(&mut self) -> bool {
         while let Ok(Some(said)) = self.hear(0) {
             self.note(&said);
@@ -79,7 +79,7 @@ impl Monitor {
         Err(failed(&format!("no answer to `{what}`")))
     }
 
-    /// Asks until the status is none of these.
+    /// Asks until the status is not one of these.
     fn wait(&mut self, what: &str, passing: &[&str]) -> Result<String, VmError> {
         loop {
             let answer = self.ask(what, "")?;
@@ -107,7 +107,7 @@ impl Monitor {
         }
     }
 
-    /// Once the state is there, lets the guest go on.
+    /// Once the state is there, resumes the guest.
     pub(super) fn go_on(&mut self) -> Result<(), VmError> {
         match self.wait("query-status", &["inmigrate", "finish-migrate", "prelaunch"])?.as_str() {
             "guest-panicked" => self.ask("cont", "").map(drop),

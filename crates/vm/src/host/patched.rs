@@ -46,7 +46,7 @@ pub(super) fn with_files(
 fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Result<(), VmError> {
     let path = source.join(name);
     let is = |path: &Path| fs::symlink_metadata(path).ok();
-    // A link of the tree may lead out of it; one that only the copy has is ours, of before.
+    // A link of the tree may lead out of it; one that only the copy has is ours, from earlier.
     let is_link = |root: &Path| is(&root.join(name)).is_some_and(|file| file.is_symlink());
     let folders = name.ancestors().skip(1).map(|folder| source.join(folder));
     let is_plain = !is_link(tree)
@@ -109,7 +109,7 @@ fn stays_inside(name: &Path, to: &Path) -> bool {
     })
 }
 
-/// The copy in `place`, equal to the tree but for these files, which are left as they are in it.
+/// The copy in `place`, equal to the tree except for these files, which are left as they are in it.
 fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, VmError> {
     let source = place.join("source");
     if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
@@ -123,7 +123,7 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
     } else {
         say("copying the source tree");
         let mut copy = command("cp");
-        // Times are kept: by them the next time tells what is the same.
+        // Times are kept: next time they show what is unchanged.
         copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
         program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
     }

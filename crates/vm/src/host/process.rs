@@ -61,7 +61,7 @@ fn in_path(name: &str) -> PathBuf {
 /// QEMU's standard input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// Nobody's.
+    /// Not connected.
     None,
     /// Ours.
     Terminal,
@@ -147,7 +147,7 @@ impl Qemu {
         said.lines().find(|line| words.iter().any(|word| line.contains(word))).map(|line| line.trim().to_owned())
     }
 
-    /// Of a process that has ended: until its last words are read, for a short while.
+    /// Waits a short while for the last output of a process that has ended.
     pub(super) fn hear_out(&self) {
         let deadline = Instant::now() + GRACE;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {

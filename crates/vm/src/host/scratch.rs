@@ -120,10 +120,10 @@ mod tests {
             std::fs::create_dir(root.path().join(name)).unwrap();
             std::fs::write(root.path().join(name).join("file"), "x").unwrap();
         }
-        // Locked by somebody whose processes are not ours to see, in a container.
+        // Locked by a process that we cannot see, in a container.
         let held = File::open(root.path().join(&names[1])).unwrap();
         held.try_lock().unwrap();
-        // A trap: whoever opened it would wait for a writer.
+        // A trap: opening it would wait for a writer.
         let trap = root.path().join(format!("{NAME}-{dead}-7"));
         drop(schedlab_sys::fd::named_pipe(&trap).unwrap());
         remove_orphans(root.path(), NAME);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// Time to switch off after the last word; where instructions are counted QEMU writes its counts only then.
+/// Time to power off after the last message; if instructions are counted, QEMU writes its counts only then.
 const SWITCH_OFF: Duration = Duration::from_secs(5);
 const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
 
@@ -50,7 +50,7 @@ pub(super) struct Session<'a> {
     console: LastWords,
     decoder: Decoder,
     orders: Option<File>,
-    /// Of a guest that stops to be kept.
+    /// The monitor of a guest that stops so that its state can be saved.
     monitor: Option<Monitor>,
     /// When the command was asked to end, and why.
     ending: Option<(Instant, VmError)>,
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
     fn listen(&mut self) -> Result<Ended, VmError> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
-            // Asked before reading, so that what it wrote last is read.
+            // Check for its end before reading, so that its last output is read.
             let died = self.qemu.try_wait().inspect(|_| self.qemu.hear_out());
             let has_stopped = self.monitor.as_mut().is_some_and(Monitor::has_stopped);
             self.hear_console()?;
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// By itself where it is up, else by a kernel that panicked.
+    /// A guest that is up has stopped on purpose; otherwise its kernel has panicked.
     fn stopped(&self) -> Result<Ended, VmError> {
         let reason = match (self.up, self.console.panic()) {
             (Some(_), _) => return Ok(Ended::default()),
@@ -164,7 +164,7 @@ impl<'a> Session<'a> {
         }
         let spoke = self.silence.is_none();
         if let Some(failure) = kvm::failed(&self.qemu, died, spoke) {
-            // What has begun its command is not begun again.
+            // A guest that has begun its command is not started again.
             return Err(match self.up {
                 None => VmError::Kvm(failure),
                 Some(_) => VmError::Guest(format!("KVM failed: {}; {WITHOUT_KVM}", failure.evidence)),
@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
     }
 
     fn hear_console(&mut self) -> Result<(), VmError> {
-        let said = self.console_file.read_new().map_err(too_much("console", "a kernel that says less (loglevel=)"))?;
+        let said = self.console_file.read_new().map_err(too_much("console", "a quieter kernel (loglevel=)"))?;
         if !said.is_empty() {
             self.console.push(&said);
             self.events.console(&said);
@@ -220,7 +220,10 @@ impl<'a> Session<'a> {
 
     /// Whether the guest has said its last word.
     fn hear_port(&mut self) -> Result<bool, VmError> {
-        let bytes = self.port.read_new().map_err(too_much("port", "a command that writes and leaves less"))?;
+        let bytes = self
+            .port
+            .read_new()
+            .map_err(too_much("port", "a command that prints less and leaves fewer or smaller files"))?;
         // A kernel without a console, or with another one, shows itself by its first process.
         self.silence.take_if(|_| !bytes.is_empty());
         self.decoder.push(&bytes);
@@ -290,7 +293,7 @@ impl<'a> Session<'a> {
         Err(VmError::TimeOut { goal, limit, said })
     }
 
-    /// The fix of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
+    /// The fix of a time-out. A healthy guest has a quiet console, so its silence means something only before it is up.
     fn why_late(&self) -> String {
         let mut said = match self.up {
             Some(_) => "give it more time: --timeout of `vm run`, `timeout` of a plan's [guest]",
@@ -311,7 +314,9 @@ impl<'a> Session<'a> {
 /// Reading what a guest writes failed; where it wrote too much, its fix.
 fn too_much(what: &'static str, fix: &'static str) -> impl FnOnce(io::Error) -> VmError {
     move |error| match error.kind() {
-        io::ErrorKind::FileTooLarge => VmError::Guest(format!("its {what} does not stop: {error}; give it {fix}")),
+        io::ErrorKind::FileTooLarge => {
+            VmError::Guest(format!("it wrote too much to its {what}: {error}; give it {fix}"))
+        }
         _ => VmError::file("reading", format!("the guest's {what}"))(error),
     }
 }

@@ -28,7 +28,7 @@ impl Sync<'_> {
         wanted.iter().try_for_each(|name| self.entry(&tree.join(name), &copy.join(name), &at.join(name)))
     }
 
-    /// What the tree lacks goes, but for files that are to stay.
+    /// What the tree lacks is removed, except for files that are to stay.
     fn gone(&self, copy: &Path, at: &Path) -> Result<(), VmError> {
         let below = self.but.range(at.to_owned()..).next().is_some_and(|(name, _)| name.starts_with(at));
         if self.but.contains_key(at) {
@@ -93,7 +93,7 @@ fn remove(path: &Path) -> Result<(), VmError> {
     remove().map_err(VmError::file("removing", path))
 }
 
-/// Equal in size, and in time or in content: most files are told by their time, which the first copy kept.
+/// Equal in size, and in time or in content: most files are decided by their time, which the first copy kept.
 fn same((from, is): (&Path, &Metadata), (to, was): (&Path, &Metadata)) -> Result<bool, VmError> {
     if is.len() != was.len() {
         return Ok(false);

@@ -21,12 +21,12 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// A file that may not be there yet, and the most bytes that it may come to.
+    /// A file that may not be there yet, and the most bytes that it may have.
     pub fn new(path: &Path, most: u64) -> Self {
         Self { path: path.to_owned(), file: None, most }
     }
 
-    /// Whether it has come to more than it may.
+    /// Whether it is larger than it may be.
     pub fn is_over(&self) -> bool {
         self.file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|file| file.len() > self.most)
     }

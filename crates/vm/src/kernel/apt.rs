@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of the package debian-archive-keyring.
+/// Installed by the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const FIX: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
 

@@ -60,7 +60,7 @@ pub struct Entry {
     /// System.map, of our own builds: Debian's is empty.
     #[serde(default)]
     symbols: Option<Stored>,
-    /// Of our own builds: what was applied to the source, in order.
+    /// For our own builds: what was applied to the source, in order.
     #[serde(default)]
     patches: Vec<Stored>,
     modules: Vec<(Module, Stored)>,
@@ -130,7 +130,7 @@ impl Cache {
         self.root.join("kernels")
     }
 
-    /// Held by who fetches; directories in the making that nobody holds are removed.
+    /// Held by the process that fetches; unfinished directories that no process holds are removed.
     pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<File, VmError> {
         let kernels = self.kernels();
         self.make()?;
@@ -180,7 +180,7 @@ impl Cache {
         names
     }
 
-    /// Entries with their directories, the newest first. A directory without a readable description is none.
+    /// Entries with their directories, the newest first. A directory without a readable description is not one.
     pub fn entries(&self) -> Result<Vec<(Entry, PathBuf)>, VmError> {
         self.must_be_ours()?;
         let mut entries: Vec<(Entry, PathBuf)> = self

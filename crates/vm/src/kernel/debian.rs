@@ -67,7 +67,7 @@ pub fn architecture(of: Architecture) -> &'static str {
 impl Debian {
     /// The package that always depends on the newest build of a suite.
     pub fn meta_package(&self, of: Architecture) -> String {
-        // `linux-image-cloud-amd64`: the flavour stands before the architecture.
+        // `linux-image-cloud-amd64`: the flavour comes before the architecture.
         let flavour = self.flavour.suffix().trim_start_matches('-');
         let dash = if flavour.is_empty() { "" } else { "-" };
         format!("linux-image-{flavour}{dash}{}", architecture(of))

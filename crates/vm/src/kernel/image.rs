@@ -1,4 +1,4 @@
-//! What a kernel file is, told by its first bytes: bzImage and vmlinuz of x86-64, vmlinux (ELF), Image of arm64.
+//! What a kernel file is, as its first bytes show: bzImage and vmlinuz of x86-64, vmlinux (ELF), Image of arm64.
 //! Source: Documentation/arch/x86/boot.rst, Documentation/arch/arm64/booting.rst, elf(5).
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl fmt::Display for Architecture {
 pub struct Image {
     /// Which machines it is for.
     pub architecture: Architecture,
-    /// `uname -r`, such as `6.1.0-50-amd64`; empty when the file does not tell.
+    /// `uname -r`, such as `6.1.0-50-amd64`; empty if the file does not say.
     pub release: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Image {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotBootable {
     /// None of the known headers.
-    #[error("not a kernel image (a bzImage or vmlinuz, a vmlinux, or an arm64 Image is wanted)")]
+    #[error("not a kernel image (expected a bzImage or vmlinuz, a vmlinux, or an arm64 Image)")]
     Unknown,
     /// A boot sector of a 32-bit kernel.
     #[error("a 32-bit kernel; a guest needs a 64-bit one, because schedlab runs as its init")]
@@ -106,7 +106,7 @@ fn of_boot_sector(bytes: &[u8]) -> Result<Image, NotBootable> {
     Ok(Image { architecture: Architecture::X86_64, release })
 }
 
-/// Where the compressed kernel ends, which lies behind the boot sectors (four where none are given).
+/// Where the compressed kernel ends, which lies after the boot sectors (four where none are given).
 fn payload_end(bytes: &[u8]) -> Option<u64> {
     let sectors = number(bytes, 0x1f1, 1).map(|sectors| if sectors == 0 { 4 } else { sectors })?;
     Some((sectors + 1) * 512 + number(bytes, 0x248, 4)? + number(bytes, 0x24c, 4)?)

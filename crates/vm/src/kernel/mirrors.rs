@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 /// Archive and security archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mirrors {
-    /// Of all suites but those for security.
+    /// Mirror of all suites except those for security.
     pub archive: String,
-    /// Of those; where none is known they are not read.
+    /// Mirror of the security suites; if none is known they are not read.
     pub security: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Mirrors {
         Ok(Self { archive: archive.to_owned(), security: found(true).map(str::to_owned) })
     }
 
-    /// Of apt's index targets: those that were `fetched`, and all that the sources `name`.
+    /// The mirrors in apt's index targets: those that were `fetched`, and all that the sources `name`.
     fn of_targets(fetched: &str, named: &str) -> Option<Self> {
         let fetched: Vec<Target<'_>> = fetched.lines().filter_map(Target::of_line).collect();
         let others: BTreeSet<&str> = fetched.iter().filter(|t| t.origin != "Debian").map(|t| t.uri).collect();

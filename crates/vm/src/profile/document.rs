@@ -43,11 +43,11 @@ pub struct Profiled {
 /// Sums of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instructions {
-    /// Of the kernel, functions or not.
+    /// Instructions of the kernel, in functions or not.
     pub kernel: u64,
     /// The part of it at addresses outside of every function.
     pub no_function: u64,
-    /// Of all programs together.
+    /// Instructions of all programs together.
     pub programs: u64,
 }
 

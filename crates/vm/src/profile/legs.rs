@@ -1,4 +1,4 @@
-//! What the plugin counted, all as one or by leg: system calls on pipes, told apart by what became of them. Pure. The
+//! What the plugin counted, all as one or by leg: system calls on pipes, classified by their outcome. Pure. The
 //! plugin's `legs` says how.
 
 use super::Counts;
@@ -23,12 +23,12 @@ const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
 /// The argument's name and the function's address.
 pub type Landmark = (&'static str, u64);
 
-/// Where the functions of a kernel begin, by which legs are told apart; `address_of` knows them by name.
+/// Where the functions of a kernel begin, by which legs are recognized; `address_of` knows them by name.
 pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmark>, VmError> {
     let landmark = |(argument, names): &(&'static str, &[&str])| {
         let missing = || {
             let names = names.join(" or ");
-            VmError::Refused(format!("its kernel has no function {names}, by which legs are told apart"))
+            VmError::Refused(format!("its kernel has no function {names}, by which legs are recognized"))
         };
         Ok((*argument, names.iter().find_map(|name| address_of(name)).ok_or_else(missing)?))
     };
@@ -38,7 +38,7 @@ pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmar
 /// The plugin's whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Complete system calls of each of the LEGS; empty where they were not told apart.
+    /// Complete system calls of each of the LEGS; empty if they were not counted separately.
     pub calls: Vec<u64>,
     /// Instructions of each of the LEGS, or of all as one.
     pub legs: Vec<Counts>,

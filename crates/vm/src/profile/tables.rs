@@ -64,7 +64,7 @@ fn headline(one: &Profiled, out: &mut dyn Write) -> io::Result<()> {
 
 /// The legs, then the functions that have most, in each of them.
 fn by_leg(one: &Profiled, legs: &[Leg], top: usize, out: &mut dyn Write) -> io::Result<()> {
-    // Of a workload that uses no pipes all is outside.
+    // For a workload that uses no pipes, everything is outside.
     let has_some = |leg: &usize| legs[*leg].instructions.kernel > 0;
     let in_order = || (0..legs.len()).filter(|leg| *leg != OUTSIDE).chain([OUTSIDE]).filter(has_some);
     writeln!(out, "\n{:>12} {:>12} {:>12}  leg", "calls per op", "instr per op", "per call")?;

@@ -70,7 +70,7 @@ fn a_state_that_is_not_whole_is_made_anew_and_one_sentence_says_so() {
         let second = made.get("a");
         assert!(made.count == 2 && second.crc32 != first.crc32);
         let [said] = &made.notes[..] else { panic!("{:?}", made.notes) };
-        assert!(said.ends_with("it is created again") && said.contains("states"), "{said}");
+        assert!(said.ends_with("creating it again") && said.contains("states"), "{said}");
         assert_eq!(made.get("a"), second);
     }
 }

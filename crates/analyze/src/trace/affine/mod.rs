@@ -1,5 +1,5 @@
 //! The view of wake-affine: which wakers turn from one wakee to another, how often in a cycle of theirs, and for which
-//! wakings the kernel's rule against pulling partners together (`wake_wide()`) held, as far as a trace can tell.
+//! wakings the kernel's rule against pulling partners together (`wake_wide()`) held, as far as a trace shows.
 
 mod flips;
 
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-affine/1";
 
-/// Different wakees of a waker that are told apart.
+/// Different wakees of a waker that are distinguished.
 pub const MOST_WAKEES: usize = 256;
 
 /// The same of all wakers together.
@@ -69,7 +69,7 @@ pub struct AffineRow {
     pub flips: u64,
     /// Switched out to sleep; 0 for idle threads.
     pub sleeps: u64,
-    /// Different wakees of a task, of the one with most of them; no more than [`MOST_WAKEES`] are told apart.
+    /// Different wakees of a task, of the one with most of them; no more than [`MOST_WAKEES`] are distinguished.
     pub wakees: u64,
     /// The highest `wakee_flips` that a task reached, as far as the trace shows.
     pub most_flips: u32,

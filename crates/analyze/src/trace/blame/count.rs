@@ -64,7 +64,7 @@ impl Causes {
     }
 }
 
-/// How much of somebody's waits is put down to one cause.
+/// How much of a thread's waits is charged to one cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) ns: u64,
@@ -203,10 +203,10 @@ pub(in crate::trace) struct Counter<'a> {
     pub(super) causes: Causes,
     pub(super) victims: PerTask<Victim>,
     pub(super) retired: BTreeMap<Ended, Victim>,
-    /// Waits of which the trace does not say the priority, where some priorities are asked for.
+    /// Waits whose priority is not in the trace, if only some priorities are asked for.
     pub(super) without_prio: u64,
     pub(super) longest: Longest<LongWait>,
-    /// Of the wait at hand, by cause: kept for its room.
+    /// Causes of the current wait; a field, so that its allocation is reused.
     parts: Vec<(CauseId, u64)>,
 }
 
@@ -239,7 +239,7 @@ impl<'a> Counter<'a> {
         };
         let may = waiters.of(task).may;
         let idle = (!affinity.is_one(may)).then(|| &idle[usize::from(if may == UNKNOWN { ALL } else { may })]);
-        // While its own CPU was idle that one counts as idle, too, and it is no other.
+        // `idle` includes the thread's own CPU, which is not another one.
         let (mut elsewhere, mut own_idle) = (0, 0);
         queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing if end > start => add(causes.other(Cause::Placing), end - start),
@@ -319,7 +319,7 @@ impl<'a> Counter<'a> {
         if known.on_cpu && !matches!(event.what, What::Waking(_)) {
             return;
         }
-        // A wakeup tells of its waker only where the waking is not in the trace.
+        // A wakeup is used for its waker only if the waking is not in the trace.
         if !matches!(event.what, What::Wakeup(_)) || !std::mem::replace(&mut waiter.woken, true) {
             (waiter.waker_comm, waiter.woken) = (waker_comm, true);
         }
@@ -350,7 +350,7 @@ impl Analysis for Counter<'_> {
             What::GapBegin if cpu == Cpu::ANY => self.idle.iter_mut().for_each(|idle| idle.lose_all(ts)),
             What::GapBegin => self.set_idle(ts, cpu, false),
             What::Fork { .. } | What::Exec { .. } | What::SysEnter { .. } | What::CgroupAttach { .. } => {
-                // Of a wait that has begun it is not known any more.
+                // For a wait that has begun, the affinity is no longer known.
                 for task in self.affinity.take(event).into_iter().filter_map(|tid| engine.task(tid)) {
                     self.waiters.of(task).may = UNKNOWN;
                 }
@@ -384,7 +384,7 @@ impl Analysis for Counter<'_> {
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        // Where it would have ended is not known.
+        // The CPU on which it would have ended is not known.
         if self.scope.window.has_time(now.event.ts) && self.is_selected(wait.left, wait.prio) {
             self.victims.of(task).censored[wait.why as usize] += 1;
         }

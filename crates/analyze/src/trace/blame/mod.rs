@@ -28,18 +28,19 @@ pub const MOST_LISTED: usize = 100;
 pub const DEFINITIONS: &[Definition] = &[
     Definition {
         id: "blame/1",
-        means: "each wait of wakeup/1 and preempt/1, divided by what the CPU on whose queue the thread was did meanwhile: \
-                another thread, a hard or a soft interrupt (where those are traced; else they are part of the thread \
-                they interrupt), or idle, which is the time until it wakes and switches; the time from sched_waking to \
+        means: "each wait of wakeup/1 and preempt/1, split by what the CPU on whose queue the thread waited was doing: \
+                another thread, a hard or a soft interrupt (if those are traced; otherwise they are part of the \
+                thread that they interrupt), or idle, which is the time until it wakes and switches; the time from \
+                sched_waking to \
                 the queue is placing. The parts add up to the waits that `trace latency` shows. Where several wait at once each is charged in full, \
                 so a cause may have more time than it ran",
     },
     Definition {
         id: "idle-elsewhere/2",
-        means: "the part of a wait in which another CPU was idle while the thread's own was not, one that the thread may \
-                use: as at the start of our own recordings, after its last traced change as at their end, a child as its parent. \
-                Where that is not known, as in other traces, it is an upper bound, but 0 for kernel threads that belong to \
-                one CPU",
+        means: "the part of a wait in which another CPU that the thread may use was idle while the thread's own was \
+                not. schedlab's recordings have the affinities at their start and end: the first hold until the \
+                thread's last traced change, the second after it; a child has its parent's. Where they are not known, \
+                as in other traces, this is an upper bound, but 0 for kernel threads that belong to one CPU",
     },
 ];
 

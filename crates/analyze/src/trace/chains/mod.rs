@@ -39,7 +39,8 @@ pub const DEFINITIONS: &[Definition] = &[
     },
     Definition {
         id: "waker/1",
-        means: "the task that traced sched_waking; in an interrupt the interrupt, since the task below it did nothing",
+        means: "the task in whose context sched_waking was traced; in an interrupt the interrupt, because the \
+                interrupted task is not the cause",
     },
 ];
 

@@ -41,7 +41,7 @@ pub(super) struct Node {
     pub(super) chains: u64,
     /// Waiting in them, ns.
     pub(super) delay_ns: u64,
-    /// Of it what no other chain has counted, ns.
+    /// The part of it that no other chain has counted, ns.
     pub(super) new_ns: u64,
     pub(super) longest_ns: u64,
     /// From their first waking to their last switch-in, ns.
@@ -123,7 +123,7 @@ impl Paths {
         id
     }
 
-    /// The path that goes on with a name.
+    /// The path that continues with a name.
     #[inline]
     pub(super) fn child(&mut self, parent: NodeId, comm: Name) -> NodeId {
         let key = pair(parent, comm.index() as u32);

@@ -9,7 +9,7 @@ use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Name, PerTask, StateClass, Tid, Wake, What};
 
-/// Wakeups that are remembered so that the longest chains can be told: 8 MB.
+/// Wakeups that are remembered so that the longest chains can be shown: 8 MB.
 const MOST_STEPS: usize = 1 << 16;
 
 /// Wakeups of a chain, at most: one that is longer begins anew.
@@ -30,13 +30,13 @@ pub(super) struct Step {
     task: TaskId,
     /// Its wait is in the sum of a path.
     counted: bool,
-    /// Of the preemptions of the woken one: in the sum of a path, ns.
+    /// The part of the woken task's preemptions that is in the sum of a path, ns.
     preempted_ns: u64,
     /// Wakings by it of threads that had not slept, and may or may not do so yet.
     unsettled: u32,
-    /// One of these went on with the chain.
+    /// One of these continued the chain.
     went_on: bool,
-    /// It sleeps, and has woken nobody but these.
+    /// It sleeps, and has woken only these.
     slept: bool,
     /// Who was woken.
     pub(super) tid: Tid,
@@ -60,7 +60,7 @@ struct Chain {
     /// The first step.
     first: u64,
     chosen: bool,
-    /// It has woken others: the chain goes on there.
+    /// It has woken others: the chain continues there.
     woke: bool,
 }
 
@@ -74,11 +74,11 @@ struct Origin {
     waker_preempted_ns: u64,
     chain: Option<Chain>,
     chosen: bool,
-    /// The woken one had not slept: nothing comes of it where it does not.
+    /// The woken task was not asleep: without a sleep, this wakeup has no effect.
     unsettled: bool,
 }
 
-/// What is known of a task while it goes.
+/// What is known of a task while the trace is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Carrier {
     chain: Option<Chain>,
@@ -93,7 +93,7 @@ pub(super) struct LongChain {
     pub(super) delay_ns: u64,
     pub(super) begun: u64,
     pub(super) end: u64,
-    /// From the origin on; the first may be missing where it is too long ago.
+    /// The steps from the origin on; the first ones may be missing if they are too long ago.
     pub(super) steps: Vec<Step>,
     pub(super) whole: bool,
 }
@@ -153,7 +153,8 @@ impl<'a> Tracker<'a> {
     #[inline]
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let Taken { event, woken: Some(task), .. } = *taken else { return };
-        // A wakeup tells of its waker only where the waking is not in the trace; one of a thread on its CPU wakes nobody.
+        // A wakeup is used for its waker only if the waking is not in the trace; one of a thread that is running wakes
+        // nobody.
         let known = taken.known.get(task);
         if matches!(event.what, What::Wakeup(_)) {
             if known.on_cpu {
@@ -290,7 +291,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// A chain that is as long as it may be ends, however many go on from it.
+    /// A chain that is as long as it may be ends, however many continue it.
     #[cold]
     fn cut_off(&mut self, chain: &Chain) {
         self.cut += 1;
@@ -310,7 +311,7 @@ impl<'a> Tracker<'a> {
             sum += step.wait.ns();
             let preempted_ns = step.waker_preempted_ns;
             at = step.parent;
-            // Of several that it woke, each has what came before: the longest has all of it.
+            // If it woke several tasks, each branch includes the shared beginning: the longest includes all of it.
             if let Some(waker) = at.and_then(|serial| self.steps.get_mut(serial)) {
                 sum += preempted_ns.saturating_sub(waker.preempted_ns);
                 waker.preempted_ns = waker.preempted_ns.max(preempted_ns);
@@ -345,8 +346,8 @@ impl<'a> Tracker<'a> {
         (steps, serial.is_none())
     }
 
-    /// Of a chain that forks at its last task, as of who wakes again and again, only the last step is another. `None` where
-    /// it forks elsewhere, or its beginning is no longer remembered.
+    /// If a chain forks at its last task, as when one task wakes others again and again, only the last step differs.
+    /// `None` if it forks elsewhere, or its beginning is no longer remembered.
     fn lengthened(&self, long: LongChain, chain: &Chain) -> Option<Vec<Step>> {
         let step = self.remembered(chain.serial).filter(|_| chain.first >= self.steps.first())?;
         let mut steps = long.steps;
@@ -379,7 +380,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Whoever woke the task last, if anybody did, only kept it from sleeping.
+    /// The last waker of the task, if any, only kept it from sleeping.
     #[inline]
     fn came_to_nothing(&mut self, task: TaskId) {
         if self.carriers.of(task).from.is_some() {

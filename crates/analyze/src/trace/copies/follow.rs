@@ -45,7 +45,7 @@ struct Slice {
     on: [Vec<(Cpu, u64)>; 2],
 }
 
-/// Sums of a task, whoever it is.
+/// Sums of one task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     delay_ns: u64,
@@ -128,9 +128,9 @@ impl Followed {
         end.min(self.steady.1).saturating_sub(start.max(self.steady.0))
     }
 
-    /// The copies' rows, but for what compares them.
+    /// The copies' rows, without what compares them.
     pub(super) fn rows(self, engine: &Engine, order: &CopiesOrder) -> Vec<TracedCopy> {
-        // A thread id that was somebody else's before has nothing in the steady phase from then.
+        // A thread id that another task had before has nothing of that task in the steady phase.
         let mut of = vec![[Times::default(); 2]; self.pairs.len()];
         for (task, times) in engine.tasks().iter().zip(self.times.all()) {
             if let Some((copy, partner)) = self.partner(task.tid) {

@@ -1,4 +1,4 @@
-//! The copies of many trials: which of the things that the trace tells goes with the score.
+//! The copies of many trials: which property of the trace goes with the score.
 
 use super::{Copies, DEFINITIONS, TracedCopy};
 use crate::trace::Definition;

@@ -43,7 +43,7 @@ pub fn wanted() -> Kinds {
     Kinds::TASKS
 }
 
-/// A copy as its trial tells of it.
+/// A copy as its trial describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyTasks {
     /// Its number.

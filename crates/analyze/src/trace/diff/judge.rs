@@ -4,13 +4,14 @@ use super::DiffChange;
 use crate::confounded::LEAST_OF_LEVEL;
 use schedlab_stats::{holm, welch};
 
-/// Of the interval, and of all that is named together.
+/// Confidence level of the interval, and of all named changes together.
 const LEVEL: f64 = 0.95;
 
-/// A rate of fewer in a trace is as whole numbers are: 0 in each trace of one side and 1 in each of the other has no spread.
+/// Fewer events than this in a trace are no basis for a rate: 0 in each trace of one side and 1 in each of the other
+/// would have no spread.
 pub(super) const LEAST_TIMES: f64 = 20.0;
 
-/// Without a verdict a change must be so many times as large to be named.
+/// Without a verdict, a change must be this many times as large to be named.
 const DESCRIBED: f64 = 10.0;
 
 /// The smallest change that is named.
@@ -42,9 +43,9 @@ impl Least {
 /// What a number is in both sides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
-    /// Of each trace that tells it, A and B.
+    /// Values of each trace that has it, A and B.
     pub(super) traces: [Vec<f64>; 2],
-    /// Of the stretches of all traces; empty where they are not known, or not in each.
+    /// Values of the stretches of all traces; empty if they are not known, or not in each.
     pub(super) stretches: [Vec<f64>; 2],
     /// Length of a trace, s, on average.
     pub(super) seconds: f64,
@@ -52,7 +53,7 @@ pub(super) struct Values {
     pub(super) of_one_side: bool,
 }
 
-/// Whether so many traces of A and of B allow a verdict; else how steady each is stands in for one.
+/// Whether this many traces of A and of B allow a verdict; otherwise how steady each trace is replaces one.
 pub fn decides(traces: [usize; 2]) -> bool {
     traces.into_iter().all(|n| n >= LEAST_OF_LEVEL)
 }
@@ -76,8 +77,8 @@ pub(super) fn change(
         return (found, None);
     }
     if verdict {
-        // What cannot be as large as what is named is not a question: this looks at the sum of the sides and not at their
-        // difference, which it does not bias.
+        // A number is not tested if its change cannot be as large as a named one. This looks at the sum of the sides,
+        // not at their difference, so it does not bias the test.
         let possible = (a.abs() + b.abs()) >= least.of(a, b) && a.abs() + b.abs() > 0.0;
         let enough = decides(values.traces.each_ref().map(Vec::len));
         found.says = if possible { "not shown" } else { "small" };
@@ -100,7 +101,7 @@ pub(super) fn change(
     (found, None)
 }
 
-/// Gives what was judged its corrected p and its word. `least`: of each change, as [`change`] was told.
+/// Gives what was judged its corrected p and its word. `least`: of each change, as given to [`change`].
 pub(super) fn correct(judged: &mut [(&mut DiffChange, f64, Least)]) {
     let p_values: Vec<f64> = judged.iter().map(|(_, p, _)| *p).collect();
     for ((change, _, least), p) in judged.iter_mut().zip(holm(&p_values)) {

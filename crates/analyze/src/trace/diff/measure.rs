@@ -1,4 +1,4 @@
-//! What one trace tells, in numbers that compare with those of another: of each second, or of each wait.
+//! What one trace shows, in numbers that can be compared with those of another: per second, or per wait.
 
 use super::names::group;
 use super::threads::{self, Group};
@@ -74,7 +74,7 @@ pub fn wanted() -> Kinds {
 pub struct Compared {
     /// The kinds of events to read of each.
     pub kinds: Kinds,
-    /// Waits after wakeups can be told: where one side has the wakings and the other the wakeups they cannot.
+    /// Whether waits after wakeups can be compared: if one side has the wakings and the other the wakeups, they cannot.
     pub(super) wakeups: bool,
     /// What some traces have and others lack, a sentence each.
     pub(super) told: Vec<String>,
@@ -135,7 +135,7 @@ pub(super) struct Lengths {
     pub(super) affinity_known: bool,
 }
 
-/// What one trace tells.
+/// What one trace shows.
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub(super) file: String,
@@ -149,12 +149,12 @@ pub struct Measured {
     pub(super) lengths: Lengths,
     /// Groups have their stretches.
     pub(super) in_stretches: bool,
-    /// What these events are not sufficient for.
+    /// What cannot be measured from these events.
     pub(super) lacking: Vec<String>,
 }
 
-/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was
-/// looked at before, which one trace a side is described by.
+/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also measures it stretch by stretch, from what an
+/// earlier pass found; used if a side is a single trace.
 pub fn measure(
     file: &str,
     reader: &mut Reader,

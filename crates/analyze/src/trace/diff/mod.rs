@@ -1,8 +1,8 @@
 //! Two traces, or two sets of them, side by side: what the threads of one name did a second of the trace, for how long they
 //! waited, behind whom, woken by whom, and how long the queues were; what moved most first.
 //!
-//! A trace is one observation. What varies inside one, as it goes on, says how steady it was and not what another recording of
-//! the same thing would say: so one trace a side gets a description, and a verdict takes five a side.
+//! A trace is one observation. Variation inside one shows how steady it was, not what another recording of the same
+//! thing would say: so one trace a side gets a description, and a verdict takes five a side.
 
 mod judge;
 mod measure;
@@ -22,10 +22,10 @@ use serde::Serialize;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-diff/1";
 
-/// Rows of a table when nobody says how many: the JSON of such a document is below [`MOST_BYTES`].
+/// Rows of a table by default: the JSON of such a document is below [`MOST_BYTES`].
 pub const ROWS: usize = 5;
 
-/// Most bytes of the JSON when nobody says how many rows, however long the names are: tables lose rows until it fits.
+/// Most bytes of the JSON with the default number of rows, however long the names are: tables lose rows until it fits.
 pub const MOST_BYTES: usize = 20_000;
 
 /// Shift functions.
@@ -210,7 +210,7 @@ pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptio
 }
 
 impl TraceDiff {
-    /// Takes the rows behind the first `most` of each table away, and the shifts of those that are gone.
+    /// Removes the rows after the first `most` of each table, and the shifts of those that are gone.
     fn keep(&mut self, most: usize) {
         for table in &mut self.tables {
             table.more_rows += table.rows.len().saturating_sub(most) as u64;

@@ -1,7 +1,7 @@
 //! Names as they are matched between traces.
 
 /// What threads that do the same are called in every trace: each run of digits is a `*`. Of a kworker what it does now, which
-/// some recorders write behind its name, is left out. What is not a thread keeps its name.
+/// some recorders write after its name, is left out. What is not a thread keeps its name.
 pub(super) fn group(name: &str, whole: bool) -> String {
     let name = match name.strip_prefix("kworker/").and_then(|rest| rest.split_once(':')) {
         Some((_, rest)) => &name[..name.len() - rest.len() + rest.find(['-', '+']).unwrap_or(rest.len())],

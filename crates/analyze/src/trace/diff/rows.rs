@@ -9,11 +9,12 @@ use schedlab_run::{InOrder, counted};
 use schedlab_stats::{enough_tail, welch};
 use std::collections::BTreeSet;
 
-/// A trace tells the mean of so many waits, a stretch of it that of so many.
+/// A trace needs this many waits for a mean, a stretch of it this many.
 const LEAST_WAITS: u64 = LEAST_TIMES as u64;
 const LEAST_OF_STRETCH: u64 = 5;
 
-/// From this share of waits that are censored, or of time in which nobody knows who ran, on a trace is said to lack much.
+/// From this share of waits that are censored, or of time in which it is not known who ran, on a trace is said to lack
+/// much.
 const LACKS_MUCH: f64 = 0.01;
 
 /// A number of a row.
@@ -22,7 +23,7 @@ struct Number {
     unit: &'static str,
     least: Least,
     value: fn(&Measured, &str) -> Option<f64>,
-    /// In a stretch of so many seconds.
+    /// In a stretch of this many seconds.
     stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
 }
 
@@ -178,7 +179,7 @@ fn mean(times: Option<&Times>) -> Option<f64> {
 /// The names of a table's rows in a trace.
 fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
     match about {
-        // Also who is not a thread, as interrupts are, has others behind it.
+        // Something that is not a thread, such as an interrupt, also delays others.
         "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
         "waits" => of.groups.keys().map(String::as_str).collect(),
         "wakers" => of.pairs.keys().map(String::as_str).collect(),
@@ -268,7 +269,7 @@ fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
         let stretches = m.groups.get(name).map_or(&none, |group| &group.stretches);
         stretches.iter().filter_map(|s| stretch(s, seconds)).collect()
     };
-    // A stretch that tells nothing leaves the spread unknown: so few may be alike by chance.
+    // A stretch without a value leaves the spread unknown: this few may be alike by chance.
     let stretches = sides.map(|side| {
         let all: Vec<f64> = side.iter().flat_map(of_trace).collect();
         if all.len() == STRETCHES * side.len() { all } else { Vec::new() }
@@ -365,7 +366,7 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
     Ok(())
 }
 
-/// What the events that all traces have are not enough for; what only some have is told of before.
+/// What cannot be computed from the events that all traces have; events that only some have were reported before.
 fn lacking(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     let mut lacking: Vec<String> = Vec::new();
     for text in a.iter().chain(b).flat_map(|m| &m.lacking) {
@@ -377,7 +378,7 @@ fn lacking(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     lacking
 }
 
-/// To four digits: what is behind them is noise, and three times as many bytes.
+/// To four digits: more would be noise, and three times as many bytes.
 fn round(change: &mut DiffChange) {
     let DiffChange { a, b, change, interval, p, a_range, b_range, .. } = change;
     [a, b, change, p].into_iter().flatten().for_each(|x| *x = rounded(*x));
@@ -427,7 +428,7 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     told.extend(problems.iter().take(6).cloned());
     let more = problems.len().saturating_sub(6);
     if more > 0 {
-        told.push(format!("{more} more things are wrong with the traces: `schedlab trace check FILE` tells them"));
+        told.push(format!("{more} more problems of the traces: `schedlab trace check FILE` lists them"));
     }
     told
 }

@@ -15,7 +15,7 @@ const MOST_PAST: usize = 64;
 /// Threads that are followed from one to the next of whom it waits.
 const MOST_LINKS: usize = 8;
 
-/// Threads that are told of one inversion.
+/// Threads that are shown of one inversion.
 const PARTS_LISTED: usize = 4;
 
 /// What a task did when it did not run.
@@ -23,7 +23,7 @@ const PARTS_LISTED: usize = 4;
 enum Past {
     /// Waited for this CPU.
     Waited { start: u64, end: u64, cpu: Cpu },
-    /// Slept until it was woken; by a thread, or by nobody that can be followed.
+    /// Slept until it was woken; by a thread, or by something that cannot be followed.
     Slept { end: u64, by: Option<TaskId> },
 }
 
@@ -220,8 +220,8 @@ impl<'a> Detector<'a> {
         (ns, lower.collect())
     }
 
-    /// How those were held up that a thread slept for: its waker, whoever woke that one before, and so on, as far as they
-    /// fall into its sleep.
+    /// How the threads that a thread slept for were delayed: its waker, the waker of that one, and so on, as far as
+    /// they fall into its sleep.
     fn follow_back(&mut self, now: &Now<'_>, high: Prio, (from, to): (u64, u64)) -> (Vec<Link>, bool) {
         let (mut links, mut at, mut until) = (Vec::new(), now.waker, to);
         let mut cut = false;

@@ -26,8 +26,9 @@ pub const MOST_LISTED: usize = 100;
 pub const DEFINITIONS: &[Definition] = &[
     Definition {
         id: "inversion-own/1",
-        means: "the part of a wait (wakeup/1, preempt/1) of a real-time or deadline thread in which the CPU that ran it in \
-                the end ran a thread of lower priority; every preemption takes a few microseconds of it",
+        means: "the part of a wait (wakeup/1, preempt/1) of a real-time or deadline thread in which the CPU that \
+                finally ran it was running a thread of lower priority; every ordinary preemption contributes a few \
+                microseconds",
     },
     Definition {
         id: "inversion-chain/1",

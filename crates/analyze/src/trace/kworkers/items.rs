@@ -81,7 +81,7 @@ pub(super) struct Longest {
 struct Worker {
     /// It has executed an item.
     is_one: bool,
-    /// Waits for a CPU, but for those inside items, which are the items' time.
+    /// Waits for a CPU, except for those inside items, which are the items' time.
     waits: Spans,
     /// Items that were executed.
     items: Spans,
@@ -150,7 +150,7 @@ impl<'a> Items<'a> {
 
     fn queued(&mut self, work: u64, queued: Queued) {
         if self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&work) {
-            // A trace of starts that are missing; what is waiting longest cannot be told cheaply, so all are given up.
+            // Starts are missing from the trace; which item waits longest cannot be found cheaply, so all are dropped.
             self.queued_again += self.waiting.len() as u64;
             self.waiting.clear();
         }

@@ -237,7 +237,7 @@ fn pool(comm: &str) -> Option<String> {
     let rest = comm.strip_prefix("kworker/")?;
     let Some((pool, worker)) = rest.split_once(':') else { return Some(comm.to_owned()) };
     let kind = worker.trim_start_matches(|c: char| c.is_ascii_digit());
-    // Behind a dash or a plus stands what it does now.
+    // A dash or a plus is followed by what it does now.
     let kind = kind.split(['-', '+']).next().unwrap_or_default();
     Some(format!("kworker/{pool}:*{kind}"))
 }

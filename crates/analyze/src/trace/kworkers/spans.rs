@@ -12,7 +12,7 @@ pub(super) struct Spans {
 struct Span {
     start: u64,
     end: u64,
-    /// Of those before it, also such as are not kept any more, ns.
+    /// Sum of those before it, including those that are no longer kept, ns.
     before_ns: u64,
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbols(BTreeMap<u64, String>);
 
-/// A table of symbols that is none.
+/// An invalid table of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolsError {
     /// No line is `ADDRESS TYPE NAME`.

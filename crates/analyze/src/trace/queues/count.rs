@@ -1,6 +1,6 @@
 //! Follows the queue of each CPU: who waits in it and since when, and how long it had which length.
 
-use super::lane::Lane;
+use super::lane::QueueLengths;
 use crate::trace::affinity::Affinity;
 use crate::trace::follow::{Analysis, Now, Taken};
 use crate::trace::slices::Slicing;
@@ -10,13 +10,13 @@ use schedlab_trace::{Cpu, Event, Missing, PerTask, Tid, TimeWindow, Wake, What};
 /// A thread as far as queues go.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waiter {
-    /// In whose queue it counts, and which one of that CPU's.
+    /// The CPU in whose queue it is counted, and the epoch of that queue.
     queue: Option<(Cpu, u32)>,
-    /// When it came to count, in this wait.
+    /// When it was first counted, in this wait.
     since: u64,
-    /// That CPU's known time when it came into its queue.
+    /// That CPU's known time when the thread joined its queue.
     known_ns: u64,
-    /// It counted in the queues before, in this wait, ns.
+    /// How long it has been counted in earlier queues, in this wait, ns.
     counted_ns: u64,
     /// It may use no other CPU.
     bound: bool,
@@ -28,14 +28,14 @@ pub(in crate::trace) struct Counter<'a> {
     window: &'a TimeWindow,
     pub(super) affinity: Affinity,
     pub(super) slicing: Slicing,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<QueueLengths>,
     waiters: PerTask<Waiter>,
-    /// Events are missing, nobody knows of which CPU.
+    /// Events are missing, of an unknown CPU.
     gap: bool,
     /// A `sched_wakeup` was seen: threads count from there.
     pub(super) wakeups: bool,
     since: u64,
-    /// CPUs on which somebody waits that could run elsewhere, and CPUs that have nobody.
+    /// CPUs on which a thread waits that could run elsewhere, and CPUs without any thread.
     crowded: u32,
     idle: u32,
     /// Time with any of the former, and of it with one of the latter, ns.
@@ -78,10 +78,10 @@ impl<'a> Counter<'a> {
         end
     }
 
-    /// Counted, of waits that go on, ns.
+    /// Counted so far for waits that have not ended, ns.
     pub(super) fn unfinished_ns(&self) -> u64 {
         let before = self.waiters.all().iter().filter(|waiter| waiter.queue.is_some()).map(|waiter| waiter.counted_ns);
-        before.chain(self.lanes.iter().map(Lane::counted_ns)).fold(0, u64::saturating_add)
+        before.chain(self.lanes.iter().map(QueueLengths::counted_ns)).fold(0, u64::saturating_add)
     }
 
     fn join(&mut self, number: usize) {
@@ -97,7 +97,7 @@ impl<'a> Counter<'a> {
     }
 
     /// A CPU's queue was as it is until now, and changes.
-    fn change(&mut self, ts: u64, cpu: Cpu, how: impl FnOnce(&mut Lane)) {
+    fn change(&mut self, ts: u64, cpu: Cpu, how: impl FnOnce(&mut QueueLengths)) {
         let at = self.pass(ts, cpu);
         let lane = &mut self.lanes[at];
         let (was_crowded, was_idle) = (lane.is_crowded(), lane.is_idle());
@@ -130,7 +130,7 @@ impl<'a> Counter<'a> {
     #[cold]
     fn meet(&mut self, at: usize) {
         let known = self.lanes.len();
-        self.lanes.resize_with(at + 1, Lane::default);
+        self.lanes.resize_with(at + 1, QueueLengths::default);
         for (cpu, lane) in self.lanes.iter_mut().enumerate().skip(known) {
             lane.asked = self.window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
         }
@@ -156,7 +156,7 @@ impl<'a> Counter<'a> {
         (waiter.queue, waiter.known_ns, waiter.bound) = (Some((cpu, epoch)), known_ns, bound);
     }
 
-    /// It does no more; whether it did.
+    /// Stops counting it; returns whether it was counted.
     fn quit(&mut self, ts: u64, task: TaskId) -> bool {
         let Some((cpu, epoch)) = self.waiters.of(task).queue.take() else { return false };
         let waiter = *self.waiters.of(task);
@@ -174,7 +174,7 @@ impl<'a> Counter<'a> {
         true
     }
 
-    /// It counted, and nobody knows whether it waited.
+    /// Stops counting it, when it is not known whether it was really waiting.
     fn quit_censored(&mut self, ts: u64, task: TaskId) {
         self.quit(ts, task);
         let counted_ns = std::mem::take(&mut self.waiters.of(task).counted_ns);
@@ -188,7 +188,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Who waits for a CPU is not known any more.
+    /// The threads that wait for a CPU are no longer known.
     fn lose(&mut self, ts: u64, cpu: Cpu) {
         let mut counted_ns = 0;
         self.change(ts, cpu, |lane| {
@@ -209,7 +209,7 @@ impl<'a> Counter<'a> {
         self.change(ts, cpu, |lane| {
             (lane.seen, lane.known, lane.running) = (true, !gap && !lane.gap, next != Tid::IDLE);
         });
-        // A CPU that goes idle has no queue: who is thought to be in it left unseen.
+        // A CPU that goes idle has an empty queue: threads still listed in it left without a traced event.
         if next == Tid::IDLE && self.wakeups && taken.engine.counts().gaps > 0 {
             self.lose(ts, cpu);
         }
@@ -221,7 +221,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// From the waking to the queue a thread is placed, where that can be told.
+    /// From the waking to the queue a thread is placed, if that is known.
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
         self.wakeups |= matches!(what, What::Wakeup(_));
@@ -237,8 +237,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Events are missing from here, or are no more: then the next switch tells who has the CPU. Who waits behind a break
-    /// in the chain of switches still does, most likely: it takes no more than one missing switch.
+    /// A gap begins here, or ends: then the next switch shows who has the CPU. A thread that waits after a break in the
+    /// chain of switches still does, most likely: it takes no more than one missing switch.
     fn gap(&mut self, ts: u64, cpu: Cpu, ended: Option<Missing>) {
         let (all, begins) = (cpu == Cpu::ANY, ended.is_none());
         self.gap = if all { begins } else { self.gap };
@@ -283,7 +283,7 @@ impl Analysis for Counter<'_> {
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        // Who waits at the end of the trace waits.
+        // A thread still waiting at the end of the trace counts as waiting.
         if wait.why != Censored::Unfinished {
             self.quit_censored(now.event.ts, task);
         }

@@ -7,7 +7,7 @@ const MOST_LENGTH: usize = 1 << 12;
 
 /// A CPU with its queue.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct QueueLengths {
     /// Its number was seen with a switch.
     pub(super) seen: bool,
     /// It is asked for.
@@ -18,11 +18,11 @@ pub(super) struct Lane {
     pub(super) gap: bool,
     pub(super) running: bool,
     pub(super) waiting: u64,
-    /// Of those that wait: they may use another CPU.
+    /// How many of those that wait may use another CPU.
     pub(super) movable: u64,
-    /// Of those that wait: `known_ns` when they came, added up (modulo 2⁶⁴, as is all that is made of it).
+    /// Sum of `known_ns` when those that wait joined (modulo 2⁶⁴, as is everything computed from it).
     pub(super) came_ns: u64,
-    /// Raised whenever nobody knows any more who waits: who came before counts no more.
+    /// Raised whenever it is no longer known who waits: earlier waiters no longer count.
     pub(super) epoch: u32,
     pub(super) since: u64,
     /// Time at each length, ns.
@@ -30,13 +30,13 @@ pub(super) struct Lane {
     pub(super) known_ns: u64,
     pub(super) running_ns: u64,
     pub(super) waiting_ns: u64,
-    /// The longest and when it was first so long.
+    /// The greatest length, and when it was first reached.
     pub(super) longest: Option<(u64, u64)>,
-    /// Of each slice: what is known, and the lengths in it, ns.
+    /// For each slice: the known time, and the lengths in it, ns.
     pub(super) slices: Vec<(u64, u64)>,
 }
 
-impl Lane {
+impl QueueLengths {
     fn length(&self) -> u64 {
         u64::from(self.running) + self.waiting
     }

@@ -10,7 +10,7 @@ use super::follow::follow;
 use super::lacking::{NO_SWITCH, lacking};
 use super::scope::Scope;
 use count::Counter;
-use lane::Lane;
+use lane::QueueLengths;
 use schedlab_trace::engine::Engine;
 use schedlab_trace::{Cpu, Kind, Kinds, Reader, TraceError};
 use serde::Serialize;
@@ -24,15 +24,17 @@ pub const DEFINITIONS: &[Definition] = &[
         id: "queue-length/1",
         means: "runnable threads of a CPU: the one that runs (not the idle thread) and those that wait for it. A woken one \
                 waits on its target CPU from sched_wakeup on (from sched_waking on up to the first sched_wakeup of the \
-                trace), a preempted one on its CPU; sched_migrate_task moves it. Not known before a CPU's first switch and \
-                from missing events to its next switch; who waited before the trace or before a reported loss counts from \
-                its next event on, and behind a break in the chain of switches as before",
+                trace), a preempted one on its CPU; sched_migrate_task moves it. Not known before a CPU's first \
+                switch, and from missing events to its next switch. A thread that was already waiting when the trace \
+                began, or at a reported loss, counts from its next event on; after a break in the chain of switches \
+                it stays counted",
     },
     Definition {
         id: "not-conserved/1",
-        means: "time in which a CPU had two or more, of them one that waited, while another was known to be idle with \
-                nobody waiting. Who may use one CPU only does not count where our own recordings say so (at their start); \
-                other affinities are not looked at: an upper bound",
+        means: "time in which a CPU had two or more runnable threads, at least one of them waiting, while another was \
+                known to be idle with no thread waiting. Threads that may use only one CPU do not count if the \
+                recording is schedlab's, which has the affinities at its start; other affinities are ignored, so this \
+                is an upper bound",
     },
 ];
 
@@ -85,7 +87,7 @@ pub struct Queues {
     pub slice_ns: u64,
     /// CPUs, by number.
     pub cpus: Vec<QueueRow>,
-    /// Of all of these.
+    /// All of these together.
     pub all: QueueRow,
     /// Time in which some CPU had two or more, of them one that waited and could run elsewhere, ns.
     pub crowded_ns: u64,
@@ -96,7 +98,7 @@ pub struct Queues {
     /// Part of the lengths from waits that were censored later, ns: the lengths may be too high by this much.
     pub censored_ns: u64,
     /// Known waits that are missing from the lengths, ns: before a CPU was known, or from a waking traced before the
-    /// switch-out where no `sched_wakeup` tells of it.
+    /// switch-out if no `sched_wakeup` shows it.
     pub missed_ns: u64,
     /// Part of the lengths from waits that the end of the trace cuts off, ns.
     pub unfinished_ns: u64,
@@ -156,7 +158,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     }
 }
 
-impl Lane {
+impl QueueLengths {
     fn row(&self, cpu: u16, all_ns: u64, slices: usize) -> QueueRow {
         let mean = |(known, lengths): (u64, u64)| (known > 0).then(|| lengths as f64 / known as f64);
         QueueRow {

@@ -1,5 +1,5 @@
 //! What happened in the slowest operations of a workload: its stamps and the trace are of one clock, so each operation is
-//! a window of the trace, and what its time went into is told from its end back to its begin.
+//! a window of the trace, and its time is explained from its end back to its beginning.
 
 mod path;
 mod timeline;
@@ -43,7 +43,7 @@ pub fn wanted() -> Kinds {
 pub struct SlowPart {
     /// `ran`, `waited`, `slept` or `unknown`.
     pub did: &'static str,
-    /// The thread that ran, slept, or was waited behind; in parentheses if it is not a thread.
+    /// The thread that ran or slept, or that had the CPU during a wait; in parentheses if it is not a thread.
     pub whom: String,
     /// The id of that thread, where it is one.
     pub tid: Option<u32>,
@@ -68,16 +68,16 @@ pub struct SlowStep {
     pub ns: u64,
     /// The CPU it ran on, or on which it ran after waiting.
     pub cpu: Option<u16>,
-    /// Of a wait: where it had run before, where that was another CPU.
+    /// For a wait: the CPU where it had run before, if that was another one.
     pub from_cpu: Option<u16>,
-    /// Of a wait: moves from queue to queue meanwhile.
+    /// For a wait: moves from queue to queue meanwhile.
     pub moves: u32,
-    /// Of a sleep: `S`, `D`, `I`, `T`.
+    /// For a sleep: `S`, `D`, `I`, `T`.
     pub state: Option<&'static str>,
     /// For a wait, the waker, `(interrupt)` if it is not a thread; absent after a preemption. For a sleep, the thread
     /// that ended it, where it is not known what that did; absent where an interrupt ended it.
     pub waker: Option<String>,
-    /// Of a wait: what the CPU did, the longest first.
+    /// For a wait: what the CPU did, the longest first.
     pub behind: Vec<SlowPart>,
 }
 
@@ -163,13 +163,13 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
         lacking: lacking(
             reader.info().kinds,
             &[
-                (Kind::SchedWaking, "nobody is known to have woken anybody: sleeps are not followed"),
+                (Kind::SchedWaking, "wakers are not known: sleeps are not followed"),
                 (
                     Kind::SchedMigrateTask,
                     "a thread that was moved while it waited is taken to have waited where it ran",
                 ),
-                (Kind::IrqHandlerEntry, "time in hard interrupts is part of the thread that they interrupt"),
-                (Kind::SoftirqEntry, "time in soft interrupts is part of the thread that they interrupt"),
+                (Kind::IrqHandlerEntry, "time in hard interrupts is charged to the interrupted thread"),
+                (Kind::SoftirqEntry, "time in soft interrupts is charged to the interrupted thread"),
             ],
         ),
         operations: wanted.iter().zip(&timelines.pieces).map(row).collect(),

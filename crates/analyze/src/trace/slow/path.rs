@@ -5,7 +5,7 @@ use schedlab_trace::Tid;
 use schedlab_trace::engine::Began;
 use std::collections::BTreeMap;
 
-/// Steps of an operation: a thousand switches in one are a loop that nobody wants to read.
+/// Most steps of an operation: a thousand switches in one are a loop that is not worth reading.
 const MOST_STEPS: usize = 1000;
 
 /// A step, within the operation.
@@ -14,9 +14,9 @@ pub(super) struct Step<'p> {
     pub(super) tid: Tid,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// `None` where nobody knows what the thread did.
+    /// `None` if it is not known what the thread did.
     pub(super) piece: Option<&'p Piece>,
-    /// Of a sleep: the thread that ended it, of which it is not known what it did.
+    /// For a sleep: the thread that ended it, if it is not known what that did.
     pub(super) woken_by: Option<Tid>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Waited {
     pub(super) behind: Vec<Behind>,
 }
 
-/// An interval of a thread; it may begin before the operation and end after it, but for the parts of a wait.
+/// An interval of a thread; it may begin before the operation and end after it, except for the parts of a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) tid: Tid,

@@ -241,7 +241,7 @@ impl Driver for FakeDevice {
 }
 
 impl Drop for FakeDevice {
-    /// The end of a process: whoever waits for it gets a dead reply.
+    /// The end of a process: those that wait for it get a dead reply.
     fn drop(&mut self) {
         let mut state = self.kernel.lock();
         let process = &mut state.processes[self.process];

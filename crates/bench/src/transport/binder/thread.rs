@@ -66,7 +66,7 @@ impl BinderThread {
         Self { driver, commands: Stream::with_room(), returns: Box::new([0; RETURN_BYTES]), unread: 0..0 }
     }
 
-    /// From now on transactions to objects of this process come to this thread.
+    /// From now on transactions to objects of this process are delivered to this thread.
     pub(super) fn enter_looper(&mut self) {
         self.commands.push(command::ENTER_LOOPER);
     }
@@ -156,7 +156,7 @@ impl BinderThread {
                     returned::DEAD_REPLY | returned::FAILED_REPLY | returned::FROZEN_REPLY | returned::ERROR => {
                         return Err(TaskError { step: Step::BinderAnswer, detail: element.number.into() });
                     }
-                    // BR_NOOP, and news that a herd of one life has no use for (released references, dead objects).
+                    // BR_NOOP, and notifications that short-lived tasks can ignore (released references, dead objects).
                     _ => {}
                 }
             }

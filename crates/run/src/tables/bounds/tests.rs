@@ -1,9 +1,9 @@
-//! Files of a few hundred bytes that would take gigabytes, made from a table of ours.
+//! Files of a few hundred bytes that would take gigabytes, made from one of our tables.
 
 use super::super::columns::{Cell, Table};
 use super::*;
 
-/// A table of one text and one number, written and read back; `change` may edit its bytes in between.
+/// A table with one text and one number, written and read back; `change` may edit its bytes in between.
 fn read_after(change: impl Fn(&mut Vec<u8>)) -> Result<usize, String> {
     let dir = tempfile::tempdir().unwrap();
     let mut table = Table::new("t", &[("x", 'u'), ("name", 't')]);
@@ -57,14 +57,15 @@ fn a_list_that_says_it_has_more_than_there_is_room_for_is_refused() {
 
 #[test]
 fn a_page_that_says_it_unpacks_to_gigabytes_is_refused() {
-    // The first page header is behind the four bytes of magic: kind (0x15, 1 byte), 0x15 and the unpacked size.
+    // The first page header is after the four bytes of magic: kind (0x15, 1 byte), 0x15 and the unpacked size.
     let refused = read_after(|bytes| {
         let mut walk = Walk::new(&bytes[6..]);
         assert_eq!(walk.byte().unwrap(), 0x15);
         let before = walk.bytes.len();
         walk.integer().unwrap();
         let len = before - walk.bytes.len();
-        // As many bytes as there were would not hold the number: the column grows by the rest, and ends in its neighbour.
+        // With the original number of bytes the number would not fit: the column grows by the rest, and ends in its
+        // neighbour.
         let huge = varint(2 * ((2 << 30) - 1));
         bytes.splice(7..7 + len, huge);
     });
@@ -72,8 +73,8 @@ fn a_page_that_says_it_unpacks_to_gigabytes_is_refused() {
     assert!(refused.contains("bytes unpacked") || refused.contains("a length in it goes beyond"), "{refused}");
 }
 
-/// A page: its kind, what it unpacks to, its bytes, and the header of its kind (field 5, or 7 of
-/// a dictionary): values and encoding.
+/// A page: its kind, its unpacked size, its bytes, and the header for its kind (field 5, or 7 for a dictionary) with
+/// values and encoding.
 fn page(kind: u8, unpacked: u64, packed: usize, values: u64, encoding: u8) -> Vec<u8> {
     let sizes = [0x15, 2 * kind, 0x15].into_iter().chain(varint(2 * unpacked)).chain([0x15]);
     let sizes = sizes.chain(varint(2 * packed as u64)).chain([if kind == 2 { 0x4c } else { 0x2c }, 0x15]);
@@ -86,7 +87,7 @@ fn what_pages_unpack_to_is_added_up() {
     assert_eq!(unpacked_bytes(&both).unwrap(), 100_001_000);
     let cut = unpacked_bytes(&both[..both.len() - 1]);
     assert!(matches!(cut, Err(Unbounded::Length)), "{cut:?}");
-    // The crate takes the lower 32 bits of a size: sizes of 63 bits must not come round to a small sum.
+    // The crate takes the lower 32 bits of a size: a sum of 63-bit sizes must not wrap around to a small one.
     let round = [page(0, (1 << 62) + 0x7fff_ffff, 0, 1, 0), page(0, 3 << 61, 0, 1, 0), page(0, 3 << 61, 0, 1, 0)];
     assert!(unpacked_bytes(&round.concat()).unwrap() > MOST_BYTES);
     // A negative size.

@@ -1,11 +1,10 @@
-//! Where histories come from: lists, folders of patches, and checkouts, through git's plumbing.
+//! Where histories come from: lists, and checkouts, through git's plumbing.
 
-use crate::commands::kernel::git;
+use crate::commands::kernel::{commit, git, write_files};
 use crate::exit::usage;
 use crate::input;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A list in words, or the lines of a file.
 pub(super) fn list(text: &str) -> Result<Vec<String>> {
@@ -22,33 +21,9 @@ pub(super) fn lines(text: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// The patches of a folder in order: as its `series` says, or by their names.
-pub(super) fn series(folder: &Path) -> Result<Vec<PathBuf>> {
-    let list = folder.join("series");
-    if list.is_file() {
-        // What quilt takes behind a name are options.
-        let name = |line: &String| line.split_whitespace().next().unwrap_or_default().to_owned();
-        return Ok(lines(&input::text(&list)?).iter().map(|line| folder.join(name(line))).collect());
-    }
-    let unread = || format!("{}: a folder of patches is wanted", folder.display());
-    let mut files: Vec<PathBuf> = folder.read_dir().with_context(unread)?.flatten().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|end| end == "patch" || end == "diff"));
-    files.sort_unstable();
-    if files.is_empty() {
-        bail!("{} holds no patch (NAME.patch) and no series", folder.display());
-    }
-    Ok(files)
-}
-
 /// The commits from `good` to `bad` along first parents, (id, `id subject`), the good one first.
 pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(String, String)>> {
-    let commit = |name: &str| -> Result<String> {
-        let asked = format!("{name}^{{commit}}");
-        let answer = git(checkout, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
-        let answer = answer.with_context(|| format!("{name} is not a commit of {}", checkout.display()))?;
-        Ok(String::from_utf8_lossy(&answer).trim().to_owned())
-    };
-    let (from, to) = (commit(good)?, commit(bad)?);
+    let (from, to) = (commit(checkout, good)?, commit(checkout, bad)?);
     let range = format!("{from}..{to}");
     let format = ["rev-list", "--first-parent", "--reverse", "--no-commit-header", "--format=%H %h %s"];
     let listed = git(checkout, &[&format[..], &[&range]].concat(), &[], vec![])?;
@@ -58,7 +33,7 @@ pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(Str
     let commits: Vec<(String, String)> = String::from_utf8_lossy(&texts).lines().filter_map(one).collect();
     let is_before = git(checkout, &["merge-base", "--is-ancestor", &from, &to], &[], vec![]).is_ok();
     if commits.len() < 2 || !is_before {
-        usage!("GOOD {good} is no earlier commit of BAD {bad}: exchange them, or name a common ancestor as GOOD");
+        usage!("GOOD {good} is not an ancestor of BAD {bad}: exchange them, or use a common ancestor as GOOD");
     }
     Ok(commits)
 }
@@ -77,17 +52,7 @@ pub(super) fn extracted(checkout: &Path, commit: &str, place: &Path) -> Result<P
     }
     let _ = std::fs::remove_dir_all(place);
     std::fs::create_dir_all(&tree).with_context(unmade)?;
-    let (index, prefix) = (place.join("index"), format!("{}/", std::fs::canonicalize(&tree)?.display()));
-    let index = std::path::absolute(index)?;
-    // An index of its own: the checkout's stays as it is.
-    for arguments in [&["read-tree", commit][..], &["checkout-index", "-a", "--prefix", &prefix]] {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(checkout).args(arguments).env("GIT_INDEX_FILE", &index).env("GIT_NO_LAZY_FETCH", "1");
-        let output = git.output().context("the program git cannot be run")?;
-        if !output.status.success() {
-            bail!("git {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim());
-        }
-    }
+    write_files(checkout, commit, &tree)?;
     std::fs::write(&done, commit).with_context(unmade)?;
     Ok(tree)
 }
@@ -95,23 +60,7 @@ pub(super) fn extracted(checkout: &Path, commit: &str, place: &Path) -> Result<P
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patches_are_in_the_order_of_their_series_or_of_their_names() {
-        let directory = tempfile::tempdir().unwrap();
-        let folder = directory.path();
-        assert!(series(folder).unwrap_err().to_string().contains("holds no patch"));
-        for name in ["0002-b.patch", "0001-a.patch", "notes.txt"] {
-            std::fs::write(folder.join(name), "").unwrap();
-        }
-        let names = || -> Vec<String> {
-            series(folder).unwrap().iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect()
-        };
-        assert_eq!(names(), ["0001-a.patch", "0002-b.patch"]);
-        std::fs::write(folder.join("series"), "# order\n0002-b.patch -p1\n0001-a.patch\n").unwrap();
-        assert_eq!(names(), ["0002-b.patch", "0001-a.patch"]);
-        assert!(series(Path::new("/nowhere")).is_err());
-    }
+    use std::process::Command;
 
     #[test]
     fn a_list_is_words_or_a_file() {
@@ -133,6 +82,12 @@ mod tests {
             assert!(status.is_ok_and(|output| output.status.success()), "{arguments:?}");
         };
         run(&["init", "-q"]);
+        // A filter of the checkout's configuration is a program of whoever made it.
+        let ran = directory.path().join("ran");
+        run(&["config", "filter.evil.smudge", &format!("touch {}; cat", ran.display())]);
+        std::fs::write(checkout.join(".gitattributes"), "*.c filter=evil\n").unwrap();
+        std::os::unix::fs::symlink("fair.c", checkout.join("link.c")).unwrap();
+        run(&["add", "-A"]);
         for (number, text) in ["one\n", "two\n", "three\n"].iter().enumerate() {
             std::fs::write(checkout.join("fair.c"), text).unwrap();
             run(&["add", "fair.c"]);
@@ -145,7 +100,9 @@ mod tests {
         assert!(patch.contains("-one\n+three\n"), "{patch}");
         let tree = extracted(&checkout, &found[0].0, &place).unwrap();
         assert_eq!(std::fs::read_to_string(tree.join("fair.c")).unwrap(), "one\n");
+        assert_eq!(std::fs::read_link(tree.join("link.c")).unwrap(), Path::new("fair.c"));
         assert_eq!(std::fs::read_to_string(checkout.join("fair.c")).unwrap(), "three\n", "the checkout stays");
+        assert!(!ran.exists(), "the checkout's filter ran");
         for (good, bad, needle) in
             [("HEAD", "HEAD~2", "exchange them"), ("HEAD~9", "HEAD", "is not a commit"), ("HEAD", "HEAD", "exchange")]
         {

@@ -2,6 +2,7 @@
 
 use super::history;
 use crate::cli::Bisect;
+use crate::commands::kernel::in_folder;
 use crate::commands::vm::{architecture, find, usual_jobs};
 use crate::exit::usage;
 use crate::input;
@@ -41,7 +42,7 @@ impl Members {
         }
         if let Some(series) = &args.series {
             let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
-            let files = history::series(series)?;
+            let files = in_folder(series)?;
             let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let names: Vec<String> = std::iter::once("none".to_owned()).chain(files.iter().map(name)).collect();
             let (from, to) = ends(&names, args)?;
@@ -52,7 +53,9 @@ impl Members {
             (Some(kernels), _) => (history::list(kernels)?, "kernel:"),
             (None, Some(arms)) => (history::lines(&input::text(arms)?), ""),
             (None, None) => {
-                usage!("what is bisected? --kernels LIST, --series PATCHES --onto TREE, --git CHECKOUT or --arms FILE")
+                usage!(
+                    "give a history to bisect: --kernels LIST, --series PATCHES --onto TREE, --git CHECKOUT or --arms FILE"
+                )
             }
         };
         let (from, to) = ends(&list, args)?;
@@ -136,7 +139,7 @@ impl Members {
         }
     }
 
-    /// Of the good commit's tree, as one patch.
+    /// The changes from the good commit's tree to this member's, as one patch.
     fn changes(&self, member: usize) -> Result<Vec<u8>> {
         match &self.kind {
             Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
@@ -171,7 +174,7 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
         match (by_name.as_slice(), wanted.parse::<usize>()) {
             ([one], _) => Ok(*one),
             ([], Ok(index)) if index < list.len() => Ok(index),
-            ([_, _, ..], _) => usage!("{what} `{wanted}` stands in the list several times: say its index, from 0"),
+            ([_, _, ..], _) => usage!("{what} `{wanted}` is in the list more than once: give its index, from 0"),
             _ => {
                 usage!("{what} `{wanted}` is not in the list, nor an index from 0 to {}", list.len().saturating_sub(1))
             }
@@ -180,7 +183,7 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
     let (good, bad) = (place(&args.good, "GOOD")?, place(&args.bad, "BAD")?);
     if good >= bad {
         usage!(
-            "GOOD `{}` stands at or after BAD `{}` in the history: the list begins with the oldest",
+            "GOOD `{}` is at or after BAD `{}` in the history: the list begins with the oldest",
             args.good,
             args.bad
         );

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// asks what it asked before.
 const TRIED: &str = "members.json";
 
-/// Of the coins of a study whose plan says no seed.
+/// Seed of a bisection whose plan gives none.
 const FIRST_SEED: u64 = 1;
 
 /// A bisection under way.
@@ -26,11 +26,11 @@ pub(super) struct BisectStudy {
     members: Members,
     bisection: Bisection,
     dir: PathBuf,
-    /// The metric to follow; the first primary one where nobody says.
+    /// The metric to follow; by default the first primary one.
     metric: Option<String>,
     /// By index; empty text: it runs.
     tried: BTreeMap<usize, String>,
-    /// Those of them that this process has come to: before, a resumed study must ask what it asked then.
+    /// Those of them that this process has reached: before, a resumed study must ask what it asked then.
     skipped: BTreeSet<usize>,
     asked: Option<(usize, usize)>,
     answer: Option<BisectAnswer>,
@@ -49,7 +49,7 @@ impl BisectStudy {
         dir: &Path,
     ) -> Result<Self> {
         if plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
-            usage!("a bisection follows one workload: give a plan with one, and no sweep");
+            usage!("bisect needs a plan with exactly one workload and no sweep");
         }
         metric.as_deref().map_or(Ok(()), |metric| has_metric(&plan, metric))?;
         let tried = match std::fs::read(dir.join(TRIED)) {
@@ -86,7 +86,7 @@ impl BisectStudy {
         (2 + halvings).min(self.members.names().len())
     }
 
-    /// The plan of a comparison, as the round after those that were told.
+    /// The plan of a comparison, as the round after those already fed.
     fn comparison(&self, [control, candidate]: [usize; 2], blocks: usize) -> Result<Plan> {
         let common = self.plan.arms.first().context("the plan has no arms")?;
         let arms = [control, candidate].map(|member| self.members.arm(member, common));
@@ -121,7 +121,7 @@ impl BisectStudy {
             Ok(()) if self.members.builds() => self.boots(member).err().map(|e| format!("{e:#}")).unwrap_or_default(),
             Ok(()) => String::new(),
         };
-        // A build or a boot that was told to end says nothing of the member.
+        // A build or a boot that was asked to end says nothing about the member.
         if !why.is_empty() && Interrupt::seen().is_some() {
             bail!("interrupted; continue with the same command and --resume -o {}", self.dir.display());
         }
@@ -136,14 +136,14 @@ impl BisectStudy {
         place::of(&plan)?.prepare(&plan).map(drop)
     }
 
-    /// Keeps what came of a member; an end that cannot be tried ends the study.
+    /// Keeps the result of trying a member; an end that cannot be tried ends the study.
     fn note(&mut self, member: usize, why: String) -> Result<bool> {
         let runs = why.is_empty();
         let why = why.lines().next().unwrap_or_default().to_owned();
         if !runs {
             let name = &self.members.names()[member];
             if member == 0 || member == self.members.last() {
-                bail!("{name}, an end of the history, cannot be run: {why}; choose another end");
+                bail!("{name}, an end of the history, does not run: {why}; choose another end");
             }
             say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
         }

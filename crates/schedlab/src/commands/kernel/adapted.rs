@@ -11,7 +11,7 @@ use std::path::Path;
 /// Longest part of a subject in a file's name, as in git format-patch.
 const LONGEST_NAME: usize = 52;
 
-/// A directory that is new or empty: what somebody has edited in an old one stays.
+/// A directory that is new or empty: edits in an old one are kept.
 pub(super) fn check(dir: &Path) -> Result<()> {
     if dir.exists() && !dir.is_dir() {
         bail!("--write {}: it is not a directory", dir.display());
@@ -37,7 +37,7 @@ pub(super) fn plan(rehearsal: &Rehearsal, dir: &Path) {
     say_of_cr(&rehearsal.port.adapted);
 }
 
-/// `git am` takes the CRs of a mail off, unless it is told to keep them.
+/// `git am` removes the CRs of a mail, unless it is asked to keep them.
 fn say_of_cr(adapted: &[Vec<FilePatch>]) {
     let has_cr =
         |file: &&FilePatch| file.hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text().ends_with(b"\r\n"));

@@ -46,7 +46,9 @@ pub(super) fn prove(
         .map(|(patch, name)| {
             let count = match with_symbol(name, &symbols) {
                 None => Err("no symbol of its own: inlined, or not in this configuration".to_owned()),
-                Some(symbol) if !names.contains(&symbol) => Err(format!("not counted: at most {PROBES} functions are")),
+                Some(symbol) if !names.contains(&symbol) => {
+                    Err(format!("not counted: the limit is {PROBES} functions"))
+                }
                 Some(symbol) => counter(&outcome, &format!("calls.{symbol}")),
             };
             Counted { patch: *patch, name: name.clone(), count }

@@ -9,8 +9,12 @@ use super::timeline;
 use super::trees::{self, Origin};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -23,14 +27,7 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
         Some((from, to)) => (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned()),
         None => (format!("{range}^"), range.to_owned()),
     };
-    let commit = |name: &str| -> Result<String> {
-        let asked = format!("{name}^{{commit}}");
-        let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
-        let answer = answer
-            .with_context(|| format!("{name} is not a commit of {} (a shallow clone has few)", tree.display()))?;
-        Ok(String::from_utf8_lossy(&answer).trim().to_owned())
-    };
-    let ids = [commit(&from)?, commit(&to)?];
+    let ids = [commit(tree, &from)?, commit(tree, &to)?];
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
@@ -41,6 +38,15 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let files = [files(tree, &ids[0], &paths, &is_wanted)?, files(tree, &ids[1], &paths, &is_wanted)?];
     let origins = ids.map(|id| Origin::Commit(tree.to_owned(), id));
     Ok(Sides { names: [from, to], files, paths, events, later, origins, problems: Vec::new() })
+}
+
+/// The id of a commit.
+pub(in crate::commands) fn commit(tree: &Path, name: &str) -> Result<String> {
+    let asked = format!("{name}^{{commit}}");
+    let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
+    let answer =
+        answer.with_context(|| format!("{name} is not a commit of {} (a shallow clone has few)", tree.display()))?;
+    Ok(String::from_utf8_lossy(&answer).trim().to_owned())
 }
 
 fn names(list: &[u8]) -> Vec<String> {
@@ -68,6 +74,51 @@ pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn
         Ok((path, text))
     });
     found.collect()
+}
+
+/// Files whose texts are held at a time: some 60 MB of a kernel's.
+const AT_ONCE: usize = 4096;
+
+/// Writes the files of a commit into `place`, an empty folder. `git checkout-index` would run the filters that the
+/// checkout's configuration names (`filter.*.smudge`).
+pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) -> Result<()> {
+    let format = "--format=%(objectmode) %(objectname) %(path)";
+    let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", format, commit, "--"], &[], vec![])?;
+    let list = names(&list);
+    let entry = |line: String| {
+        let mut words = line.splitn(3, ' ').map(str::to_owned);
+        Some((u32::from_str_radix(&words.next()?, 8).ok()?, words.next()?, words.next()?))
+    };
+    let mut entries: Vec<(u32, String, String)> = list.into_iter().filter_map(entry).collect();
+    entries.retain(|(mode, ..)| *mode != SUBMODULE);
+    // Links last: no file is written through one.
+    entries.sort_by_key(|entry| entry.0 == LINK);
+    for part in entries.chunks(AT_ONCE) {
+        let texts = texts(tree, part.iter().map(|(_, id, _)| &**id))?;
+        for ((mode, id, path), text) in part.iter().zip(texts) {
+            let text = text.with_context(|| format!("the checkout has no {path} of {commit} ({id})"))?;
+            let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+            if !is_inside || path.contains(char::REPLACEMENT_CHARACTER) {
+                bail!("{commit} has a file `{path}`, which is no path of UTF-8 inside the tree");
+            }
+            let file = place.join(path);
+            write_file(&file, *mode, &text).with_context(|| format!("{} cannot be written", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Modes of entries in a tree of git.
+const LINK: u32 = 0o120_000;
+const SUBMODULE: u32 = 0o160_000;
+
+fn write_file(file: &Path, mode: u32, text: &[u8]) -> std::io::Result<()> {
+    file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    if mode == LINK {
+        return symlink(OsStr::from_bytes(text), file);
+    }
+    // 0o644 or 0o755, as in git; the umask takes its part.
+    OpenOptions::new().write(true).create_new(true).mode(mode & 0o777).open(file)?.write_all(text)
 }
 
 /// The bytes of objects by their names, `ID` or `COMMIT:PATH`, which hold no line end; `None`: it is not there.

@@ -3,7 +3,7 @@
 use super::trees::Origin;
 use super::{checkout, patched, ran, trees};
 use crate::cli::kernel::{Dossier as Arguments, Language, Template};
-use crate::commands::report;
+use crate::commands::{destination, report};
 use crate::output::say;
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
@@ -61,7 +61,7 @@ struct DossierAnswer<'a> {
     /// Key functions line by line; of the same template.
     #[serde(skip_serializing_if = "Option::is_none")]
     bodies: Option<&'a [Body]>,
-    /// What somebody wrote into the page, by slot.
+    /// What was written into the page, by slot.
     slots: &'a BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Sides {
     pub(super) paths: Vec<String>,
     /// Commits or patches, the oldest first.
     pub(super) events: Vec<Event>,
-    /// Commits behind those.
+    /// Commits after those.
     pub(super) later: Vec<Event>,
     /// Where more of each state can be read.
     pub(super) origins: [Origin; 2],
@@ -101,9 +101,9 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     }
     let dossier = compare(&before, &after);
     let problems = std::mem::take(&mut sides.problems);
-    let slots = old.as_ref().map(|(page, _)| page.slots.clone()).unwrap_or_default();
+    let (slots, was_changed) = old.map(|page| (page.slots, !page.is_ours)).unwrap_or_default();
     let subject = DossierSubject { measured, hits, slots, ..subject(args, sides, &dossier, [&before, &after])? };
-    write(&args.output, files(&subject, &dossier, &problems)?, old)?;
+    write(&args.output, files(&subject, &dossier, &problems)?, was_changed)?;
     say(format_args!(
         "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",
         args.output.join("dossier.html").display(),
@@ -127,7 +127,7 @@ fn check(args: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What the dossier is of; nothing of it was measured yet, and nobody has written in it.
+/// The subject of the dossier; nothing was measured or written into it yet.
 fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [&[File]; 2]) -> Result<DossierSubject> {
     let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
     let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
@@ -150,15 +150,15 @@ fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [
     })
 }
 
-/// The page of an earlier dossier, and its bytes. What a link names is not a page of ours.
-fn old_page(dir: &Path) -> Result<Option<(OldPage, Vec<u8>)>> {
+/// The page of an earlier dossier. What a link names is not a page of ours.
+fn old_page(dir: &Path) -> Result<Option<OldPage>> {
     let file = dir.join(PAGE);
     if !std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file()) {
         return Ok(None);
     }
     let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     match dossier_slots(&String::from_utf8_lossy(&text)) {
-        Ok(page) => Ok(Some((page, text))),
+        Ok(page) => Ok(Some(page)),
         Err(slot) => bail!(
             "{}: the slot `{slot}` has no line `<!-- end of slot -->`, so its text cannot be kept: restore the line, or \
              name another directory",
@@ -238,14 +238,11 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
     Ok(out)
 }
 
-fn write(dir: &Path, mut files: Vec<(String, Vec<u8>)>, old: Option<(OldPage, Vec<u8>)>) -> Result<()> {
+/// `was_changed`: outside of its slots, the page that is there was.
+fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    if let Some((_, text)) = old.filter(|(page, _)| !page.is_ours) {
-        let kept =
-            (1..).map(|n| format!("{PAGE}.old{n}")).find(|name| std::fs::symlink_metadata(dir.join(name)).is_err());
-        let kept = kept.unwrap_or_default();
-        say(format_args!("schedlab: {PAGE} was changed outside of its slots; as it was it is kept as {kept}"));
-        files.insert(0, (kept, text));
+    if was_changed {
+        destination::set_aside(dir, PAGE, "was edited outside of its slots")?;
     }
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
     for (name, bytes) in files {

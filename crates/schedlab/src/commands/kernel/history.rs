@@ -16,7 +16,7 @@ const NAMES: usize = 1 << 20;
 
 /// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
 pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {
-    // A tree unpacked inside of somebody's checkout is not that checkout.
+    // A tree unpacked inside of another checkout is not that checkout.
     if !tree.join(".git").exists() {
         return History::default();
     }
@@ -73,9 +73,9 @@ fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Com
     Ok(fields.collect::<Vec<_>>().chunks(3).filter_map(commit).collect())
 }
 
-/// What the commits of a list change, each behind a line with its id; as `git format-patch` shows them, whatever the
-/// checkout's own settings are. A commit without a parent has none: it may be where a shallow clone was cut, and would bring the
-/// whole tree. Of a merge it is the combined diff of what differs from every parent.
+/// What the commits of a list change, each after a line with its id; as `git format-patch` shows them, whatever the
+/// checkout's own settings are. A commit without a parent has none: it may be where a shallow clone was cut, and would
+/// bring the whole tree. Of a merge it is the combined diff of what differs from every parent.
 pub(super) fn diffs(tree: &Path, paths: &[String], commits: Vec<u8>) -> Result<Vec<u8>> {
     let shown = ["diff-tree", "--stdin", "-r", "-p", "--cc", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
     let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();

@@ -12,11 +12,13 @@ mod port;
 mod prerequisites;
 mod ran;
 mod related;
+mod series;
 mod states;
 mod timeline;
 mod trees;
 
-pub(super) use checkout::git;
+pub(super) use checkout::{commit, git, write_files};
+pub(super) use series::in_folder;
 
 use crate::cli::kernel::KernelAction;
 use anyhow::Result;

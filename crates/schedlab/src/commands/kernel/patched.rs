@@ -3,9 +3,9 @@
 use super::dossier::Sides;
 use super::trees::{self, Origin};
 use crate::input;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use schedlab_kernel::dossier::{Event, references};
-use schedlab_kernel::{Change, FilePatch, Patch, Placement, abbreviated, apply, parse, place, split};
+use schedlab_kernel::{Change, FilePatch, Patch, Placement, abbreviated, apply, place, split};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -37,10 +37,7 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
 fn series(files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     let (mut series, mut problems) = (Vec::new(), Vec::new());
     for file in files {
-        let found = parse(&input::bytes(Path::new(file))?);
-        if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
-            bail!("{file} contains no diff; give patches as git format-patch, git diff or diff -u write them");
-        }
+        let found = super::series::parsed(Path::new(file), &input::bytes(Path::new(file))?)?;
         let refused = found.iter().flat_map(|patch| &patch.refused);
         problems.extend(refused.map(|refused| format!("{file} {refused}; it is left out")));
         series.extend(found);

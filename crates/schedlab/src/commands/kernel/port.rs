@@ -1,13 +1,13 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
-use super::{adapted, built, history, lacking, prerequisites, states};
+use super::{adapted, built, history, lacking, prerequisites, series, states};
 use crate::cli::kernel::Port;
 use crate::commands::destination;
 use crate::commands::report::write_file;
 use crate::output::{say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::{FilePatch, Patch, PatchError, Refused, parse, rehearse_series};
+use schedlab_kernel::{FilePatch, Patch, PatchError, Refused, rehearse_series};
 use schedlab_report::port::{Build, Rehearsal};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -70,13 +70,7 @@ fn places(args: &Port) -> Result<()> {
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
     for (file, text) in files(&args.series)? {
-        let mut found = parse(&text);
-        if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
-            bail!(
-                "{} contains no diff; give patches as git format-patch, git diff or diff -u write them",
-                file.display()
-            );
-        }
+        let mut found = series::parsed(&file, &text)?;
         found.iter_mut().for_each(|patch| refuse_links(&args.onto, patch));
         from.extend(found.iter().map(|_| file.clone()));
         patches.extend(found);
@@ -89,7 +83,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
-/// Takes out files that the tree has as symbolic links, or behind one that leads out of it.
+/// Removes files that are symbolic links in the tree, or below one that leads out of it.
 fn refuse_links(tree: &Path, patch: &mut Patch) {
     let root = tree.canonicalize();
     let is_link = |name: &String| {
@@ -120,19 +114,6 @@ pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The patch of an entry. Without its options it would be another patch.
-fn of_quilt<'e>(series: &Path, entry: &'e str) -> Result<&'e str> {
-    let mut words = entry.split_whitespace();
-    let name = words.next().unwrap_or_default();
-    match words.find(|option| *option != "-p1") {
-        None => Ok(name),
-        Some(option) => bail!(
-            "{}: `{entry}`: patch options other than -p1 are not supported, so {option} is not; rewrite the patch so that it needs none",
-            series.display()
-        ),
-    }
-}
-
 /// The files of the series in order, with what they hold.
 fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
@@ -141,36 +122,10 @@ fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
             out.push((path.clone(), input::bytes(path)?));
             continue;
         }
-        let series = path.join("series");
-        let found = match input::regular(&series) {
-            // Quilt: a name a line, options of patch behind it, comments behind `#`.
-            Ok(names) => {
-                let names = String::from_utf8_lossy(&names);
-                let entries = names.lines().filter_map(|line| line.split('#').next()).map(str::trim);
-                let entries: Vec<&str> = entries.filter(|entry| !entry.is_empty()).collect();
-                if entries.is_empty() {
-                    bail!("{} names no patch", series.display());
-                }
-                entries.iter().map(|entry| Ok(path.join(of_quilt(&series, entry)?))).collect::<Result<_>>()?
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => by_name(path)?,
-            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", series.display())),
-        };
-        if found.is_empty() {
-            bail!("{} holds no *.patch or *.diff and no series file", path.display());
-        }
-        for file in found {
+        for file in series::in_folder(path)? {
             let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
             out.push((file, text));
         }
     }
     Ok(out)
-}
-
-fn by_name(dir: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("{} cannot be read", dir.display()))?;
-    let mut found: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    found.retain(|path| path.extension().is_some_and(|e| e == "patch" || e == "diff"));
-    found.sort();
-    Ok(found)
 }

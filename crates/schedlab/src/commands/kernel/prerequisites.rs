@@ -82,7 +82,7 @@ fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch
     Ok(commits)
 }
 
-/// The newest commit of the target's history that the source has, too.
+/// The merge base: the newest commit of the target's history that the source also has.
 fn shared(from: &Path, onto: &Path) -> Option<String> {
     let is_checkout = onto.join(".git").exists();
     let target = is_checkout.then(|| git(onto, &["rev-list", "-n20000", "HEAD"], &[], vec![]).ok()).flatten()?;

@@ -24,7 +24,7 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
     Ok(Hits { source: format!("{name}: {what}"), counts })
 }
 
-/// Of several profiles the last, which is the one that was asked for.
+/// If there are several profiles, takes the last, which is the one that was asked for.
 fn profile(text: &str) -> Result<(&'static str, BTreeMap<String, u64>)> {
     let whole: serde_json::Value = serde_json::from_str(text).context("it is not JSON")?;
     let last = whole.get("profiles").and_then(|all| all.as_array()?.last());

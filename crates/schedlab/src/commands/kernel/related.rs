@@ -80,7 +80,7 @@ fn found(args: &Arguments) -> Result<Discovery> {
     Ok(Discovery { asked, commits: commits.len(), is_cut, members, has_target })
 }
 
-/// The commits with what each does, but for merges that change nothing themselves, unless they were asked for.
+/// The commits with what each does, except for merges that change nothing themselves, unless they were asked for.
 fn without_plain_merges(
     tree: &Path,
     commits: Vec<Commit>,
@@ -113,7 +113,7 @@ fn names_of(
         let narrow = some.iter().filter(|at| changes[**at].len() <= FILES_OF_ONE);
         let files = narrow.flat_map(|&at| changes[at].iter().enumerate().map(move |(place, file)| (at, place, file)));
         let name = |(at, place, file): (usize, usize, &FilePatch)| {
-            // Of one that comes or goes the diff has all; git reads a name a line.
+            // The diff has the whole text of a file that is added or removed. git reads one name per line.
             let new = file.new.as_ref().filter(|name| file.change != Change::Created && !name.contains('\n'))?;
             (is_c(file) && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
         };

@@ -27,7 +27,7 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Por
     let astray = home.findings.iter().filter(|finding| !fits(finding)).count();
     if astray > 0 {
         say(format_args!(
-            "--from {}: without place there: {} of the series; is it the tree that it was made for?",
+            "--from {}: applied only without {} of the series; is it the tree that the series was written for?",
             from.display(),
             counted(astray, "hunks")
         ));

@@ -22,11 +22,11 @@ pub(super) struct Kernels<'a> {
     mirrors: &'a [String],
 }
 
-/// How this machine comes to a kernel.
+/// How this machine gets a kernel.
 enum Step<'a> {
     /// It is here under this name.
     Have(String),
-    /// The user says to take another: the answer is then about that one.
+    /// The user replaces it (`--kernel`): the result is then about that one.
     Instead(String),
     /// A package of Debian, by the version that names it among others.
     Fetch { wanted: Debian, version: &'a str },
@@ -69,7 +69,7 @@ impl<'a> Kernels<'a> {
             match step {
                 Step::Have(here) => format!("{name} is here: {here}"),
                 Step::Instead(other) => {
-                    format!("{name} is replaced by {other}, as asked: the answer is about that one")
+                    format!("{name} is replaced by {other} (--kernel): the result applies to {other}")
                 }
                 Step::Fetch { wanted, version } => {
                     format!("{name} would be fetched: {wanted}, package version {version}")
@@ -149,7 +149,8 @@ impl<'a> Kernels<'a> {
         let name = format!("build:{name}");
         if format!("{:08x}", find(&name, self.of)?.crc32) != kernel.crc32 {
             say(format_args!(
-                "schedlab: {name} is not to the bit the kernel of the pack: another compiler, or another source of that version"
+                "schedlab: {name} is not bit-identical to the kernel of the pack: another compiler, or another source \
+                 of that version"
             ));
         }
         Ok(name)
@@ -160,7 +161,7 @@ impl<'a> Kernels<'a> {
 fn substitution(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
         Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok((from.to_owned(), to.to_owned())),
-        _ => usage!("--kernel {text}: say which of the pack's kernels by which of yours, debian:6.1=debian:6.12"),
+        _ => usage!("--kernel {text}: give a kernel of the pack and one of yours, such as debian:6.1=debian:6.12"),
     }
 }
 

@@ -6,12 +6,12 @@ use crate::output::{print_line, to_stdout};
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_analyze::trace::Asked;
-use schedlab_report::{ANALYSES, Answer, Filtered, Form, TraceAnalysis};
+use schedlab_report::{ANALYSES, Filtered, Form, RenderedOutput, TraceAnalysis};
 use schedlab_run::json::Room;
 
 /// An analysis and its parsed arguments.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct AnalysisCommand {
     analysis: &'static TraceAnalysis,
     source: Source,
     filters: Filters,
@@ -41,7 +41,7 @@ struct Rows {
     top: Option<usize>,
 }
 
-impl Question {
+impl AnalysisCommand {
     pub(super) fn answer(&self) -> Result<()> {
         let (row, top) = (self.analysis, self.rows.top);
         self.filters.refuse(row.takes.filters)?;
@@ -59,8 +59,8 @@ impl Question {
             _ => Form::Page,
         };
         match (row.run)(&mut reader, &asked, form)? {
-            Answer::Json(line) => print_line(line),
-            Answer::Page(page) => {
+            RenderedOutput::Json(line) => print_line(line),
+            RenderedOutput::Page(page) => {
                 let (width, colour) = terminal();
                 to_stdout(|out| page.text(width, colour, out))
             }
@@ -87,7 +87,7 @@ fn of<T: Args + Default>(matches: &mut ArgMatches, takes: bool) -> Result<T, cla
     if takes { T::from_arg_matches_mut(matches) } else { Ok(T::default()) }
 }
 
-impl FromArgMatches for Question {
+impl FromArgMatches for AnalysisCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Self::from_arg_matches_mut(&mut matches.clone())
     }
@@ -115,7 +115,7 @@ impl FromArgMatches for Question {
     }
 }
 
-impl Subcommand for Question {
+impl Subcommand for AnalysisCommand {
     fn augment_subcommands(trace: Command) -> Command {
         trace.subcommands(ANALYSES.iter().map(command))
     }

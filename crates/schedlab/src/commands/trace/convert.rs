@@ -81,7 +81,7 @@ pub(super) fn run(args: &Convert) -> Result<()> {
             Some(converted)
         }
     };
-    // A reader of our output who has left wants no account of it.
+    // If the reader of our output is gone (EPIPE), print no summary.
     let Some(converted) = converted else { return Ok(()) };
     let written = if to_output { "standard output".into() } else { args.output.display().to_string() };
     say(format_args!("{written}: {}", counted(converted.written, "events")));
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Convert) -> Result<()> {
 
 /// Refuses to write to the input file, under any name: opening it would truncate it.
 fn refuse_same(source: &Path, target: &Path) -> Result<()> {
-    // Of what is not there the reader tells more.
+    // If the file does not exist, the trace reader gives a better error.
     let Some(source) = metadata_of(source).filter(Metadata::is_file) else { return Ok(()) };
     if std::fs::metadata(target).is_ok_and(|there| is_same(&there, &source)) {
         bail!("{} is the input and would be overwritten: give another file with -o", target.display());

@@ -4,7 +4,7 @@ use super::super::destination;
 use super::super::report::write_file;
 use super::traces::{self, Traced};
 use super::{most, print};
-use crate::cli::Answer;
+use crate::cli::OutputOptions;
 use crate::exit::usage;
 use crate::output::print_line;
 use anyhow::{Result, bail};
@@ -25,7 +25,7 @@ pub(super) struct Sides {
     /// More traces of B
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "b")]
     more_b: Vec<PathBuf>,
-    /// Only threads of this name: `*` for any characters; may be given several times
+    /// Only threads with this name; `*` matches any characters; may be given several times
     #[arg(long, value_name = "NAME")]
     comm: Vec<String>,
     /// Match task names exactly (by default, digits in them are ignored)
@@ -34,7 +34,7 @@ pub(super) struct Sides {
     /// Show at most N rows of each table, 0 for all [default: 5; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Also write an HTML page with pictures of how waits differ, decile by decile
+    /// Also write an HTML page with plots of how waits differ, decile by decile
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print the findings as JSON
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
         // In one line: laid out it is half as long again.
         return print_line(schedlab_run::json::small(&found)?);
     }
-    print(&Answer::default(), "", &found, schedlab_report::trace_diff)
+    print(&OutputOptions::default(), "", &found, schedlab_report::trace_diff)
 }
 
 /// The files of A and of B.
@@ -76,7 +76,7 @@ fn sides(args: &Sides) -> Result<[Vec<PathBuf>; 2]> {
     let Some(b) = &args.b else {
         if !is_a_run {
             usage!(
-                "one trace is not compared: name two (`trace diff {dir} OTHER`), or a run directory with two traced arms"
+                "one trace cannot be compared: give two (`trace diff {dir} OTHER`), or a run directory with two traced arms"
             );
         }
         let mut arms = traces::by_arm(&args.a)?;

@@ -11,8 +11,8 @@ use std::path::Path;
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Filters {
-    /// Only tasks with this name, first or last (a command is named `sh` until the shell execs it; timehist takes the name at
-    /// the time); `*` matches any characters; may be given several times
+    /// Only tasks whose first or last name is this (a command is named `sh` until it is executed; timehist matches the
+    /// name at that time); `*` matches any characters; may be given several times
     #[arg(long, value_name = "NAME")]
     comm: Vec<String>,
     /// Only these threads
@@ -22,10 +22,10 @@ pub(super) struct Filters {
     /// --all-cgroups`; may be given several times
     #[arg(long, value_name = "PATH")]
     cgroup: Vec<String>,
-    /// Only what ends between these times, in seconds as timehist prints them; either end may be left out
+    /// Only intervals that end between these times, in seconds as timehist prints them; either end may be left out
     #[arg(long, value_name = "FROM,TO")]
     time: Option<String>,
-    /// Only what ends on these CPUs
+    /// Only intervals that end on these CPUs
     #[arg(long, value_name = "LIST")]
     cpu: Option<CpuList>,
     /// Only threads that were switched out in these states: R (preempted), R+ (in the kernel), S, D, I, T
@@ -47,7 +47,7 @@ pub(super) fn refused(by: Filtered) -> &'static [&'static str] {
 }
 
 impl Filters {
-    /// What they come to for this file, which is read to its end once for the members of cgroups.
+    /// The filters for this file, which is read to its end once for the members of cgroups.
     pub(super) fn scope(&self, file: &Path) -> Result<Scope> {
         let mut scope = Scope { tasks: self.tasks(file)?, window: self.window()?, ..Scope::default() };
         if let Some(state) = &self.state {
@@ -90,9 +90,7 @@ impl Filters {
         let mut tasks = TaskFilter { comms: self.comm.clone(), tids: self.tid.clone(), within: None };
         if !self.cgroup.is_empty() {
             if file == Path::new("-") {
-                usage!(
-                    "--cgroup: the members of a cgroup are looked for first, and standard input is read once: name a file"
-                );
+                usage!("--cgroup reads the trace twice, which standard input does not allow: give a file");
             }
             let mut reader = open(file, cgroups::wanted())?;
             tasks.within = Some(cgroup_members(&mut reader, &self.cgroup).context("--cgroup")?);

@@ -114,10 +114,11 @@ pub(super) fn beside(file: &Path) -> Option<TrialOutcome> {
 fn why_none(outcome: &TrialOutcome) -> String {
     match outcome.stamping.level {
         Stamping::Off => {
-            "no operation was stamped (`--latency off`), so none is known to be slow: use `--latency sampled`".into()
+            "operations have no timestamps (`--latency off`), so the slowest are not known: use `--latency sampled`"
+                .into()
         }
         _ if outcome.stamping.stamped == 0 => {
-            format!("{} stamps no operations of its own: ask `trace blame` instead", outcome.workload)
+            format!("{} does not timestamp its operations: use `trace blame` instead", outcome.workload)
         }
         _ => "its slowest operations were not kept: it was not traced, or recorded by an older schedlab".into(),
     }

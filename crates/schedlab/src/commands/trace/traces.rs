@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// The traced trials of one arm, those of a workload of several apart.
 pub(super) struct Traced {
-    /// The arm's name, behind that of the workload where there are several.
+    /// The arm's name, after that of the workload where there are several.
     pub(super) name: String,
     /// Its trials with their files, in the order in which they ran.
     pub(super) files: Vec<(TrialRecord, PathBuf)>,
 }
 
-/// Of what a picture is: where and when the run was made, or the file.
+/// The label of a picture: where and when the run was made, or the file.
 pub(super) fn place(path: &Path) -> String {
     let run = if path.is_dir() { RunReader::open(path).ok() } else { None };
     let made = run.map(|run| format!(" · {}", schedlab_report::place(&run.manifest))).unwrap_or_default();

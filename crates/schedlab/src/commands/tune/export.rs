@@ -1,6 +1,7 @@
 //! `schedlab tune export`: settings as files that a machine keeps, beside their evidence and undo.
 
 use super::Place;
+use crate::commands::destination;
 use crate::commands::report::write_file;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
@@ -21,7 +22,7 @@ pub(super) fn run(place: &Place, values: &[String], dir: &Path) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Writes the files for some settings; how each is put in force, a line each.
+/// Writes the files for some settings, and says for each, in a line, how to apply it.
 pub(in crate::commands) fn files(
     roots: &Roots,
     settings: &[Setting],
@@ -36,6 +37,10 @@ pub(in crate::commands) fn files(
     std::fs::create_dir_all(dir)
         .with_context(|| format!("{} cannot be created; give another with -o DIR", dir.display()))?;
     for export in &files {
+        let there = std::fs::read(dir.join(export.file));
+        if there.is_ok_and(|text| text != export.text.as_bytes()) {
+            destination::set_aside(dir, export.file, "has other text")?;
+        }
         write_file(&dir.join(export.file), |out| out.write_all(export.text.as_bytes()))?;
     }
     let line = |export: &schedlab_tune::Export| {

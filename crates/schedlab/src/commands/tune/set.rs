@@ -19,7 +19,7 @@ pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[St
         return Ok(exit::DONE);
     }
     for one in schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)? {
-        say(format_args!("schedlab: left by a killed run: {one}"));
+        say(format_args!("schedlab: cleaned up after a killed run: {one}"));
     }
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     let mut guard = HostGuard::open(place.roots.clone(), &place.state)?.with_own_network();
@@ -46,7 +46,7 @@ pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[St
         Err(_) => exit::ERROR,
     };
     for change in &changed {
-        say(format_args!("schedlab: not in force to the end: {change}"));
+        say(format_args!("schedlab: changed while the command ran: {change}"));
     }
     let code = back(&mut guard, if code == exit::DONE && !changed.is_empty() { exit::VOID } else { code })?;
     ran.with_context(|| format!("`{}` cannot be run", command[0]))?;
@@ -68,7 +68,7 @@ fn refuse(setting: &Setting, during: bool) -> Result<()> {
     }
 }
 
-/// Says what is in force; one that is not takes all of them back.
+/// Reports which settings are applied; if one is not, all are reverted.
 fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
     let tick_ns = schedlab_sys::kernel_facts::tick_ns().ok();
     let failed: Vec<String> =

@@ -30,7 +30,7 @@ use std::time::Duration;
 /// The command's exit code, and the files that the guest sent.
 pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
 
-/// Of a command that is told to end: a trial of it in progress ends first.
+/// For a command that is asked to end: its current trial ends first.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// For a command or a trial, where nothing else is said.
@@ -49,9 +49,7 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     crate::session::restore_leftovers()?;
     let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
     if let Lane::Virtual(_) = boot.lane {
-        say(
-            "schedlab: virtual lane: time is counted in instructions, CPUs run one after the other; no time is a latency",
-        );
+        say("schedlab: virtual lane: time is an instruction count and CPUs run one at a time, so no time is a latency");
     }
     let mut screen = Screen::new(interrupt, options.verbose);
     let ended = schedlab_vm::boot(&boot, &mut screen)?;
@@ -249,7 +247,7 @@ fn real_lane(guest: &GuestPlan, machine: &Machine, choice: Choice) -> Result<(La
     Ok((Lane::Real { accelerator: choice.accelerator, oversubscribed }, choice))
 }
 
-/// Many tasks take their turns, and a herd that is not ready after half a minute counts as hung.
+/// Many tasks take turns, and a workload that is not ready after half a minute counts as hung.
 fn dither_us(ns: u64) -> Result<u32> {
     const MOST_US: u64 = 100_000;
     match ns.div_ceil(1000) {

@@ -2,7 +2,7 @@
 //! directory has the same name in the guest, so that every path means the same there.
 
 use crate::cli::Command;
-use crate::commands::claim::must_be_free;
+use crate::commands::reservation::must_be_free;
 use crate::commands::{ab, bench, read_words};
 use crate::exit::usage;
 use crate::{input, session};
@@ -35,7 +35,7 @@ fn modules(needs_binder: bool) -> Vec<String> {
     needs_binder.then(|| "binder_linux".to_owned()).into_iter().collect()
 }
 
-/// The guest's own file for a result that `vm profile` reads and nobody else gets.
+/// The guest's own file for a result that only `vm profile` reads.
 pub(super) const OUTCOME: &str = "/schedlab/outcome.json";
 
 impl Inside {

@@ -94,7 +94,7 @@ impl Events for Screen {
             Stage::Starting => say("schedlab: starting the guest"),
             Stage::Kept => {}
             Stage::ToldToEnd => {
-                say("schedlab: telling the guest's command to end; once more ends the guest at once");
+                say("schedlab: asking the guest's command to end; Ctrl-C again ends the guest at once");
             }
             Stage::Up(release, after) => {
                 let release = line(&release);

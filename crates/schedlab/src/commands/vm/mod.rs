@@ -164,7 +164,7 @@ fn run_inside(args: &VmRun) -> Result<u8> {
         let Some(Delivered { at, instead }) = deliver(&files, place)? else { continue };
         say(format_args!("schedlab: from the guest: {}", at.display()));
         if let Some(why) = instead {
-            say(format_args!("schedlab: it is not at {}, as was asked: {why}", place.display()));
+            say(format_args!("schedlab: it could not be written to {}: {why}", place.display()));
             code = exit::ERROR;
         }
     }

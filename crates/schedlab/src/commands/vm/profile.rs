@@ -1,5 +1,5 @@
 //! `schedlab vm profile`: a workload in a guest of the virtual lane whose QEMU counts instructions by address, shown by
-//! function and per operation; two kernels, or a kernel and a profile of before, side by side.
+//! function and per operation; two kernels, or a kernel and an earlier profile, side by side.
 
 use super::guest::{self, Capabilities};
 use super::inside::{Inside, OUTCOME};
@@ -25,7 +25,7 @@ use schedlab_vm::{Boot, Handed, VmError};
 use serde::Serialize;
 use std::path::Path;
 
-/// Functions that are shown where nobody says how many.
+/// Default number of functions that are shown.
 const ROWS: usize = 25;
 /// Where the guest's symbols are.
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -34,7 +34,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
     let capabilities = Capabilities::default();
     if args.guest.lane == Some(GuestLane::Real) {
-        usage!("--lane real: instructions are counted where time is made of them; leave --lane out");
+        usage!("--lane real: vm profile needs the virtual lane, which counts instructions; leave --lane out");
     }
     let guest = GuestPlan { lane: GuestLane::Virtual, ..args.guest.guest() };
     let words = words(&args.command);
@@ -54,7 +54,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         true => read_json(name).with_context(|| format!("--against {name}")),
         false => profiled(name, &args.command, args.legs, &guest, &capabilities).with_context(|| name.clone()),
     };
-    // Against what is asked first: a file that is none must not cost a boot.
+    // --against comes first: an invalid file must fail before a guest boots.
     let against = args.against.as_ref().map(of).transpose()?;
     let this = profiled(&args.kernel, &args.command, args.legs, &guest, &capabilities);
     let this = this.with_context(|| args.kernel.clone())?;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         writeln!(out, "{}\n", fitted(&String::from_utf8_lossy(&functions), columns))?;
         page.text(columns, false, out)
     });
-    // The guests have worked for both: neither is lost for the other's sake.
+    // Write the file even if printing failed: booting the guests was expensive.
     if let Some(file) = file {
         let text = schedlab_run::json::pretty(&document(found))?;
         write_file(file, |out| writeln!(out, "{text}"))?;
@@ -121,7 +121,7 @@ struct Counting {
     outcome: TrialOutcome,
     symbols: String,
     counted: Counted,
-    /// The state that it went on from.
+    /// The saved state that it was restored from.
     state: Option<u32>,
 }
 
@@ -181,7 +181,7 @@ fn counting(
     let kernel = guest::find(kernel, super::architecture(guest.aarch64))?;
     let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &inside, false, capabilities)? };
     if legs && boot.machine.topology.cpus() != 1 {
-        usage!("legs are told apart on one CPU: --cpus 1");
+        usage!("legs can be counted on one CPU only: --cpus 1");
     }
     Ok(boot)
 }
@@ -208,10 +208,12 @@ pub(super) fn profiled(
             let boot =
                 Boot { counting: Some(landmarks(|name| symbols.named(name).map(|symbol| symbol.start))?), ..boot };
             let counted = count(&boot)?.counted;
-            // What a guest does, it does again; else the legs would be of another run than the whole.
+            // Guests are deterministic. If the counts differ all the same, the legs belong to another run than the
+            // whole.
             if counted.whole() != whole {
                 bail!(
-                    "the guest that counted legs executed other instructions than the one that did not, so the legs do not add up"
+                    "the two guests, with and without counting legs, executed different instructions, so the legs do \
+                     not add up to the whole"
                 );
             }
             Some(profile::legs(&counted, name_of))

@@ -88,8 +88,8 @@ fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One trial under its settings; those of the trial before are taken back. A setting that does not take is told beside what was
-/// measured, as on a host.
+/// One trial under its settings; those of the trial before are reverted. A setting that cannot be applied is reported
+/// next to what was measured, as on a host.
 fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
     let applied = runner.apply(&settings)?;
     runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)

@@ -42,7 +42,7 @@ pub(crate) struct Guests {
     capabilities: Capabilities,
     /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
     kernels: RefCell<BTreeMap<String, Kernel>>,
-    /// Of the files that the plan adds, as they were at the beginning.
+    /// Checksum of the files that the plan adds, as they were at the beginning.
     extras: OnceCell<Option<u32>>,
     modules: Vec<String>,
     /// Why each trial or block is booted although the plan says `boots`, once that is known.
@@ -86,8 +86,8 @@ impl Guests {
         self.plan.first_seed.unwrap_or(1)
     }
 
-    /// Of each arm, what its guests are and have set: equal for arms between which there is only noise, however they are
-    /// written.
+    /// For each arm, what its guests are and have set. Two arms that differ only in how they are written are equal, and
+    /// between them is only noise.
     fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
         let of = |arm: &Arm| {
             let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
@@ -162,7 +162,7 @@ impl Guests {
                 // Nothing is measured yet, so nothing is worth waiting for.
                 Quiet::at_once(interrupt()?)
             }
-            // Told to end it ends its trial and begins no other; one that cannot be told does them all.
+            // When asked to end, it ends its trial and begins no other; one that cannot be asked runs them all.
             GuestTask::Trials(ordered) if ordered.len() > 1 && takes_orders(&boot) => {
                 boot.grace = boot.limit;
                 Quiet::with_something_kept(interrupt()?)
@@ -187,7 +187,7 @@ impl Guests {
             outcomes.resize(ordered.len(), Err(before));
         }
         match state {
-            // What goes on from one state is of one boot.
+            // Guests restored from one state are of one boot.
             Some(crc32) => answer.environment.boot_id += &format!("-{crc32:08x}"),
             // Equal boots draw equal ids, and are two boots all the same.
             None if self.are_virtual() => answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns()),
@@ -222,7 +222,7 @@ impl Guests {
         Ok(boot)
     }
 
-    /// The workload's own time-out is inside, where a guest that hangs does not come to it.
+    /// The workload's own time-out is inside, which a guest that hangs does not reach.
     fn limit(&self, trial: &GuestTrial) -> Duration {
         let GuestTask::Trials(ordered) = &trial.task else { return trial.limit };
         let count = u32::try_from(ordered.len()).unwrap_or(u32::MAX);
@@ -237,7 +237,7 @@ impl Guests {
         {
             return Ok(known.clone());
         }
-        // A file is in nobody's cache: it may be another one by now.
+        // A file is not in the cache: it may have changed since.
         let found = guest::find(name, super::architecture(self.plan.aarch64))?;
         if known.is_some_and(|known| known.crc32 != found.crc32) {
             bail!("{name} has changed since the start of the run: use a copy that stays the same, or `vm build` it");

@@ -17,7 +17,7 @@ pub(crate) fn add(found: &mut WhyFindings, plan: &Plan) {
     }
     match of_arms(plan, &found.difference.workload) {
         Ok(groups) => found.groups = Some(groups),
-        Err(error) => say(format_args!("schedlab: no share of each part of the kernel is told: {error:#}")),
+        Err(error) => say(format_args!("schedlab: no breakdown by part of the kernel: {error:#}")),
     }
 }
 

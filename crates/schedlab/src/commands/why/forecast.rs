@@ -1,6 +1,6 @@
 //! `schedlab why --dry-run`: what would be switched, in which stages, and how long that may take.
 
-use crate::cli::Answer;
+use crate::cli::OutputOptions;
 use anyhow::Result;
 use schedlab_analyze::WhyFactor;
 use schedlab_run::units::format_ns;
@@ -46,7 +46,7 @@ pub(crate) struct ForecastStage {
     pub(crate) seconds: Option<f64>,
 }
 
-/// Of a study that has not begun.
+/// The forecast of a study that has not begun.
 pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
     let cost = cost(plan, known);
     let stage = |what: String, rows: usize, blocks: usize| ForecastStage {
@@ -59,7 +59,7 @@ pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
         why.first_blocks().map(|blocks| stage("the difference".into(), 1, blocks as usize)).into_iter().collect();
     for (number, (kind, rows, blocks)) in why.forecast().into_iter().enumerate() {
         let what = match kind {
-            Stage::Groups => "each toggle or group alone, and all but it",
+            Stage::Groups => "each toggle or group alone, and all the others without it",
             Stage::Fraction => "a fraction over what is left",
             Stage::Full => "all combinations of the last",
         };
@@ -71,7 +71,8 @@ pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
         }
         (false, true) => "blocks follow from the noise of the run",
         (false, false) => {
-            "blocks are for a spread of half the smallest change looked for (half of the difference); they grow with its square"
+            "blocks assume a standard deviation of half the smallest change looked for (half of the difference); they \
+             grow with its square"
         }
     };
     WhyForecast {
@@ -86,7 +87,7 @@ pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
 }
 
 /// As JSON, or as lines.
-pub(crate) fn print(found: &WhyForecast, answer: &Answer) -> Result<()> {
+pub(crate) fn print(found: &WhyForecast, answer: &OutputOptions) -> Result<()> {
     if answer.json {
         return crate::output::print_answer("schedlab/why-forecast/1", found, answer.top);
     }
@@ -127,7 +128,7 @@ fn rough(seconds: f64) -> String {
     format_ns(seconds.ceil() as u64 * 1_000_000_000)
 }
 
-/// Of a run what it took, on this host what the plan says; of guests only a run tells.
+/// The cost that a run had; without one, on this host what the plan says. For guests only a run shows it.
 fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
     known.and_then(|run| Cost::of(&run.trials)).or_else(|| {
         let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);

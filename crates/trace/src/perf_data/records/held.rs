@@ -30,12 +30,12 @@ impl Records {
     }
 
     /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
-    /// end or when it is told to), so they are sorted as a whole.
+    /// end or when it is asked to), so they are sorted as a whole.
     pub(super) fn sort_held(&mut self) {
         for (cpu, ts) in std::mem::take(&mut self.rings_begin) {
             self.order.begins_at(cpu, ts);
         }
-        // Of one time the later one came first.
+        // Of events with the same time, the later one came first.
         self.held.reverse();
         self.held.sort_by_key(|event| event.ts);
         for event in self.held.drain(..) {
@@ -51,7 +51,7 @@ impl Records {
         if self.held.len() >= MOST_HELD {
             self.problems.add(ProblemKind::Unsorted, || {
                 format!(
-                    "a ring that is read backward has more than {MOST_HELD} events; some are told later than they were"
+                    "a ring that is read backward has more than {MOST_HELD} events; some get a later time than they have"
                 )
             });
             self.release_round();

@@ -6,7 +6,7 @@ use super::*;
 fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
     let mut bytes = records(LITTLE, &drawing);
-    // What perf makes up for threads of before the recording stays.
+    // What perf makes up for threads from before the recording stays.
     bytes.extend([life(FORK, 13, 14_500, 0), life(FORK, 40, 0, 0)].concat());
     let (events, _) = read(LITTLE.file(&bytes)).unwrap();
     let forks = events.iter().filter_map(|e| match e.what {
@@ -58,7 +58,7 @@ fn a_record_whose_type_was_spoilt_is_told() {
         let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
         let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
         assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
-        // Of the kernel's next types nobody can say that they are none.
+        // The kernel's next types cannot be ruled out.
         assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
     }
 }

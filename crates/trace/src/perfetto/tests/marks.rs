@@ -157,7 +157,7 @@ fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
     packet(&[], packet::FTRACE_STATS, &stats)
 }
 
-/// What is told of lost events behind a trace without gaps.
+/// What is reported about lost events after a trace without gaps.
 fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
     let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
     let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
@@ -196,7 +196,7 @@ fn counts_of_losses_without_a_time_are_told() {
         assert!(count == 1 && told.ends_with(&format!("({name} 3)")), "{told}");
         assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
     }
-    // What ended up in a gap needs no second telling.
+    // What ended up in a gap need not be reported twice.
     let marked = trace(&[], &[(bundle::LOST_EVENTS, 1)], false);
     let (_, reader) = open([marked, ftrace_stats(2, &[(3, 12)])].concat()).unwrap();
     assert_eq!(reader.problems().count(ProblemKind::Lost), 1);

@@ -42,7 +42,7 @@ fn compressed_packets_are_read_as_if_they_were_not() {
     ] {
         assert_eq!(events(packed.clone()), expected);
         assert_eq!(open(packed.clone()).unwrap().1.problems().all().count(), 1, "the loss in the drawing");
-        // In front of packets that are not, and behind them.
+        // In front of packets that are not, and after them.
         assert_eq!(events([&packed[..], &packet(&[], 900, b"")].concat()), expected);
         for at in 20..packed.len() {
             let mut spoilt = packed.clone();
@@ -90,10 +90,7 @@ fn the_host_is_read_and_other_machines_are_told() {
     assert_eq!(events(both.clone()), events(host));
     let (_, reader) = open(both.clone()).unwrap();
     let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert_eq!(
-        told,
-        ["the trace is of 2 machines: all that is told is of the host; --machine 1001 reads machine 1001"]
-    );
+    assert_eq!(told, ["the trace is of 2 machines: the output is about the host; --machine 1001 reads machine 1001"]);
     let error = open(of(&guest, 5)).err().expect("nothing of the host").to_string();
     assert!(error.contains("(events of machine 1001 alone: --machine 1001 reads those)"), "{error}");
     let mut reader = Reader::open("t", Box::new(both), Kinds::ALL).unwrap();

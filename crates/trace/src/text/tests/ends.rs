@@ -1,4 +1,4 @@
-//! Texts that were cut, times that are none, numbers that no header knows.
+//! Texts that were cut, invalid times, numbers that no header knows.
 
 use super::{ANSWER, TRACEFS, read, told};
 use crate::{ProblemKind, TraceError};
@@ -13,7 +13,7 @@ fn every_cut_is_told() {
         if !TRACEFS.is_char_boundary(at) {
             continue;
         }
-        // Refused, or told: the header announces four events.
+        // Refused, or reported: the header announces four events.
         if let Ok((events, reader)) = read(&TRACEFS[..at]) {
             let truncated = reader.problems().count(ProblemKind::Truncated);
             assert!(truncated > 0, "cut at {at}");

@@ -1,4 +1,4 @@
-//! Names of threads are any 15 bytes: each is read back, or that its line can be read in two ways is told.
+//! Names of threads are any 15 bytes: each is read back, or a problem says that its line can be read in two ways.
 
 use super::read;
 use crate::{Event, Name, ProblemKind, Reader, What};
@@ -103,7 +103,7 @@ fn every_name_is_read_back_or_told() {
     for _ in 0..1500 {
         let (a, b) = (dice.name(), dice.name());
         for (words, names) in lines(&a, &b) {
-            // What stands in words of trace-cmd's plugin begins where blanks end.
+            // The text of trace-cmd's plugin begins where blanks end.
             if words.contains(":         ") && a.starts_with(char::is_whitespace) {
                 continue;
             }

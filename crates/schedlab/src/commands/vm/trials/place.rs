@@ -7,12 +7,14 @@ use schedlab_run::{Environment, Manifest, Plan, TrialRecord, counted};
 use schedlab_sys::clock;
 use schedlab_trial::guest::{GuestTrial, description, guests, other_llc, preparations};
 use schedlab_trial::{Runner, Watch, prepare};
+use schedlab_vm::VmError;
+use std::io::ErrorKind;
 use std::path::Path;
 
 impl Place for Guests {
     /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
-    /// that does not boot, or that cannot run the plan, is told before anything is measured.
-    /// Its warnings are a sentence on each kind of guest.
+    /// that does not boot, or that cannot run the plan, is reported before anything is measured. Its warnings are a
+    /// sentence on each kind of guest.
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
         let kinds = preparations(plan);
@@ -39,8 +41,9 @@ impl Place for Guests {
         for (place, same) in identities.iter().enumerate() {
             if let Some(first) = identities[..place].iter().position(|other| other == same) {
                 let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
-                described
-                    .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
+                described.push(format!(
+                    "`{a}` and `{b}` are the same guest with the same settings: any difference is noise"
+                ));
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
@@ -49,7 +52,7 @@ impl Place for Guests {
             described.push(match &*self.unkept.borrow() {
                 Some(why) => {
                     manifest.boots = None;
-                    format!("boots = {boots} is not followed, and every guest boots: {why}")
+                    format!("boots = {boots} is ignored, and every guest boots: {why}")
                 }
                 None => format!(
                     "samples start from kept states of {}: those of one boot are one unit",
@@ -69,8 +72,8 @@ impl Place for Guests {
         Ok(manifest)
     }
 
-    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is told by
-    /// this. What only a guest can tell is asked of it when the run begins.
+    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is
+    /// reported here. What only a guest can know is asked of it when the run begins.
     fn describe(&self, plan: &Plan) -> Result<String> {
         let kinds = preparations(plan);
         self.settle(&kinds)?;
@@ -100,13 +103,36 @@ impl Place for Guests {
         let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
         let identities = self.identities(&manifest.arms)?;
         let boot = |trial: &GuestTrial| match self.booted(trial) {
-            Ok((answer, _)) => Ok(answer),
-            Err(error) => Err(format!("{error:#}")),
+            Ok((answer, _)) => Ok(Ok(answer)),
+            // Every trial after it would fail as well, and the run would end without them.
+            Err(error) if is_disk_full(&error) => Err(error),
+            Err(error) => Ok(Err(format!("{error:#}"))),
         };
         Ok(Box::new(guests(boot, self.plan.per, identities, boots, self.first_seed(), trials)))
     }
 
     fn watch(&self) -> Option<Watch> {
         (!self.are_virtual()).then(place::watch)
+    }
+}
+
+fn is_disk_full(error: &anyhow::Error) -> bool {
+    let file = error.downcast_ref().and_then(VmError::file_cause);
+    let cause = file.or_else(|| error.chain().find_map(|cause| cause.downcast_ref()));
+    cause.is_some_and(|cause| matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_errors() {
+        let full = || std::io::Error::from(ErrorKind::StorageFull);
+        assert!(is_disk_full(&anyhow::Error::new(full()).context("the guest's task cannot be written")));
+        assert!(!is_disk_full(&std::io::Error::from(ErrorKind::NotFound).into()));
+        let of_vm = |cause| VmError::File { what: "writing", path: "state".into(), cause };
+        assert!(is_disk_full(&anyhow::Error::new(of_vm(full())).context("a state cannot be kept")));
+        assert!(!is_disk_full(&anyhow::Error::new(VmError::Interrupted)));
     }
 }

@@ -31,9 +31,8 @@ impl Guests {
             let Some(why) = fell_back else { continue };
             self.capabilities.settle(Choice::translated(why));
             if tried.len() > 1 {
-                say(
-                    "schedlab: all guests of the plan are translated then, since lanes are not compared: the first ones again",
-                );
+                say("schedlab: KVM and TCG cannot be compared, so all guests of the plan run under TCG; the first \
+                     ones are tried again");
                 tried.clear();
             }
         }
@@ -71,7 +70,7 @@ impl Guests {
     }
 }
 
-/// Whether the guest may be well but for its state: then it is booted.
+/// Whether only the saved state may be the problem: then the guest is booted.
 fn cannot_be_kept(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(VmError::State(_) | VmError::Guest(_) | VmError::QemuDied { .. }))
 }

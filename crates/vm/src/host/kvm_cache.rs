@@ -1,5 +1,5 @@
-//! What guests have shown of this host's KVM, kept until its next boot: a small file for each QEMU and kernel. One that cannot be
-//! read, is damaged, or is not this user's own is none, and the guest is asked again.
+//! A cache, valid until the host's next boot, of whether KVM works here: a small file for each QEMU and kernel. A file
+//! that cannot be read, is damaged, or is not this user's own is ignored, and KVM is tried again.
 
 use super::process::Installed;
 use crate::lane::NoKvm;
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 4096;
 /// Whose KVM, which QEMU, which kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct KvmKey {
     /// The host's boot (/proc/sys/kernel/random/boot_id).
     pub boot_id: String,
     /// QEMU's file, its length and date, and its version.
@@ -26,8 +26,8 @@ pub struct Question {
     pub kernel_crc32: u32,
 }
 
-impl Question {
-    /// Of this boot of the host; `None` where it has no id.
+impl KvmKey {
+    /// The key for this boot of the host; `None` if it has no boot id.
     pub fn of(qemu: &Installed, kernel_crc32: u32) -> Option<Self> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
         let file = fs::metadata(&qemu.path).ok()?;
@@ -44,7 +44,7 @@ impl Question {
 /// What a guest has shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct KvmResult {
     /// Why KVM does not run it; `None`: it does, the guest was up.
     pub no_kvm: Option<NoKvm>,
     /// What showed it.
@@ -55,35 +55,35 @@ pub struct Answer {
 #[serde(deny_unknown_fields)]
 struct Written {
     format: u32,
-    question: Question,
-    answer: Answer,
+    question: KvmKey,
+    answer: KvmResult,
 }
 
-/// The answers in a directory.
+/// The results in a directory.
 #[derive(Debug, Clone)]
-pub struct Answers(PathBuf);
+pub struct KvmCache(PathBuf);
 
-impl Answers {
+impl KvmCache {
     /// Those of this directory, which is made with the first one.
     pub fn in_directory(directory: PathBuf) -> Self {
         Self(directory)
     }
 
     /// The answer to a question.
-    pub fn find(&self, question: &Question) -> Option<Answer> {
+    pub fn find(&self, question: &KvmKey) -> Option<KvmResult> {
         let written = self.read(&question.file_name())?;
         (written.question == *question).then_some(written.answer)
     }
 
     /// Those of the same boot and QEMU, of any kernel, with its checksum.
-    pub fn of_any_kernel(&self, question: &Question) -> Vec<(u32, Answer)> {
+    pub fn of_any_kernel(&self, question: &KvmKey) -> Vec<(u32, KvmResult)> {
         let same = |of: &Written| of.question.boot_id == question.boot_id && of.question.qemu == question.qemu;
         let kept = self.names().filter_map(|name| self.read(&name)).filter(same);
         kept.map(|written| (written.question.kernel_crc32, written.answer)).collect()
     }
 
     /// Keeps an answer, and removes those of other boots. What cannot be written is asked again.
-    pub fn keep(&self, question: &Question, answer: &Answer) {
+    pub fn keep(&self, question: &KvmKey, answer: &KvmResult) {
         if DirBuilder::new().recursive(true).mode(0o700).create(&self.0).is_err() || !is_ours(&self.0) {
             return;
         }
@@ -133,24 +133,24 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn question(boot_id: &str, kernel_crc32: u32) -> Question {
-        Question { boot_id: boot_id.into(), qemu: "/usr/bin/qemu, 1 bytes of 2, 10.0.2".into(), kernel_crc32 }
+    fn question(boot_id: &str, kernel_crc32: u32) -> KvmKey {
+        KvmKey { boot_id: boot_id.into(), qemu: "/usr/bin/qemu, 1 bytes of 2, 10.0.2".into(), kernel_crc32 }
     }
 
-    fn answer(no_kvm: Option<NoKvm>) -> Answer {
-        Answer { no_kvm, evidence: "its kernel said nothing for 5 s".into() }
+    fn answer(no_kvm: Option<NoKvm>) -> KvmResult {
+        KvmResult { no_kvm, evidence: "its kernel said nothing for 5 s".into() }
     }
 
     #[test]
     fn an_answer_is_of_its_question_and_goes_with_its_boot() {
         let directory = tempfile::tempdir().unwrap();
-        let answers = Answers::in_directory(directory.path().join("kvm"));
+        let answers = KvmCache::in_directory(directory.path().join("kvm"));
         assert_eq!(answers.find(&question("a", 1)), None);
         answers.keep(&question("a", 1), &answer(Some(NoKvm::Hangs)));
         answers.keep(&question("a", 2), &answer(None));
         assert_eq!(answers.find(&question("a", 1)), Some(answer(Some(NoKvm::Hangs))));
         assert_eq!(answers.find(&question("a", 2)), Some(answer(None)));
-        let other_qemu = Question { qemu: "11".into(), ..question("a", 1) };
+        let other_qemu = KvmKey { qemu: "11".into(), ..question("a", 1) };
         assert_eq!((answers.find(&question("b", 1)), answers.find(&other_qemu)), (None, None));
         assert_eq!((answers.of_any_kernel(&question("a", 3)).len(), answers.of_any_kernel(&other_qemu).len()), (2, 0));
         answers.keep(&question("b", 1), &answer(None));
@@ -161,7 +161,7 @@ mod tests {
     fn a_damaged_odd_or_foreign_file_is_no_answer_and_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path().join("kvm");
-        let (answers, asked) = (Answers::in_directory(at.clone()), question("a", 1));
+        let (answers, asked) = (KvmCache::in_directory(at.clone()), question("a", 1));
         answers.keep(&asked, &answer(None));
         let file = at.join(asked.file_name());
         let whole = fs::read(&file).unwrap();

@@ -38,7 +38,7 @@ struct Pages {
 
 /// One CPU.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct CpuReader {
     pub(super) cpu: u32,
     tap: Tap,
     writer: BlockWriter,
@@ -54,7 +54,7 @@ pub(super) struct Lane {
 /// Who takes a block that has become full.
 pub(super) type Full<'a> = &'a mut dyn FnMut(Block) -> Result<(), TracerError>;
 
-impl Lane {
+impl CpuReader {
     pub(super) fn of_instance(instance: &Instance, cpu: u32) -> Result<Self, TracerError> {
         let path = instance.directory().join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let pipe = tracefs::open_without_waiting(&path).map_err(TracerError::file(&path, ""))?;
@@ -150,7 +150,8 @@ impl Lane {
         Ok(())
     }
 
-    /// The kernel tells of a loss with the next event that finds room; of one before the end nobody tells but its count.
+    /// The kernel reports a loss with the next event that finds room; a loss just before the end shows only in its
+    /// count.
     fn tell_late_loss(&mut self) {
         let Tap::Ring(ring) = &self.tap else { return };
         let untold = ring.events().lost().unwrap_or(0).saturating_sub(self.lost);
@@ -199,7 +200,7 @@ impl Lane {
         }
     }
 
-    /// The rest of what was read is lost, and nobody knows how much that is.
+    /// The rest of what was read is lost, and how much that is is not known.
     fn not_understood(&mut self, error: &PageError) {
         self.bad_reads += 1;
         self.lost += 1;

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 /// Tries to make a file in a directory that others remove.
 const ATTEMPTS: u32 = 100;
 
-/// A file for a recording, empty and nobody else's. Dropped before it is kept, it is removed, with the directories that
-/// were made for it.
+/// A file for a recording, empty and reserved for us. Dropped before it is kept, it is removed, with the directories
+/// that were made for it.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct Reservation {
     file: PathBuf,
     /// Directories that were not there before, the deepest first.
     made: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub(super) struct Claim {
 }
 
 /// A trace of one run beside the answer of another would be joined to it by everything that reads them. (What is free now
-/// can be another's at the next moment: [`Claim::of`] takes it.)
+/// can be another's at the next moment: [`Reservation::of`] takes it.)
 pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> {
     if [TRACE_FILE, OUTCOME_FILE].iter().any(|file| dir.join(file).exists()) {
         bail!("{} already contains a recording: give another {option}", dir.display());
@@ -32,7 +32,7 @@ pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> 
     Ok(())
 }
 
-impl Claim {
+impl Reservation {
     /// The directory that the user named by `option`.
     pub(super) fn of(dir: &Path, option: &str) -> Result<Self> {
         must_be_free(dir, option)?;
@@ -42,7 +42,7 @@ impl Claim {
         }
     }
 
-    /// `default`, `<default>-2`, … the first that holds nothing and that nobody else takes at this moment.
+    /// `default`, `<default>-2`, … the first that is empty and is not being taken by another process.
     pub(super) fn first_free(default: &Path) -> Result<Self> {
         loop {
             if let Some(claim) = Self::attempt(&session::unused(default.to_owned()))
@@ -91,7 +91,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.is_kept {
             // That the beginning failed is what the user must know, and others may be in the directories by now.
@@ -135,12 +135,12 @@ mod tests {
         let lab = lab("at-once");
         for round in 0..20 {
             let default = lab.join(format!("{round}/record"));
-            let claims = at_once(|| Claim::first_free(&default).unwrap());
-            let files: BTreeSet<&Path> = claims.iter().map(Claim::file).collect();
+            let claims = at_once(|| Reservation::first_free(&default).unwrap());
+            let files: BTreeSet<&Path> = claims.iter().map(Reservation::file).collect();
             assert_eq!(files.len(), 10, "{files:?}");
             assert!(files.contains(&*default.join(TRACE_FILE)) && files.iter().all(|file| file.exists()));
             let asked = lab.join(format!("{round}/asked"));
-            let claims = at_once(|| Claim::of(&asked, "--out").map_err(|error| error.to_string()));
+            let claims = at_once(|| Reservation::of(&asked, "--out").map_err(|error| error.to_string()));
             let refused: BTreeSet<&String> = claims.iter().filter_map(|claim| claim.as_ref().err()).collect();
             assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1);
             let sentence = format!("{} already contains a recording: give another --out", asked.display());
@@ -153,25 +153,25 @@ mod tests {
     #[test]
     fn what_is_not_kept_leaves_all_as_it_was() {
         let lab = lab("kept");
-        drop(Claim::of(&lab.join("a/b"), "--out").unwrap());
+        drop(Reservation::of(&lab.join("a/b"), "--out").unwrap());
         assert_eq!(std::fs::read_dir(&lab).unwrap().count(), 0);
         std::fs::create_dir(lab.join("a")).unwrap();
-        drop(Claim::of(&lab.join("a"), "--out").unwrap());
+        drop(Reservation::of(&lab.join("a"), "--out").unwrap());
         assert_eq!(std::fs::read_dir(lab.join("a")).unwrap().count(), 0, "it was there before");
-        let mut claim = Claim::of(&lab.join("a/b"), "--out").unwrap();
+        let mut claim = Reservation::of(&lab.join("a/b"), "--out").unwrap();
         claim.keep_if_recorded();
         drop(claim);
         assert!(!lab.join("a/b").exists(), "nothing was recorded");
-        let mut claim = Claim::of(&lab.join("a/b"), "--out").unwrap();
+        let mut claim = Reservation::of(&lab.join("a/b"), "--out").unwrap();
         std::fs::write(claim.file(), "an event").unwrap();
         claim.keep_if_recorded();
         drop(claim);
         assert!(lab.join("a/b").join(TRACE_FILE).exists());
         // A file of the user's where the directory would be.
         std::fs::write(lab.join("c"), "").unwrap();
-        let why = format!("{:#}", Claim::of(&lab.join("c"), "--out").unwrap_err());
+        let why = format!("{:#}", Reservation::of(&lab.join("c"), "--out").unwrap_err());
         assert!(why.contains("c cannot be made"), "{why}");
-        assert!(format!("{:#}", Claim::first_free(&lab.join("c")).unwrap_err()).contains("c cannot be made"));
+        assert!(format!("{:#}", Reservation::first_free(&lab.join("c")).unwrap_err()).contains("c cannot be made"));
         std::fs::remove_dir_all(lab).unwrap();
     }
 }

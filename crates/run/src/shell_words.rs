@@ -1,10 +1,10 @@
-//! A command line as words, split and joined by the quoting rules of sh(1): `'…'` is literal, in `"…"` a backslash
-//! escapes `"`, `\`, `$` and the back quote, elsewhere it escapes anything. Nothing is expanded: there is no shell.
+//! A command line as words, split and joined by the quoting rules of sh(1): `'…'` is literal; in `"…"` a backslash
+//! escapes `"`, `\`, `$` and the back quote, and elsewhere it escapes anything. Nothing is expanded: there is no shell.
 
 /// A command line that cannot be split.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WordsError {
-    /// A quote or a trailing backslash without its end.
+    /// A quote without an end, or a trailing backslash.
     #[error("`{0}`: a quote is not closed")]
     Unclosed(String),
     /// An operator that only a shell understands, outside quotes.
@@ -47,7 +47,7 @@ pub fn split(text: &str) -> Result<Vec<String>, WordsError> {
     Ok(words)
 }
 
-/// Up to the closing quote; `None` when there is none.
+/// Up to the closing quote; `None` if there is none.
 fn double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {
@@ -61,7 +61,7 @@ fn double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Option<(
     }
 }
 
-/// The words as one line that [`split`] gives back as they were, and that a shell would take the same way.
+/// The words as one line that [`split`] splits into the same words, as a shell would.
 pub fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,46 @@
+//! Patches from the disk: files, and folders in the order of quilt's `series` file or of the names.
+
+use crate::input;
+use anyhow::{Context, Result, bail};
+use schedlab_kernel::{Patch, parse, quilt};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The patches of a folder, in order; at least one.
+pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    let list = folder.join("series");
+    let found: Vec<PathBuf> = match input::regular(&list) {
+        Ok(text) => {
+            let text = String::from_utf8_lossy(&text);
+            let names = quilt(&text).with_context(|| list.display().to_string())?;
+            if names.is_empty() {
+                bail!("{} names no patch", list.display());
+            }
+            names.into_iter().map(|name| folder.join(name)).collect()
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => by_name(folder)?,
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", list.display())),
+    };
+    if found.is_empty() {
+        bail!("{} holds no *.patch or *.diff and no series file", folder.display());
+    }
+    Ok(found)
+}
+
+fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unread = || format!("{} cannot be read as a folder of patches", folder.display());
+    let entries = folder.read_dir().with_context(unread)?;
+    let mut found: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    found.retain(|path| path.extension().is_some_and(|end| end == "patch" || end == "diff"));
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// What a file of patches says. It is an error if it says nothing.
+pub(super) fn parsed(file: &Path, text: &[u8]) -> Result<Vec<Patch>> {
+    let found = parse(text);
+    if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
+        bail!("{} contains no diff; give patches as git format-patch, git diff or diff -u write them", file.display());
+    }
+    Ok(found)
+}
