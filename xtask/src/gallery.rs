@@ -18,6 +18,8 @@ struct Case {
     name: String,
     commits: String,
     published: String,
+    /// The metric of its rows; of each workload the first primary one where none is said.
+    metric: Option<String>,
     lane: &'static str,
 }
 
@@ -32,17 +34,31 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     run_to_success(&mut workspace.cargo(&["build", "--release", "-p", "schedlab"]))?;
     let schedlab = workspace.release_binary(&workspace.host);
     println!("| case | commits | lane | arm against the first | published | found here |\n|---|---|---|---|---|---|");
+    let mut all_ran = true;
     for case in cases {
         let dir = runs.join(case.plan.file_stem().context("a plan has a name")?);
         if !dir.exists() {
             let mut run = Command::new(&schedlab);
-            run_to_success(run.arg("run").arg(&case.plan).arg("-o").arg(&dir).stdout(std::io::stderr()))?;
+            let run = run.arg("run").arg(&case.plan).arg("-o").arg(&dir).stdout(std::io::stderr());
+            // A kernel that is not built is of one case; standard error has said so.
+            if run_to_success(run).is_err() {
+                println!("{}", case.row("–", "not run: the head of its plan says what it needs"));
+                all_ran = false;
+                continue;
+            }
         }
         let report = stdout_of(Command::new(&schedlab).arg("report").arg(&dir).args(["--json", "--top", "0"]))?;
         let findings: Value = serde_json::from_str(&report).context("the report is not JSON")?;
         rows(&case, &findings).iter().for_each(|row| println!("{row}"));
     }
-    Ok(true)
+    Ok(all_ran)
+}
+
+impl Case {
+    fn row(&self, arm: &str, found: &str) -> String {
+        let Self { name, commits, published, lane, .. } = self;
+        format!("| {name} | {commits} | {lane} | {arm} | {published} | {found} |")
+    }
 }
 
 fn cases(plans: &Path, names: &[String]) -> Result<Vec<Case>> {
@@ -58,34 +74,37 @@ fn cases(plans: &Path, names: &[String]) -> Result<Vec<Case>> {
     paths.into_iter().map(|plan| read(&std::fs::read_to_string(&plan)?, plan)).collect()
 }
 
-/// A plan's head: `# case: …`, `# commits: …`, `# published: …`.
+/// A plan's head: `# case: …`, `# commits: …`, `# published: …`, and `# metric: …` where it is not the first primary one.
 fn read(text: &str, plan: PathBuf) -> Result<Case> {
-    let said = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {key}: ")));
-        line.map(str::to_owned).with_context(|| format!("{}: its head has no `# {key}: `", plan.display()))
-    };
+    let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(&format!("# {key}: "))).map(str::to_owned);
+    let said = |key: &str| line(key).with_context(|| format!("{}: its head has no `# {key}: `", plan.display()));
     let lane = if text.contains("lane = \"virtual\"") { "virtual" } else { "real" };
-    Ok(Case { name: said("case")?, commits: said("commits")?, published: said("published")?, lane, plan })
+    let (name, commits, published) = (said("case")?, said("commits")?, said("published")?);
+    Ok(Case { name, commits, published, metric: line("metric"), lane, plan })
 }
 
-/// A row for each arm but the first, from the findings of its run.
+/// A row for each arm but the first under each workload, from the findings of its run.
 fn rows(case: &Case, findings: &Value) -> Vec<String> {
+    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let name = |arm: &Value| {
         let index = arm.as_u64().and_then(|arm| usize::try_from(arm).ok()).unwrap_or_default();
         findings["arms"][index]["name"].as_str().unwrap_or("?").to_owned()
     };
-    let metrics = findings["workloads"][0]["metrics"].as_array();
-    let primary = metrics.and_then(|all| all.iter().find(|metric| metric["role"] == "primary"));
-    let contrasts = primary.and_then(|metric| metric["contrasts"].as_array()).map(Vec::as_slice).unwrap_or_default();
-    let row = |contrast: &Value| {
-        let Case { name: case, commits, published, lane, .. } = case;
-        format!(
-            "| {case} | {commits} | {lane} | {} | {published} | {} |",
-            name(&contrast["arm"]),
-            found(commits == NO_COMMIT, contrast)
-        )
+    let wanted = |metric: &Value| match &case.metric {
+        Some(name) => metric["name"] == **name,
+        None => metric["role"] == "primary",
     };
-    contrasts.iter().map(row).collect()
+    let workloads = array(&findings["workloads"]);
+    let of_workload = |workload: &Value| {
+        let under =
+            if workloads.len() > 1 { format!(", {}", workload["id"].as_str().unwrap_or("?")) } else { String::new() };
+        let metric = array(&workload["metrics"]).into_iter().find(wanted).unwrap_or_default();
+        let row = |contrast: &Value| {
+            case.row(&format!("{}{under}", name(&contrast["arm"])), &found(case.commits == NO_COMMIT, contrast))
+        };
+        array(&metric["contrasts"]).iter().map(row).collect::<Vec<_>>()
+    };
+    workloads.iter().flat_map(of_workload).collect()
 }
 
 /// Verdict and interval, or that it cannot be decided here, and what that would take. For a control, whether it was
@@ -150,6 +169,17 @@ mod tests {
         let findings = json!({"arms": [{"name": "a"}, {"name": "b"}], "workloads": [{"metrics": [{"role": "primary",
             "contrasts": [{"arm": 1, "effect": effect, "verdict": {"kind": "better"}}]}]}]});
         assert_eq!(rows(&case, &findings), ["| c | d | real | b | p | **better** -10.0 % [-15.0, -5.0] |"]);
+        let metric = |name: &str, verdict: &str| {
+            json!({"name": name, "role": "secondary", "contrasts": [{"arm": 1, "effect": effect,
+            "verdict": {"kind": verdict}}]})
+        };
+        let workloads = json!([{"id": "exec/1", "metrics": [metric("p99", "worse")]}, {"id": "wakeup/2", "metrics":
+            [metric("p50", "worse"), metric("p99", "better")]}]);
+        let findings = json!({"arms": [{"name": "a"}, {"name": "b"}], "workloads": workloads});
+        let case = read("# case: c\n# commits: d\n# published: p\n# metric: p99\n", "x.toml".into()).unwrap();
+        let of_both = rows(&case, &findings);
+        assert!(of_both[0].contains("| b, exec/1 |") && of_both[0].contains("**worse**"), "{of_both:?}");
+        assert!(of_both[1].contains("| b, wakeup/2 |") && of_both[1].contains("**better**"), "{of_both:?}");
         assert!(read("title = \"x\"", "x.toml".into()).is_err());
     }
 }

@@ -200,7 +200,8 @@ impl Bisected {
                 percent(probability)
             ),
             BisectOutcome::Reversed => format!(
-                "the bad end is the better one: {} is better than {}; exchange the two",
+                "the bad end is the better one: {} is better than {}, so nothing became worse between them; check which end is \
+                 which, or follow another metric (--metric)",
                 name(self.names.len() - 1),
                 name(0)
             ),

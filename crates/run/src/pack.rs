@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub const PACK_VERSION: u32 = 1;
 /// Most bytes of a pack.
 pub const MOST_PACK_BYTES: usize = 1 << 20;
+/// Most characters of its title, which every page of it begins with.
+const LONGEST_TITLE: usize = 300;
 
 /// A run that can be repeated elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -204,9 +206,11 @@ impl Pack {
                 // Settings inside a guest, and cgroups of our own, change nothing here.
                 Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
                 _ if setting.is_of_guest() => {}
+                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
+                // Of a guest it is written in the guest, which ends with the trial.
+                _ if plan.guest.is_some() => {}
                 _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),
                 Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)) => asks.push(format!("runs under {setting}")),
-                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
                 _ => {}
             }
         }
@@ -222,6 +226,12 @@ impl Pack {
         let no_pack = |why: String| Err(PackError::NoPack(why));
         let plan = self.plan()?;
         portable::plan(&plan)?;
+        let longest = [&self.title, &plan.title].map(|title| title.chars().count()).into_iter().max();
+        if let Some(characters) = longest.filter(|characters| *characters > LONGEST_TITLE) {
+            return Err(PackError::NotPortable(format!(
+                "the title has {characters} characters, and {LONGEST_TITLE} at most are allowed: shorten `title` in the plan"
+            )));
+        }
         let arms = if plan.factors.is_empty() { plan.arms.len() } else { plan.max_arms as usize };
         if self.workloads.is_empty() || self.workloads.len() != self.workload_ids.len() {
             return no_pack("its lists of workloads do not fit each other".into());

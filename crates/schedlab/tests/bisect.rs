@@ -57,7 +57,7 @@ fn a_good_end_that_is_worse_is_said_at_once() {
     std::fs::write(lab.path("arms"), reversed).unwrap();
     let found = from(&lab, &[&BISECT[..], &["0", "3"]].concat()).success();
     assert_eq!(json(&found.stdout)["answer"]["kind"], "reversed", "{}", found.stdout);
-    assert!(found.stdout.contains("exchange the two"));
+    assert!(found.stdout.contains("nothing became worse between them"));
 }
 
 #[test]

@@ -13,9 +13,10 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
     let at = path.display();
     let in_debugfs = path.components().any(|part| part.as_os_str() == "debug");
     match (error.raw_os_error(), error.kind()) {
-        (Some(EPERM), _) if in_debugfs => format!(
-            "{at} is locked down on this kernel, also for root; use the per-task slice (slice=2ms); {GUEST_LANE}"
-        ),
+        (Some(EPERM), _) if in_debugfs => {
+            let instead = if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" };
+            format!("{at} is locked down on this kernel, also for root; {instead}{GUEST_LANE}")
+        }
         (Some(EPERM), _) => {
             format!("access to {at} is denied (lockdown or a container); run on the host as root")
         }
@@ -69,6 +70,8 @@ mod tests {
     fn lockdown_and_missing_rights_are_told_apart() {
         let say = |path: &str, errno| refused(Path::new(path), &io::Error::from_raw_os_error(errno), Some("9"));
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 1).contains("slice=2ms"));
+        let features = say("/sys/kernel/debug/sched/features", 1);
+        assert!(features.contains("locked down") && !features.contains("slice=") && features.contains("vm run"));
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 13).contains("sudo"));
         assert!(say("/proc/sys/kernel/x", 1).contains("on the host as root"));
         assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));

@@ -2,6 +2,7 @@
 //! catalogue knows a neutral value of.
 
 use crate::catalogue::{Knob, catalogue};
+use crate::reason::refused;
 use crate::resolve::{Missing, debugfs_path};
 use crate::roots::Roots;
 use schedlab_run::Arm;
@@ -33,10 +34,10 @@ pub fn toggles(roots: &Roots) -> Toggles {
     if !knobs.iter().any(is_feature) {
         let why = match debugfs_path(&roots.debugfs, "sched/features") {
             Err(Missing::Absent(why) | Missing::Refused(why)) => why,
-            Ok(file) => {
-                let why = std::fs::read_to_string(&file).err().map_or("it is empty".to_owned(), |e| e.to_string());
-                format!("{}: {why}", file.display())
-            }
+            Ok(file) => match std::fs::read_to_string(&file) {
+                Ok(_) => format!("{} is empty", file.display()),
+                Err(why) => refused(&file, &why, None),
+            },
         };
         toggles.left_out.insert(0, format!("feature bits: {why}"));
     }

@@ -97,6 +97,8 @@ fn a_newer_format_and_too_many_bytes_are_said_before_anything_is_read() {
     assert!(matches!(Pack::parse(b"[[arm]]"), Err(PackError::NoPack(_))));
     let many = of_guests(vec![built("build:a", &"+x\n".repeat(400_000))]);
     assert!(refusal(&many).contains("fewer kernels"), "{}", refusal(&many));
+    let titled = Pack { title: "x".repeat(LONGEST_TITLE + 1), ..pack(PLAN) };
+    assert!(refusal(&titled).contains("shorten `title`"), "{}", refusal(&titled));
 }
 
 #[test]
@@ -203,6 +205,9 @@ fn what_a_stranger_should_not_decide_is_listed() {
     }
     assert_eq!(asks(&PLAN.replace("nice=5", "policy=fifo:99")), "runs under policy=fifo:99");
     assert!(asks(&PLAN.replace("nice=5", "option:command=x")).contains("runs"));
+    // A guest's settings are its own; a command in it still is one.
+    assert!(asks(&GUESTS.replace("kernel:build:b", "kernel:build:b;feature:NO_WA_IDLE;policy=fifo:99")).is_empty());
+    assert!(asks(&GUESTS.replace("kernel:build:b", "option:command=x")).contains("runs"));
     let built = of_guests(vec![built("build:a", "")]).asks_for_trust().unwrap();
     assert!(built[0].contains("builds build:a"), "{built:?}");
 }
