@@ -7,12 +7,17 @@
 use super::dossier::{Raw, Sides};
 use super::timeline;
 use super::trees::{self, Origin};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+
+/// Whether git keeps a history there, with files beside it or without.
+pub(super) fn is_checkout(tree: &Path) -> bool {
+    tree.join(".git").exists() || tree.join("HEAD").is_file() && tree.join("objects").is_dir()
+}
 
 /// `has_later`: with the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
@@ -26,8 +31,12 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let commit = |name: &str| -> Result<String> {
         let asked = format!("{name}^{{commit}}");
         let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
-        let answer = answer
-            .with_context(|| format!("{name} is not a commit of {} (a shallow clone has few)", tree.display()))?;
+        let answer = answer.map_err(|_| match (is_checkout(tree), tree.display()) {
+            (true, tree) => {
+                anyhow!("{name} is not a commit of {tree} (a shallow clone has few), nor is {range} a file")
+            }
+            (false, tree) => anyhow!("{range} is not a file, and --tree {tree} is not a checkout, which has commits"),
+        })?;
         Ok(String::from_utf8_lossy(&answer).trim().to_owned())
     };
     let ids = [commit(&from)?, commit(&to)?];

@@ -88,7 +88,9 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let is_missing = |found: &Finding| found.obstacle == Some(Obstacle::NoFile);
     if !port.findings.is_empty() && port.findings.iter().all(is_missing) {
         let onto = args.onto.display();
-        say(format_args!("{onto} has none of the files that the series changes: give the root of a kernel source tree"));
+        say(format_args!(
+            "{onto} has none of the files that the series changes: give the root of a kernel source tree"
+        ));
     }
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
