@@ -1,7 +1,7 @@
 //! The commits that belong to a feature: those that change the functions and names that it is made of, those that fix it or
 //! take it back, and those that were sent with it.
 
-use crate::dossier::{Event, Reference, fixed, references};
+use crate::dossier::{Event, Reference, copied_from, fixed, is_of_one_series, references};
 use crate::port::Commit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,16 +39,15 @@ pub fn related(
         found.sort_by_key(|name| (times[name], *name));
         found
     };
-    let is_named = |at: usize| {
-        let found = shared(at);
-        found.len() >= SHARED || found.iter().any(|name| is_asked(name))
-    };
+    let is_named = |at: usize| shared(at).into_iter().any(is_asked);
     let events: Vec<Event> = commits.iter().map(event).collect();
-    let mut members: BTreeSet<usize> =
-        (0..commits.len()).filter(|&at| is_named(at)).chain(seeds.iter().copied()).collect();
+    let asked: BTreeSet<usize> = (0..commits.len()).filter(|&at| is_named(at)).chain(seeds.iter().copied()).collect();
+    let mut members = asked.clone();
+    members.extend((0..commits.len()).filter(|&at| shared(at).len() >= SHARED));
+    let leading = |at: usize, members: &BTreeSet<usize>| leading(at, &events, members, &asked);
     // What leads to one of them is one of them, until no more are found.
     loop {
-        let is_new = |at: &usize| !members.contains(at) && !leading(*at, &events, &members).is_empty();
+        let is_new = |at: &usize| !members.contains(at) && !leading(*at, &members).is_empty();
         let more: Vec<usize> = (0..commits.len()).filter(is_new).collect();
         if more.is_empty() {
             break;
@@ -58,20 +57,27 @@ pub fn related(
     let one = |&at: &usize| Related {
         candidate: at,
         names: shared(at).into_iter().map(str::to_owned).collect(),
-        references: leading(at, &events, &members),
+        references: leading(at, &members),
     };
     members.iter().rev().map(one).collect()
 }
 
 fn event(commit: &Commit) -> Event {
-    Event { commit: commit.id.clone(), references: references(&commit.body), ..Event::default() }
+    let (references, copied_from) = (references(&commit.body), copied_from(&commit.body));
+    Event { commit: commit.id.clone(), references, copied_from, ..Event::default() }
 }
 
-/// The references of a commit that lead to others of these.
-fn leading(at: usize, events: &[Event], to: &BTreeSet<usize>) -> Vec<Reference> {
+/// The references of a commit that lead to others of these; a mail of a series leads to what was asked for only, or each
+/// commit that shares a few names would bring its series.
+fn leading(at: usize, events: &[Event], to: &BTreeSet<usize>, asked: &BTreeSet<usize>) -> Vec<Reference> {
     let others = || to.iter().filter(|other| **other != at).map(|other| &events[*other]);
+    let links = |other: usize| events[other].references.iter().filter(|other| other.kind == "Link");
     let leads = |reference: &&Reference| match reference.kind {
-        "Link" => others().any(|other| other.references.contains(reference)),
+        "Link" => {
+            let mut series = asked.iter().filter(|other| **other != at).flat_map(|other| links(*other));
+            others().any(|other| other.references.contains(reference))
+                || series.any(|other| is_of_one_series(&other.to, &reference.to))
+        }
         _ => {
             let one = Event { references: vec![(*reference).clone()], ..Event::default() };
             others().any(|other| !fixed(&one, std::slice::from_ref(other)).is_empty())
@@ -109,6 +115,13 @@ mod tests {
             related(&names(asked), seeds, commits, touched).iter().map(|one| one.candidate).collect::<Vec<_>>()
         };
         assert_eq!(found(&[], &[4], &commits, &touched), [4, 3, 1, 0]);
+        // The same in a stable series, where each has another id than the lines name.
+        let mut stable = commits.clone();
+        for (number, one) in stable.iter_mut().enumerate() {
+            one.body += &format!("commit {} upstream.\n", one.id);
+            one.id = format!("{number:040}");
+        }
+        assert_eq!(found(&[], &[4], &stable, &touched), [4, 3, 1, 0]);
         assert_eq!(found(&["wake_up"], &[], &commits, &touched), [2]);
         // One that shares two rare names belongs to it, without a line that says so.
         commits.push(commit('f', ""));

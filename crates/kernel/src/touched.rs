@@ -6,14 +6,18 @@ use crate::port::{section_name, section_of_line};
 use crate::series::{FilePatch, Line};
 use std::collections::BTreeSet;
 
-/// Functions, structs and tables that the changed lines are in, and names of several words in those lines. Of C files
-/// only. `texts` are the files as the commit leaves them; of one that is not there (or that the commit makes or
+/// Functions, structs and tables that the changed lines of C are in, and names of several words in those lines and in
+/// those of Kconfig. `texts` are the files as the commit leaves them; of one that is not there (or that the commit makes or
 /// removes, whose diff has all of it) a hunk and its heading must do.
 pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut add = |name: &[u8]| _ = std::str::from_utf8(name).map(|name| out.insert(name.to_owned()));
-    for (file, text) in files.iter().zip(texts).filter(|(file, _)| is_c(file)) {
-        sections(file, text.as_deref(), &mut add);
+    for (file, text) in files.iter().zip(texts) {
+        if is_c(file) {
+            sections(file, text.as_deref(), &mut add);
+        } else if !is_kconfig(file) {
+            continue;
+        }
         let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
         let lines = lines.filter(|line| !matches!(line, Line::Context(_)));
         lines.flat_map(|line| words(line.text())).filter(|word| is_telling(word)).for_each(&mut add);
@@ -24,6 +28,10 @@ pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<Strin
 /// Names are read of its text.
 pub fn is_c(file: &FilePatch) -> bool {
     file.path().ends_with(".c") || file.path().ends_with(".h")
+}
+
+fn is_kconfig(file: &FilePatch) -> bool {
+    file.path().rsplit('/').next().is_some_and(|name| name.starts_with("Kconfig"))
 }
 
 /// It has `_` between two of its letters.
@@ -154,5 +162,19 @@ mod tests {
         let telling = ["wake_up", "__a_b", "a__b"];
         assert!(telling.iter().all(|word| is_telling(word.as_bytes())));
         assert!(["wake", "_x", "__init__", "_", "___", "1_2"].iter().all(|word| !is_telling(word.as_bytes())));
+    }
+
+    #[test]
+    fn options_of_kconfig_are_names_too() {
+        let diff = |file: &str| {
+            format!(
+                "--- a/{file}\n+++ b/{file}\n@@ -1 +1,2 @@ config X86\n config X86\n+\tselect ARCH_SUPPORTS_RT if EXPERT\n"
+            )
+        };
+        let found = |file: &str| touched(&crate::parse(diff(file).as_bytes()).remove(0).files, &[None]);
+        for file in ["arch/x86/Kconfig", "kernel/Kconfig.preempt"] {
+            assert_eq!(found(file).into_iter().collect::<Vec<_>>(), ["ARCH_SUPPORTS_RT"], "{file}");
+        }
+        assert!(found("Documentation/rt.rst").is_empty());
     }
 }

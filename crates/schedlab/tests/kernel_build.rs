@@ -4,6 +4,7 @@ mod program;
 
 use program::sources::{MISPLACED, TEXT, git, write};
 use program::{Lab, json};
+use schedlab_sys::signal::{SIGINT, SIGTERM, kill};
 
 /// A tree that a program called `make` of the test's builds: configured with nothing, compiled where no file has the
 /// word BROKEN. What the compiler says then, and what was written, is the test's.
@@ -19,6 +20,11 @@ echo \"$last\" >> $LAB/asked
 case $last in
 tinyconfig|olddefconfig) : > $out/.config;;
 bzImage)
+  # A compiler that runs on, and has ignored the first word to end.
+  if [ -e $LAB/endless ]; then
+    (trap '' TERM; sleep 1000 & echo $! > $LAB/compiler.new; mv $LAB/compiler.new $LAB/compiler; wait) &
+    wait
+  fi
   if grep -q BROKEN $source/kernel/x.c; then
     echo \"$source/kernel/x.c: In function 'second':\" >&2
     echo \"$source/kernel/x.c:12:6: error: implicit declaration of function 'recompute' [-Werror=implicit-function-declaration]\" >&2
@@ -120,4 +126,52 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     assert!(ran.stdout.contains("hunks of 4 patches"), "what was rehearsed is shown: {}", ran.stdout);
     let ran = port(&["--boot", "no-such-workload"]).failure();
     assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
+}
+
+/// Told to end, a build leaves no compiler behind and no kernel, and says how to go on.
+#[test]
+fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
+    let lab = Lab::new("kernel-build-told");
+    tree_with_make(&lab);
+    let patch = "Subject: one\n\n--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,4 +1,4 @@\n int first(int x)\n {\n-\tlock(x);\n+\tlatch(x);\n \tx = compute(x);\n";
+    write(&lab, "one.patch", patch.as_bytes());
+    let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
+    let command = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        command.args(words).env("PATH", &path).env("LAB", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));
+        command
+    };
+    let (series, tree) = (lab.path("one.patch"), lab.path("tree"));
+    let port = ["kernel", "port", &series, "--onto", &tree, "--build"];
+    let build = ["vm", "build", &tree, "--name", "told"];
+    write(&lab, "endless", b"");
+    for (words, signal, code) in [(&port[..], SIGTERM, 143), (&build, SIGINT, 130)] {
+        let mut child = command(words);
+        let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let compiler = lab.path("compiler");
+        let pid: u32 = loop {
+            if let Ok(text) = std::fs::read_to_string(&compiler) {
+                break text.trim().parse().unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        kill(child.id(), signal).unwrap();
+        let ran: program::Ran = child.wait_with_output().unwrap().into();
+        assert_eq!(ran.code, code, "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("interrupted; what is compiled is kept"), "{words:?}: {}", ran.stderr);
+        assert!(words[0] != "kernel" || ran.stdout.contains("1 hunk of 1 patch"), "it was rehearsed: {}", ran.stdout);
+        // Whoever is its parent now may not have waited for it yet.
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = state.rsplit_once(") ").map_or("", |(_, rest)| &rest[..1]);
+        assert!(matches!(state, "" | "Z" | "X"), "{words:?}: {state}");
+        let kernels = std::fs::read_dir(lab.path("cache/kernels")).map_or(0, Iterator::count);
+        assert_eq!(kernels, 0, "{words:?}");
+        std::fs::remove_file(compiler).unwrap();
+    }
+    // The same command goes on: nothing is locked or in the way.
+    std::fs::remove_file(lab.path("endless")).unwrap();
+    std::fs::remove_file(lab.path("asked")).unwrap();
+    let ran: program::Ran = command(&port).output().unwrap().into();
+    let asked = std::fs::read_to_string(lab.path("asked")).unwrap();
+    assert_eq!(asked.lines().filter(|line| *line == "bzImage").count(), 2, "the tree, and the patch: {}", ran.stderr);
 }

@@ -74,12 +74,15 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     let lab = Lab::new("kernel-dossier-bad");
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
     let (tree, text) = (lab.path("tree"), write(&lab, "notes.txt", b"no diff\n"));
+    let escaping = write(&lab, "escaping.patch", b"--- a/../../etc/x\n+++ b/../../etc/x\n@@ -1 +1 @@\n-a\n+b\n");
     let dir = lab.path("out");
     for (words, why) in [
         (&[&*tree, "absent"][..], "absent is not a directory"),
         (&[&*tree], "give two source trees"),
         (&[&*text, "--tree", &tree], "contains no diff"),
-        (&["v1..v2", "--tree", &tree], "git"),
+        (&["v1..v2", "--tree", &tree], "is not a checkout"),
+        // Nothing is left of it, so there is nothing to limit the reading to.
+        (&[&*escaping, "--tree", &tree], "nothing of the patches can be read: "),
         (&[&*tree, &tree, "--paths", "../etc"], "give directories and files inside the tree"),
         (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm"),
     ] {

@@ -239,6 +239,9 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
     assert_eq!(schedlab(&["kernel", "port", &text]).code, 2);
+    let other = write(&lab, "other.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}").as_bytes());
+    let ran = schedlab(&["kernel", "port", &other, "--onto", &empty]).success();
+    assert!(ran.stderr.contains("has none of the files that the series changes"), "{}", ran.stderr);
 }
 
 /// A series and trees of somebody else's: pipes and devices are not waited for, and a file has a largest size.
@@ -495,4 +498,33 @@ fn a_place_in_the_same_function_is_doubted_by_the_tree_that_the_series_is_from()
     let told = schedlab(&["kernel", "port", &series, "--onto", &tree, "--from", &from]).success();
     let why = "by the lines around it where it is from it belongs to line 8 in `f`";
     assert!(told.stdout.contains(why) && told.stdout.contains("1 flagged"), "{}", told.stdout);
+}
+
+/// What the tree has no more is named with the last release that had it.
+#[test]
+fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
+    let lab = Lab::new("kernel-port-last");
+    git(&lab, "", &["init", "-q", &lab.path("tree")]);
+    let release = |tag: &str| {
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-q", "--allow-empty", "-m", tag]);
+        git(&lab, "tree", &["tag", tag]);
+    };
+    for file in ["include/linux/gone.h", "include/linux/kept.h", "kernel/gone.c", "kernel/x.c"] {
+        write(&lab, &format!("tree/{file}"), TEXT.as_bytes());
+    }
+    release("v6.9");
+    release("v6.10");
+    std::fs::remove_file(lab.path("tree/include/linux/gone.h")).unwrap();
+    std::fs::remove_file(lab.path("tree/kernel/gone.c")).unwrap();
+    release("v6.11");
+    let gone = format!("--- a/kernel/gone.c\n+++ b/kernel/gone.c\n{MISPLACED}");
+    let include = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,2 +1,4 @@\n+#include <linux/gone.h>\n+#include <linux/never.h>\n int first(int x)\n {\n";
+    let patch = write(&lab, "p.patch", format!("{gone}{include}").as_bytes());
+    let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree")]).success();
+    for line in ["file kernel/gone.c (last in v6.10)", "header linux/gone.h (last in v6.10), header linux/never.h\n"] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree"), "--json", "-"]).success();
+    assert_eq!(ran.stdout.matches("\"last_in\":\"v6.10\"").count(), 2, "{}", ran.stdout);
 }

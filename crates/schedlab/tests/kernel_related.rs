@@ -40,6 +40,10 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     assert_eq!(ids(&found), [feature.clone(), follow_up.clone(), fixed.clone()]);
     assert_eq!((&found[0]["asked"], &found[2]["references"][0]["kind"]), (&true.into(), &"Fixes".into()));
     assert_eq!(ids(&related(&["other_thing", "--paths", "kernel"])).len(), 1);
+    // The history alone says the same.
+    git(&lab, "", &["clone", "-q", "--bare", &lab.path("t"), &lab.path("t.git")]);
+    let bare = ["kernel", "related", &feature, "--tree", &lab.path("t.git"), "--range", "v1..", "--json"];
+    assert_eq!(ids(json(&schedlab(&bare).success().stdout)["related"].as_array().unwrap()), ids(&found));
     // A target that has the feature and lacks the rest.
     write(&lab, "onto/kernel/x.c", begun.as_bytes());
     let (tree, onto) = (lab.path("t"), lab.path("onto"));

@@ -13,6 +13,14 @@ pub fn kill(pid: u32, signal: i32) -> io::Result<()> {
     if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Sends a signal to all processes of a group, named by the pid of its leader; `ESRCH` when all are gone.
+pub fn kill_group(leader: u32, signal: i32) -> io::Result<()> {
+    // 1 would address all processes, 0 our own group.
+    let leader = i32::try_from(leader).ok().filter(|&leader| leader > 1).ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: takes two integers; the worst outcome is an error or a signal to the named group.
+    if unsafe { libc::kill(-leader, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// SIGKILL.
 pub const SIGKILL: i32 = libc::SIGKILL;
 /// SIGTERM.

@@ -110,6 +110,9 @@ pub enum VmError {
     /// The user pressed Ctrl-C.
     #[error("interrupted: the guest was ended")]
     Interrupted,
+    /// The same, while a kernel was built.
+    #[error("interrupted; what is compiled is kept: the same command goes on from there")]
+    BuildInterrupted,
 }
 
 // Without a source: the sentence holds it, and a chain that is printed whole would say it twice.

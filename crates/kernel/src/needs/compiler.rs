@@ -99,7 +99,14 @@ fn error(line: &str) -> Option<(&str, usize, &str)> {
 
 /// What the message says is missing.
 fn need(message: &str, file: &str) -> Option<Need> {
-    let of_kind = |kind, name: &str| Need { kind, name: name.to_owned(), of: None, lines: 1, instead: meant(message) };
+    let of_kind = |kind, name: &str| Need {
+        kind,
+        name: name.to_owned(),
+        of: None,
+        lines: 1,
+        instead: meant(message),
+        last_in: None,
+    };
     let quoted = |before: &str| {
         let (_, rest) = message.split_once(before)?;
         rest.split(['\'', '`']).next().filter(|name| !name.is_empty())

@@ -53,6 +53,8 @@ pub struct Need {
     pub lines: usize,
     /// Names of the tree that could be meant: they differ by case or are in another folder.
     pub instead: Vec<String>,
+    /// Of a file or header the last release that had it, where the tree's history tells.
+    pub last_in: Option<String>,
 }
 
 /// For each finding of a rehearsal what its hunk needs, the worst first. `read` answers the files of the tree as they
@@ -125,7 +127,7 @@ fn function<'a>(hunk: &Hunk, finding: &'a Finding) -> Option<&'a str> {
 
 fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {
     let instead = paths.like(&finding.file);
-    let need = Need { kind: NeedKind::File, name: finding.file.clone(), of: None, lines: 0, instead };
+    let need = Need { kind: NeedKind::File, name: finding.file.clone(), of: None, lines: 0, instead, last_in: None };
     (finding.obstacle == Some(Obstacle::NoFile)).then_some(need)
 }
 
@@ -195,7 +197,10 @@ fn of_hunk<E>(part: &Added, context: &mut Context<'_, '_, E>) -> Result<Vec<Need
         let Some((kind, of, instead)) = context.missing(used)? else { continue };
         match out.iter_mut().find(|need| need.kind == kind && need.name == used.name()) {
             Some(need) => need.lines += lines,
-            None => out.push(Need { kind, name: used.name().to_owned(), of, lines: *lines, instead }),
+            None => {
+                let name = used.name().to_owned();
+                out.push(Need { kind, name, of, lines: *lines, instead, last_in: None });
+            }
         }
     }
     Ok(out)

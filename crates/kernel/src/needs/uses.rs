@@ -182,7 +182,13 @@ fn one(side: &Side<'_>, at: usize, word: &str, out: &mut Added, seen: &mut Seen,
     }
     if side.is(Some(at + 1), b'(') {
         // `DEFINE_MUTEX(name)`, `TRACE_EVENT(name, …)`, and all at file scope: the first argument may be a new name.
-        if !word_is_lower(side, at) || side.begins_line(at) && side.is_at_margin(at) {
+        // `DEFINE_PER_CPU(TYPE, name)`: what stands behind the type.
+        if name.starts_with("DEFINE_PER_CPU") || name.starts_with("DECLARE_PER_CPU") {
+            let mut here = at + 2..side.tokens.len().min(at + 20);
+            let comma = here.find(|&i| side.is(Some(i), b',') || side.is(Some(i), b';'));
+            let comma = comma.filter(|&comma| side.is(Some(comma), b','));
+            out.defined.extend(comma.and_then(|comma| side.word(comma + 1)).map(str::to_owned));
+        } else if !word_is_lower(side, at) || side.begins_line(at) && side.is_at_margin(at) {
             out.defined.extend(side.word(at + 2).map(str::to_owned));
         }
         uses(Use::Call { name });

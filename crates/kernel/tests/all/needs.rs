@@ -8,6 +8,7 @@ use std::convert::Infallible;
 const HEADER: &str = "\
 #define NULL ((void *)0)
 #define SCALE(x) ((x) << 10)
+#define DEFINE_PER_CPU(type, name) __typeof__(type) name
 #define PageFlag(name) static inline int Page##name(struct page *p) { return test_bit(PG_##name, p); }
 #define sk_state common.state
 enum { PG_dirty };
@@ -87,6 +88,7 @@ fn what_stands_in_the_tree_or_is_brought_along_is_not_missed() {
         &["#ifdef CONFIG_NO_SUCH", "ret = sizeof(struct sock);", "#endif"],
         &["struct sock *other __attribute__((unused)) = sk;", "other->wmem++;"],
         &["#define LOCAL(a) ((a) + own)", "ret = LOCAL(x);", "#undef LOCAL"],
+        &["static DEFINE_PER_CPU(struct inner *, mine);", "ret = mine != NULL;"],
         &["__builtin_expect(ret, 0);", "asm volatile(\"nop\");"],
     ] {
         assert_eq!(in_f(lines), [""; 0], "{lines:?}");

@@ -15,7 +15,8 @@ pub(super) fn lacks(needs: &[Need]) -> String {
         let of = need.of.as_ref().map(|of| format!(" of struct {of}")).unwrap_or_default();
         let near: Vec<&str> = need.instead.iter().take(3).map(String::as_str).collect();
         let near = if near.is_empty() { String::new() } else { format!(" (there is {})", near.join(", ")) };
-        format!("{} {}{of}{near}", kind(need.kind), need.name)
+        let last = need.last_in.as_ref().map(|release| format!(" (last in {release})")).unwrap_or_default();
+        format!("{} {}{of}{near}{last}", kind(need.kind), need.name)
     };
     let mut said: Vec<String> = needs.iter().take(SHOWN).map(one).collect();
     said.extend((needs.len() > SHOWN).then(|| format!("{} more", needs.len() - SHOWN)));

@@ -91,6 +91,7 @@ pub(super) fn lacking(need: &Need) -> PortNeed {
         of: need.of.clone(),
         lines: Some(need.lines),
         instead: Some(need.instead.clone()),
+        last_in: need.last_in.clone(),
         ..PortNeed::default()
     }
 }

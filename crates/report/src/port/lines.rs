@@ -90,6 +90,9 @@ pub(super) struct PortNeed {
     /// Names of the tree that could be meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) instead: Option<Vec<String>>,
+    /// Of a file or header the last release that had it, where the tree's history tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_in: Option<String>,
     /// Functions that write the state in `--from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source_writers: Option<Vec<String>>,

@@ -1,7 +1,7 @@
 //! Kbuild: `make` with the words that a build of ours gives it, and what it says when it fails.
 
 use super::build::Build;
-use super::program::{self, command, not_started};
+use super::program::{self, command};
 use super::unpack;
 use crate::error::VmError;
 use crate::kernel::cache::{Cache, Entry, Package, Writer};
@@ -11,7 +11,7 @@ use crate::kernel::small::{self, Request};
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// `make` with what a build needs of it.
 #[derive(Debug)]
@@ -131,12 +131,10 @@ fn without(config: &str, options: &[&str]) -> String {
 
 /// Runs make; its error is the compiler's lines.
 fn run(step: &'static str, make: &mut Command) -> Result<(), VmError> {
-    make.env("LC_ALL", "C").stdout(Stdio::null());
-    let output = make.output().map_err(|e| not_started(step, make, &e, "apt-get install make"))?;
-    if output.status.success() {
+    let (status, log) = program::step(step, make.env("LC_ALL", "C"), "apt-get install make")?;
+    if status.success() {
         return Ok(());
     }
-    let log = String::from_utf8_lossy(&output.stderr).into_owned();
     let said = complaints(&log);
     let target = make.get_args().last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     Err(VmError::Make { step, target, said, log })

@@ -125,7 +125,11 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
         let mut copy = command("cp");
         // Times are kept: next time they show what is unchanged.
         copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
-        program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
+        let step = "copying the source tree";
+        let (status, said) = program::step(step, &mut copy, "apt-get install coreutils")?;
+        if !status.success() {
+            return Err(program::failed(step, &copy, status, &said));
+        }
     }
     Ok(source)
 }

@@ -4,7 +4,6 @@ use super::program::{self, last_lines};
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::qemu;
-use schedlab_sys::pidfd;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -123,17 +122,7 @@ impl Qemu {
 
     /// Waits, at most `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
-        match pidfd::wait_exit(self.child.id(), limit) {
-            Ok(_) => self.try_wait(),
-            // No pidfd_open (before Linux 5.3), or it has been waited for.
-            Err(_) => {
-                let deadline = Instant::now() + limit;
-                while self.try_wait().is_none() && Instant::now() < deadline {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                self.try_wait()
-            }
-        }
+        program::wait(&mut self.child, limit)
     }
 
     /// What it said on standard error, the last lines of it.

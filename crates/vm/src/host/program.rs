@@ -1,9 +1,14 @@
 //! Programs of the host that are run to their end: their words in an error, none of them left behind.
 
 use crate::error::VmError;
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::process::bind_to_this_thread;
+use schedlab_sys::{pidfd, signal};
 use std::ffi::OsStr;
-use std::process::{Command, Output, Stdio};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A command that reads nothing and dies with us.
 pub fn command(name: impl AsRef<OsStr>) -> Command {
@@ -25,9 +30,72 @@ pub fn output_bytes(step: &'static str, command: &mut Command, fix: &str) -> Res
     if status.success() {
         return Ok(stdout);
     }
-    let said = last_lines(&String::from_utf8_lossy(&stderr), 4).replace('\n', "; ");
+    Err(failed(step, command, status, &String::from_utf8_lossy(&stderr)))
+}
+
+/// The error of a program that ended badly and said this.
+pub(super) fn failed(step: &'static str, command: &Command, status: ExitStatus, said: &str) -> VmError {
+    let said = last_lines(said, 4).replace('\n', "; ");
     let said = if said.is_empty() { status.to_string() } else { said };
-    Err(VmError::Program { step, command: spelled(command), said })
+    VmError::Program { step, command: spelled(command), said }
+}
+
+/// How often a wait looks whether we are told to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time that a step of a build has to take back what it was making.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs a step of a build, which prints nothing but complaints: how it ended, and they. Once we are told to end, all that
+/// the step has started gets SIGTERM, by which make removes what is half made, and later SIGKILL.
+pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Result<(ExitStatus, String), VmError> {
+    // The step is a group of its own, which Ctrl-C at the terminal does not reach: we end it.
+    let failed = |command: &Command, error| not_started(step, command, &error, fix);
+    let interrupt = Interrupt::catch().map_err(|error| failed(command, error))?;
+    if interrupt.requested() {
+        return Err(VmError::BuildInterrupted);
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| failed(command, error))?;
+    let pipe = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        // Ends with the last process that could write to it.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut said));
+        said
+    });
+    let mut kill_at = None;
+    let status = loop {
+        if let Some(status) = wait(&mut child, LOOK) {
+            break status;
+        }
+        match kill_at {
+            None if interrupt.requested() => {
+                kill_at = Some(Instant::now() + PATIENCE);
+                let _ = signal::kill_group(child.id(), signal::SIGTERM);
+            }
+            Some(at) if Instant::now() > at => _ = signal::kill_group(child.id(), signal::SIGKILL),
+            _ => {}
+        }
+    };
+    if interrupt.requested() {
+        // Whoever of them did not listen: the number stays theirs while one of them lives.
+        let _ = signal::kill_group(child.id(), signal::SIGKILL);
+        return Err(VmError::BuildInterrupted);
+    }
+    let said = reader.join().unwrap_or_default();
+    Ok((status, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// Waits for a child, at most `limit`; how it ended, if it has.
+pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    // No pidfd_open (before Linux 5.3), or it has been waited for.
+    if pidfd::wait_exit(child.id(), limit).is_err() {
+        let deadline = Instant::now() + limit;
+        while child.try_wait().ok().flatten().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    child.try_wait().ok().flatten()
 }
 
 /// The error of a program that could not be started.

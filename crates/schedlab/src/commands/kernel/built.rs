@@ -4,7 +4,7 @@ use super::{booted, port};
 use crate::cli::kernel::Port;
 use crate::commands::vm;
 use crate::output::say;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use schedlab_kernel::FilePatch;
 use schedlab_kernel::needs::mistakes;
 use schedlab_report::port::{Build, Rehearsal, Step};
@@ -59,7 +59,10 @@ pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
     let mut building = Building::begin(&cache, &request, &mut tell)?;
     tell("the tree without the series");
-    let dropped = building.compile(&mut tell).context("the tree does not compile without the series")?;
+    let dropped = building.compile(&mut tell).map_err(|error| match error {
+        VmError::Make { .. } => anyhow::Error::from(error).context("the tree does not compile without the series"),
+        error => error.into(),
+    })?;
     let mut out = Build { dropped, ..Build::default() };
     let (mut files, mut kinds) = (Files::new(), Kinds::default());
     for (number, adapted) in rehearsal.port.adapted.iter().enumerate() {

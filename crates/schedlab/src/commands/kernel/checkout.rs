@@ -7,7 +7,7 @@
 use super::dossier::{Raw, Sides};
 use super::timeline;
 use super::trees::{self, Origin};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -18,6 +18,11 @@ use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 use std::thread;
 
+/// Whether git keeps a history there, with files beside it or without.
+pub(super) fn is_checkout(tree: &Path) -> bool {
+    tree.join(".git").exists() || tree.join("HEAD").is_file() && tree.join("objects").is_dir()
+}
+
 /// `has_later`: with the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
     if range.starts_with('-') || range.contains("...") {
@@ -27,7 +32,15 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
         Some((from, to)) => (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned()),
         None => (format!("{range}^"), range.to_owned()),
     };
-    let ids = [commit(tree, &from)?, commit(tree, &to)?];
+    let commit = |name: &str| {
+        commit(tree, name).map_err(|error| match is_checkout(tree) {
+            true => anyhow!("{error}, nor is {range} a file"),
+            false => {
+                anyhow!("{range} is not a file, and --tree {} is not a checkout, which has commits", tree.display())
+            }
+        })
+    };
+    let ids = [commit(&from)?, commit(&to)?];
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };

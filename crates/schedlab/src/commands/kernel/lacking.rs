@@ -1,11 +1,12 @@
 //! What the hunks of a series need and the tree lacks: reads the headers that they could see.
 
+use super::checkout::git;
 use crate::input;
 use crate::output::say;
 use anyhow::Result;
-use schedlab_kernel::needs::{Headers, Need, Paths, needs};
+use schedlab_kernel::needs::{Headers, Need, NeedKind, Paths, needs};
 use schedlab_kernel::{Patch, Port, Read};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::thread;
 
@@ -47,7 +48,46 @@ pub(super) fn find(
         walk(tree, top, true, &mut names);
     }
     let headers = contents(tree, headers.into_iter().collect());
-    needs(patches, port, &headers, &Paths(names.into_iter().collect()), read)
+    let mut out = needs(patches, port, &headers, &Paths(names.into_iter().collect()), read)?;
+    releases(tree, &mut out);
+    Ok(out)
+}
+
+/// Files and headers whose last release is looked for, and releases in which each is.
+const LOOKED_FOR: usize = 40;
+const RELEASES: usize = 20;
+
+/// Of files that the tree once had, the last release with each.
+fn releases(tree: &Path, needs: &mut [Vec<Need>]) {
+    if !tree.join(".git").exists() {
+        return;
+    }
+    let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for need in needs.iter_mut().flatten() {
+        let path = match need.kind {
+            NeedKind::File => need.name.clone(),
+            NeedKind::Header => format!("include/{}", need.name),
+            _ => continue,
+        };
+        if known.len() < LOOKED_FOR || known.contains_key(&path) {
+            need.last_in = known.entry(path).or_insert_with_key(|path| last_release(tree, path)).clone();
+        }
+    }
+}
+
+fn last_release(tree: &Path, path: &str) -> Option<String> {
+    let said = |words: &[&str], paths: &[String]| {
+        let said = git(tree, words, paths, vec![]).ok()?;
+        Some(String::from_utf8_lossy(&said).trim().to_owned())
+    };
+    // The last commit that touched it took it away.
+    let gone = said(&["rev-list", "-1", "HEAD", "--"], &[path.to_owned()]).filter(|id| !id.is_empty())?;
+    let sorted = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=-version:refname", "--sort=-creatordate"];
+    let which = ["--format=%(refname)", "--merged", "HEAD", "--no-contains", &gone, "refs/tags"];
+    let tags = said(&[&sorted[..], &which].concat(), &[])?;
+    let has = |tag: &&str| said(&["cat-file", "-e", &format!("{tag}:{path}")], &[]).is_some();
+    let last = tags.lines().take(RELEASES).find(has)?;
+    Some(last.strip_prefix("refs/tags/").unwrap_or(last).to_owned())
 }
 
 /// `net` of `net/ipv4`, `drivers/net` of `drivers/net/ethernet/intel`.

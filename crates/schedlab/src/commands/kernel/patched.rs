@@ -3,7 +3,7 @@
 use super::dossier::Sides;
 use super::trees::{self, Origin};
 use crate::input;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use schedlab_kernel::dossier::{Event, references};
 use schedlab_kernel::{Change, FilePatch, Patch, Placement, abbreviated, apply, place, split};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,9 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
     let (series, mut problems) = series(patches)?;
     let touched = series.iter().flat_map(|p| &p.files).flat_map(|f| [&f.old, &f.new]).flatten().map(String::as_str);
     let touched: BTreeSet<&str> = touched.collect();
+    if touched.is_empty() {
+        bail!("nothing of the patches can be read: {}", problems.join("; "));
+    }
     let paths = if paths.is_empty() { trees::folders(touched.iter().copied()) } else { paths.to_vec() };
     let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
     let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
@@ -71,7 +74,8 @@ fn event(patch: &Patch) -> Event {
     let author = of("From").split('<').next().unwrap_or_default().trim().trim_matches('"').to_owned();
     let commit = abbreviated(patch.commit.as_deref().unwrap_or_default()).to_owned();
     let references = references(&String::from_utf8_lossy(&patch.message));
-    Event { commit, date: day(of("Date")), author, subject: patch.subject.clone(), release: None, references }
+    let (subject, copied_from) = (patch.subject.clone(), patch.copied_from.clone());
+    Event { commit, date: day(of("Date")), author, subject, release: None, references, copied_from }
 }
 
 /// `2023-08-17` of `Thu, 17 Aug 2023 11:04:00 +0200`; empty if it is none.

@@ -7,8 +7,9 @@ use crate::commands::report::write_file;
 use crate::output::{say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::{FilePatch, Patch, PatchError, Refused, rehearse_series};
+use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, PatchError, Refused, rehearse_series};
 use schedlab_report::port::{Build, Rehearsal};
+use schedlab_sys::interrupt::Interrupt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Port) -> Result<u8> {
             Err(error) => failed = Some(error),
         }
     }
-    if let Some(from) = &args.from {
+    if let Some(from) = args.from.as_ref().filter(|_| Interrupt::seen().is_none()) {
         rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
     }
     if args.json.as_deref() == Some("-") {
@@ -78,6 +79,13 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let mut read = |path: &str| file(&args.onto, path);
     let history = history::read(&args.onto, &patches);
     let mut port = rehearse_series(&patches, &history.present, &mut read)?;
+    let is_missing = |found: &Finding| found.obstacle == Some(Obstacle::NoFile);
+    if !port.findings.is_empty() && port.findings.iter().all(is_missing) {
+        let onto = args.onto.display();
+        say(format_args!(
+            "{onto} has none of the files that the series changes: give the root of a kernel source tree"
+        ));
+    }
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })

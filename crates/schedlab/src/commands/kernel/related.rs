@@ -1,6 +1,6 @@
 //! `schedlab kernel related`: the commits of a feature, in the history of a checkout.
 
-use super::checkout::{git, texts};
+use super::checkout::{git, is_checkout, texts};
 use super::{history, prerequisites, trees};
 use crate::cli::kernel::Related as Arguments;
 use crate::exit;
@@ -19,7 +19,7 @@ const FILES_OF_ONE: usize = 500;
 const AT_ONCE: usize = 20;
 
 pub(super) fn run(args: &Arguments) -> Result<u8> {
-    if !args.tree.join(".git").exists() {
+    if !is_checkout(&args.tree) {
         bail!("--tree {}: it is not a checkout; commits are read from a checkout's history", args.tree.display());
     }
     if let Some(onto) = args.onto.as_deref().filter(|onto| !onto.is_dir()) {

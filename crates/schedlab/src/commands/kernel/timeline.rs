@@ -3,7 +3,7 @@
 use super::checkout::git;
 use anyhow::Result;
 use schedlab_kernel::abbreviated;
-use schedlab_kernel::dossier::{Event, references};
+use schedlab_kernel::dossier::{Event, copied_from, references};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -29,6 +29,7 @@ pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Res
             subject: subject.clone(),
             release: released.get(id).cloned(),
             references: references(body),
+            copied_from: copied_from(body),
         }),
         _ => None,
     };
