@@ -149,7 +149,12 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
         &["trace", "latency", &lab.path("")],
         "is a directory, and neither trace.slt of `schedlab record` nor data of `perf record` is in it",
     );
-    wrong_words(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
+    one_line(&["trace", "copies", &file], "give the directory that `record -o DIR -- pipe:copies=4` or a run wrote");
+    wrong_words(&["trace", "latency", &file, "--time", "5,1,2"], "`5,1,2` is no time window");
+    wrong_words(
+        &["trace", "latency", &file, "--time", "5,1"],
+        "`5,1` runs backwards: FROM is later than TO; write 1,5",
+    );
     wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is not a state of a thread that waits");
     wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is not a priority");
     one_line(
