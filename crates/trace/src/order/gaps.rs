@@ -19,12 +19,14 @@ pub(super) struct Begin {
     /// A problem tells of it already.
     reported: bool,
     /// Events of others had to be handed out first, and the gap is open.
+    /// Whether anything is missing nobody knows: only waits are not known then.
+    unsure: bool,
     marked: bool,
 }
 
 impl Begin {
     fn of(cpu: Cpu, reported: bool) -> Self {
-        Self { cpu, until: None, lost: 0, reported, marked: false }
+        Self { cpu, until: None, lost: 0, reported, unsure: false, marked: false }
     }
 }
 
@@ -144,6 +146,14 @@ impl Order {
     }
 
     /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is not
+    /// The events of a CPU may be complete from `ts` on only: nobody says.
+    pub(crate) fn may_begin_at(&mut self, cpu: Cpu, ts: u64) {
+        self.begins_at(cpu, ts);
+        if let Some(begin) = &mut self.cpus[lane_index(cpu)].begin {
+            begin.unsure = true;
+        }
+    }
+
     /// known before events are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU
     /// has begun, a thread of any other may have run there, also one that was not seen there before: nobody could see it.
     pub(super) fn settle_begins(&mut self, problems: &mut Problems) {
@@ -153,12 +163,15 @@ impl Order {
         for lane in &mut self.cpus {
             let Some(begin) = lane.begin.take() else { continue };
             if let Some(until) = begin.until.filter(|until| !begin.reported && *until > first) {
+            last = last.max(begin.until.unwrap_or(self.limit));
+            if begin.unsure {
+                continue;
+            }
                 let cpu = begin.cpu.0;
                 problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until} ns are missing"));
             }
             self.pending += lane.mark_begin(begin, first);
             self.begins_late |= lane.begin.is_some();
-            last = last.max(begin.until.unwrap_or(self.limit));
         }
         self.waits_unknown(first, last);
     }
