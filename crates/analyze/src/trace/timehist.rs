@@ -69,7 +69,7 @@ pub fn timehist(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<Tr
         engine.finish_telling(&mut history);
         history.hand_out(&engine, reader, scope, each);
     }
-    Ok(TraceFacts::new(reader, &engine.counts(), engine.span(), scope))
+    Ok(TraceFacts::of(reader, &engine, scope))
 }
 
 /// What came before the present time on a CPU.

@@ -29,6 +29,9 @@ use std::io::{IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// What `timehist` and `map --switches` look for.
+const NO_TURN: &str = "no time on a CPU is known";
+
 /// Default number of rows of a table.
 const ROWS: usize = 20;
 
@@ -368,13 +371,12 @@ impl Source {
             Ok(())
         })?;
         let Some(facts) = facts.transpose()? else { return Ok(()) };
-        if bytes == 0 && facts.unmatched.is_empty() {
-            say(format_args!("{}: no time on a CPU matches the filters", self.file.display()));
-        }
-        for problem in facts.unmatched.iter().chain(&facts.problems) {
-            say(format_args!("{}: {problem}", self.file.display()));
-        }
         let file = self.file.display();
+        if bytes == 0 {
+            say(format_args!("{file}: {}", facts.nothing(NO_TURN)));
+        }
+        let unmatched = facts.unmatched.iter().filter(|_| bytes > 0);
+        unmatched.chain(&facts.problems).for_each(|problem| say(format_args!("{file}: {problem}")));
         match (is_cut, room, most) {
             (true, Some(room), _) => say(format_args!(
                 "{file}: there are more lines than the {} kB that are printed: --top N prints so many, --top 0 all",

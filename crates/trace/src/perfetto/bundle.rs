@@ -12,6 +12,7 @@ use crate::kind::Kind;
 use crate::names::Name;
 use crate::prev_state::StateId;
 use crate::problem::ProblemKind;
+use crate::seconds::Seconds;
 
 /// What is known of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,7 +108,7 @@ impl Perfetto {
                 _ => {}
             }
         }
-        self.problems.add(ProblemKind::SkippedPart, || format!("{}, at {ts} ns", unread_page(status)));
+        self.problems.add(ProblemKind::SkippedPart, || format!("{}, at {:.6} s", unread_page(status), Seconds(ts)));
         ts
     }
 

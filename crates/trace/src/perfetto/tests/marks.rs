@@ -164,7 +164,7 @@ fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
     assert!(read.lines.contains(&"t60 ran 11000-12000 on 0 to Interruptible".to_owned()), "{:?}", read.lines);
     let (_, reader) = open(trace).unwrap();
     let unread: Vec<_> = reader.problems().all().filter(|p| p.kind == ProblemKind::SkippedPart).collect();
-    assert!(unread[0].first.ends_with("(FtraceParseStatus 15), at 16000000 ns"), "{unread:?}");
+    assert!(unread[0].first.ends_with("(FtraceParseStatus 15), at 0.016000 s"), "{unread:?}");
 }
 
 /// An `FtraceStats` of CPU 0.
