@@ -19,7 +19,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use filters::Filters;
 use schedlab_analyze::trace::{
     Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, latency, map, overview,
-    perf_latency, timehist,
+    perf_latency, timehist, turns,
 };
 use schedlab_report::Filtered;
 use schedlab_run::json::USUAL_BYTES;
@@ -208,21 +208,17 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     destination::check("--svg", svg.as_deref(), &[&source.file], false)?;
     let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
     if let Some(file) = svg {
-        let mut rows = Vec::new();
-        timehist(&mut reader, &scope, &mut |row| {
-            rows.push(row.clone());
-            rows.len() <= schedlab_report::MOST_TURNS
-        })?;
-        if rows.len() > schedlab_report::MOST_TURNS {
-            let most = schedlab_report::MOST_TURNS;
+        let most = schedlab_report::MOST_TURNS;
+        let (facts, turns) = turns(&mut reader, &scope, most)?;
+        let Some(turns) = turns else {
             usage!(
                 "there are more than {most} turns on CPUs, and a picture shows as many: give a span (--time) or --cpu"
             );
+        };
+        if turns.rows.is_empty() {
+            bail!("{}; no picture is written", facts.nothing(NO_TURN));
         }
-        if rows.is_empty() {
-            bail!("no time on a CPU matches the filters, so no picture is written: see --time, --cpu and --comm");
-        }
-        let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
+        let svg = schedlab_report::timehist_svg(&turns, &traces::place(&source.file));
         return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
     }
     let (columns, _) = terminal();
