@@ -3,7 +3,7 @@
 mod program;
 
 use program::{Lab, json, schedlab};
-use schedlab_report::{ANALYSES, Filtered};
+use schedlab_report::{ANALYSES, Filtered, TraceAnalysis};
 use std::process::{Command, Stdio};
 
 /// A of CPU 0 sleeps and is woken by an interrupt in B; it waits 5 µs.
@@ -149,7 +149,12 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
         &["trace", "latency", &lab.path("")],
         "is a directory, and neither trace.slt of `schedlab record` nor data of `perf record` is in it",
     );
-    wrong_words(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
+    one_line(&["trace", "copies", &file], "give the directory that `record -o DIR -- pipe:copies=4` or a run wrote");
+    wrong_words(&["trace", "latency", &file, "--time", "5,1,2"], "`5,1,2` is no time window");
+    wrong_words(
+        &["trace", "latency", &file, "--time", "5,1"],
+        "`5,1` runs backwards: FROM is later than TO; write 1,5",
+    );
     wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is not a state of a thread that waits");
     wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is not a priority");
     one_line(
@@ -174,22 +179,56 @@ fn a_filter_that_lets_nothing_through_says_so() {
         let text = schedlab(&[&["trace", arguments[0], &file], &arguments[1..]].concat()).success();
         (text.stdout + &text.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let text = page(&["latency", "--comm", "nobody"]);
-    assert!(text.starts_with("No task of the trace is called `nobody`.") && !text.contains('!'), "{text}");
-    let text = page(&["latency", "--comm", "*", "--cpu", "1"]);
-    assert!(text.starts_with("No wait of a task is known from start to end.") && !text.contains('!'), "{text}");
-    let by_tasks = ANALYSES.iter().filter(|row| !matches!(row.takes.filters, Filtered::No | Filtered::NotTasks(_)));
-    for analysis in by_tasks.map(|row| row.name).chain(["latency", "kworkers", "map", "timehist"]) {
-        let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]).replace("No ", "no ");
+    let by_tasks = |row: &&TraceAnalysis| !matches!(row.takes.filters, Filtered::No | Filtered::NotTasks(_));
+    for analysis in ANALYSES.iter().filter(by_tasks).map(|row| row.name).chain(OTHERS) {
+        let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]);
         assert!(text.contains("no task of the trace is called `nobody`") && !text.contains("`A*`"), "{text}");
-        if analysis != "states" {
-            let text = page(&[analysis, "--time", "99999,"]).replace("No ", "no ");
-            assert!(text.contains("no event lies in the time asked for: the trace is from 1.0000"), "{text}");
-            assert!(text.contains("to 1.000045 s"), "{text}");
-        }
     }
     let found = json(&schedlab(&["trace", "chains", &file, "--comm", "nobody", "--json"]).success().stdout);
     assert_eq!(found["trace"]["unmatched"][0], "no task of the trace is called `nobody`");
+    let found = json(&schedlab(&["trace", "latency", &file, "--tid", "4", "--json"]).success().stdout);
+    assert_eq!(found["trace"]["unmatched"][0], "no task of the trace has the id 4");
+}
+
+const OTHERS: [&str; 4] = ["latency", "kworkers", "map", "timehist"];
+
+/// Its one switching CPU, and A: B is a waker only.
+const HAS: &str = "; the trace has 1 task on CPU 0, from 1.0000";
+
+/// One rule for all: nothing, why, and what there is to choose from; no table of nothing.
+#[test]
+fn where_nothing_matches_one_sentence_tells_what_the_trace_has() {
+    let (lab, file) = lab("trace-nothing");
+    let all = ANALYSES.iter().filter(|row| !matches!(row.takes.filters, Filtered::No));
+    let all = all.map(|row| (row.name, row.takes.filters)).chain(OTHERS.map(|name| (name, Filtered::All)));
+    let filters = [
+        ("tid", "4", "no task of the trace has the id 4"),
+        ("comm", "nobody", "no task of the trace is called `nobody`"),
+        ("time", "99999,", "no event lies in the time asked for"),
+        ("time", ",0.5", "no event lies in the time asked for"),
+        ("cpu", "7", "is known"),
+    ];
+    for (analysis, taken) in all {
+        let refused = |option: &str| match taken {
+            Filtered::NotTasks(_) => ["comm", "tid"].contains(&option),
+            Filtered::NotTimes(_) => ["time", "cpu"].contains(&option),
+            _ => false,
+        };
+        for (option, value, why) in filters.iter().filter(|(option, ..)| !refused(option)) {
+            let option = format!("--{option}");
+            let ran = schedlab(&["trace", analysis, &file, &option, value]).success();
+            let text = (ran.stdout + &ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = text.to_lowercase().find("nothing matches the filters: ").map(|at| &text[at..]);
+            let told = told.unwrap_or_else(|| panic!("{analysis} {option} {value}: {text}"));
+            assert!(told.contains(why), "{analysis} {option} {value}: {text}");
+            assert!(told.contains(HAS) && told.contains(" to 1.000045 s"), "{analysis} {option} {value}: {text}");
+            assert_eq!(text.to_lowercase().matches("nothing matches").count(), 1, "{analysis}: {text}");
+            assert!(!text.contains("| |") && !text.contains("(idle)"), "no table: {text}");
+        }
+    }
+    let svg = lab.path("never.svg");
+    let ran = schedlab(&["trace", "timehist", &file, "--cpu", "7", "--svg", &svg]).failure();
+    assert!(ran.stderr.contains(HAS), "{}", ran.stderr);
 }
 
 #[test]

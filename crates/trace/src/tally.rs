@@ -144,6 +144,13 @@ pub struct Tally {
     pub span: Option<(u64, u64)>,
 }
 
+impl Tally {
+    /// Whether a task of this id may be in the trace: of those that are added up nobody knows.
+    pub fn may_have_met(&self, tid: Tid) -> bool {
+        !self.retired.is_empty() || self.tasks.iter().any(|(task, _)| task.tid == tid)
+    }
+}
+
 /// Counts while the engine goes.
 struct Counter<'a> {
     window: &'a TimeWindow,

@@ -14,25 +14,25 @@ pub struct TimeWindow {
 }
 
 /// An invalid time window.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimeWindowError(String);
-
-impl std::fmt::Display for TimeWindowError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "`{}` is no time window; write FROM,TO in seconds of the trace's clock, as in 14359.5,14360 or 14359.5,",
-            self.0
-        )
-    }
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimeWindowError {
+    /// Not two times.
+    #[error("`{0}` is no time window; write FROM,TO in seconds of the trace's clock, as in 14359.5,14360 or 14359.5,")]
+    NoTimes(String),
+    /// FROM is later than TO.
+    #[error("`{from},{to}` runs backwards: FROM is later than TO; write {to},{from}")]
+    Backwards {
+        /// As it was written.
+        from: String,
+        /// As it was written.
+        to: String,
+    },
 }
-
-impl std::error::Error for TimeWindowError {}
 
 impl TimeWindow {
     /// Sets the times from `FROM,TO` in seconds, either of which may be missing.
     pub fn set_times(&mut self, text: &str) -> Result<(), TimeWindowError> {
-        let bad = || TimeWindowError(text.to_owned());
+        let bad = || TimeWindowError::NoTimes(text.to_owned());
         let (from, to) = text.split_once(',').unwrap_or((text, ""));
         if !from.is_empty() {
             self.from_ns = nanoseconds(from).ok_or_else(bad)?;
@@ -40,7 +40,10 @@ impl TimeWindow {
         if !to.is_empty() {
             self.to_ns = Some(nanoseconds(to).ok_or_else(bad)?);
         }
-        if self.to_ns.is_some_and(|to| to < self.from_ns) { Err(bad()) } else { Ok(()) }
+        if self.to_ns.is_some_and(|to| to < self.from_ns) {
+            return Err(TimeWindowError::Backwards { from: from.trim().to_owned(), to: to.trim().to_owned() });
+        }
+        Ok(())
     }
 
     /// Whether what ends at `end_ns` on `cpu` is in it.
@@ -80,7 +83,9 @@ mod tests {
         let mut open = TimeWindow { cpus: Some(vec![Cpu(1)]), ..TimeWindow::default() };
         open.set_times("5,").unwrap();
         assert!(open.has(u64::MAX, Cpu(1)) && !open.has(u64::MAX, Cpu(0)));
-        for bad in ["x", "2,1", "1.0000000001", "-1", "99999999999999999999", "1.5.5"] {
+        let backwards = TimeWindow::default().set_times("5.5, 1").unwrap_err().to_string();
+        assert_eq!(backwards, "`5.5,1` runs backwards: FROM is later than TO; write 1,5.5");
+        for bad in ["x", "1.0000000001", "-1", "99999999999999999999", "1.5.5"] {
             let error = TimeWindow::default().set_times(bad).unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{bad}` is no time window")), "{error}");
         }

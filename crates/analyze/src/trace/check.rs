@@ -109,7 +109,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     }
     let gaps = cpus.iter().map(|c| c.gaps).sum();
     let counts = Counts { events: seen.events, gaps, ..engine.counts() };
-    let trace = TraceFacts::new(reader, &counts, seen.span, &Scope::default());
+    let trace = TraceFacts::new(reader, (&counts, seen.span), &|_| true, &Scope::default());
     let problems = reader.problems();
     let reported_lost = problems.count(ProblemKind::Lost);
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();

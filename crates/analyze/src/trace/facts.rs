@@ -2,8 +2,9 @@
 //! the metrics mean.
 
 use super::scope::Scope;
-use schedlab_trace::engine::Counts;
-use schedlab_trace::{Reader, TraceInfo};
+use schedlab_run::counted;
+use schedlab_trace::engine::{Counts, Engine};
+use schedlab_trace::{Reader, Seconds, Tid, TraceInfo};
 use serde::Serialize;
 
 /// A trace and its faults.
@@ -42,11 +43,24 @@ pub struct TraceFacts {
     pub unmatched: Vec<String>,
     /// Problems, a sentence each, most serious first.
     pub problems: Vec<String>,
+    /// Where filters narrowed the trace down: the tasks, CPUs and times that it has, for who finds nothing.
+    #[serde(skip)]
+    pub holds: Option<String>,
 }
 
 impl TraceFacts {
-    /// After the trace was read for what `scope` asks for.
-    pub fn new(reader: &Reader, counts: &Counts, span: Option<(u64, u64)>, scope: &Scope) -> Self {
+    /// After an engine took the trace for what `scope` asks for.
+    pub(super) fn of(reader: &Reader, engine: &Engine, scope: &Scope) -> Self {
+        Self::new(reader, (&engine.counts(), engine.span()), &|tid| engine.may_have_met(tid), scope)
+    }
+
+    /// After the trace was read for what `scope` asks for. `may_have`: whether a task of this id may be in it.
+    pub(super) fn new(
+        reader: &Reader,
+        (counts, span): (&Counts, Option<(u64, u64)>),
+        may_have: &dyn Fn(Tid) -> bool,
+        scope: &Scope,
+    ) -> Self {
         let TraceInfo { format, clock, hostname, release, arch, recorder, events, .. } = reader.info();
         let (start, end) = span.unwrap_or((0, 0));
         Self {
@@ -64,13 +78,20 @@ impl TraceFacts {
             cancelled_sleeps: counts.cancelled,
             unseen_wakings: counts.unseen_wakings,
             gaps: counts.gaps,
-            unmatched: scope.unmatched(reader, (start, end.max(start))),
+            unmatched: scope.unmatched(reader, may_have, (start, end.max(start))),
             problems: reader.problems().all().map(|p| p.to_string()).collect(),
+            holds: (*scope != Scope::default()).then(|| holds(counts, (start, end.max(start)))),
         }
     }
-}
 
-impl TraceFacts {
+    /// Why an analysis found nothing: `known`, which says what it looks for; where filters narrowed the trace down, that they
+    /// match nothing, and what they can choose among.
+    pub fn nothing(&self, known: &str) -> String {
+        let Some(holds) = &self.holds else { return known.to_owned() };
+        let why = if self.unmatched.is_empty() { known.to_owned() } else { self.unmatched.join("; ") };
+        format!("nothing matches the filters: {why}; the trace has {holds}")
+    }
+
     /// Every event of the file, whatever its kind.
     pub fn events_in_file(&self) -> u64 {
         match self.events_by_name.iter().map(|(_, count)| count).sum() {
@@ -80,23 +101,14 @@ impl TraceFacts {
     }
 }
 
-/// A time of a trace, ns of its clock, shown in seconds as all tools do: `{:.6}` is rounded to the microsecond like
-/// ftrace's own text. In integers throughout: a clock that counts from 1970 has more digits than a float carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seconds(pub u64);
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let decimals = f.precision().unwrap_or(9).min(9);
-        let unit = 10_u64.pow(9 - decimals as u32);
-        let per_second = 1_000_000_000 / unit;
-        let units = self.0 / unit + u64::from(self.0 % unit >= unit.div_ceil(2) && unit > 1);
-        let text = match decimals {
-            0 => units.to_string(),
-            _ => format!("{}.{:0decimals$}", units / per_second, units % per_second),
-        };
-        f.pad_integral(true, "", &text)
-    }
+/// What filters can choose among: `143 tasks on CPUs 0 to 1, from 815.083866 to 816.460630 s`.
+fn holds(counts: &Counts, (start, end): (u64, u64)) -> String {
+    let cpus = match counts.cpus {
+        0 => String::new(),
+        1 => " on CPU 0".into(),
+        cpus => format!(" on CPUs 0 to {}", cpus - 1),
+    };
+    format!("{}{cpus}, from {:.6} to {:.6} s", counted(counts.tasks, "tasks"), Seconds(start), Seconds(end))
 }
 
 /// What a metric of a trace is, in a sentence that changes only together with its version.
@@ -135,23 +147,4 @@ pub fn definitions() -> &'static [Definition] {
                     that the end of the trace cuts off: counted, and in no distribution",
         },
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Seconds;
-
-    #[test]
-    fn times_are_shown_to_the_last_digit_and_rounded_as_ftrace_does() {
-        let at = Seconds(1_790_000_000_123_456_789);
-        assert_eq!((at.to_string(), format!("{at:.6}")), ("1790000000.123456789".into(), "1790000000.123457".into()));
-        assert_eq!(
-            format!("{:.6}|{:.6}|{:.0}", Seconds(1_499), Seconds(1_500), Seconds(1_500_000_000)),
-            "0.000001|0.000002|2"
-        );
-        assert_eq!(
-            format!("{:>14.6}|{:.6}", Seconds(999_999_999_500), Seconds(u64::MAX)),
-            "   1000.000000|18446744073.709552"
-        );
-    }
 }

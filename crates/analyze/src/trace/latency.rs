@@ -172,7 +172,7 @@ pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError
     seen.extend(without_prio(unsaid.get()));
     Ok(Latency {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &tally.counts, tally.span, scope),
+        trace: TraceFacts::new(reader, (&tally.counts, tally.span), &|tid| tally.may_have_met(tid), scope),
         definitions: definitions(),
         lacking: seen,
         wakeup_begins: [Kind::SchedWaking, Kind::SchedWakeup]

@@ -61,7 +61,7 @@ pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFa
             }
         }
     }
-    Ok(TraceFacts::new(reader, &engine.counts(), engine.span(), scope))
+    Ok(TraceFacts::of(reader, &engine, scope))
 }
 
 /// The engine counts; its callbacks are not needed here.

@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
+use super::filter::TaskFilter;
 use super::follow::{Analysis, Taken, follow};
 use super::slices::Slicing;
 use schedlab_run::InOrder;
@@ -97,8 +98,10 @@ pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reade
         painter.paint(cpu, end);
     }
     // Without wakings in what is read nothing can be said of them.
-    let Counts { events, gaps, .. } = engine.counts();
-    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span(), &asked.scope);
+    let Counts { events, gaps, tasks, cpus, .. } = engine.counts();
+    let counts = Counts { events, gaps, tasks, cpus, ..Counts::default() };
+    let met = |tid| engine.may_have_met(tid);
+    let trace = TraceFacts::new(reader, (&counts, engine.span()), &met, &asked.scope);
     painter.group(end);
     painter.overview(trace, reader.names(), (end, asked.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }
@@ -198,16 +201,22 @@ impl<'a> Painter<'a> {
 
     fn overview(self, trace: TraceFacts, names: &Names, (end, most): (u64, usize)) -> Overview {
         let mut times: BTreeMap<Name, u64> = BTreeMap::new();
+        let scope = &self.asked.scope;
+        let has_time = self.slicing.start.is_some_and(|start| start < end);
         let wanted = |cpu: usize| {
-            let cpus = self.asked.scope.window.cpus.as_ref();
-            cpus.is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)))
+            let cpus = scope.window.cpus.as_ref();
+            has_time && cpus.is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)))
         };
-        let rows: Vec<(usize, &Row)> =
+        let mut rows: Vec<(usize, &Row)> =
             self.cpus.iter().enumerate().filter(|(cpu, row)| row.seen && wanted(*cpu)).collect();
         for (who, ns) in rows.iter().flat_map(|(_, row)| row.slices.iter().flat_map(|slice| &slice.0)) {
             if let Who::Task(comm) = who {
                 *times.entry(*comm).or_default() += ns;
             }
+        }
+        if times.is_empty() && (scope.tasks != TaskFilter::default() || !scope.prios.is_empty()) {
+            // Nobody who was asked for ran: a map of others alone shows nothing.
+            rows.clear();
         }
         let mut times: Vec<(Name, u64)> = times.into_iter().collect();
         times.in_order_by_key(|(comm, ns)| (std::cmp::Reverse(*ns), *comm));

@@ -1,7 +1,6 @@
 //! What an analysis is about: whose waits and runs, when, where, out of which state and at which priority. One type for all
 //! analyses; what a state or a priority selects where there are no waits, each says.
 
-use super::facts::Seconds;
 use super::filter::{TaskFilter, matches};
 use schedlab_run::counted;
 use schedlab_trace::{Cpu, Name, Names, Prio, Reader, StateClass, Tid, TimeWindow};
@@ -77,22 +76,28 @@ impl Scope {
         Ok(())
     }
 
-    /// What nothing in a trace meets, a sentence each, after it was read: names that no task has, a time without an event,
-    /// CPUs that the machine does not have (where the trace says how many it has).
-    pub(super) fn unmatched(&self, reader: &Reader, (start_ns, end_ns): (u64, u64)) -> Vec<String> {
+    /// What nothing in a trace meets, a sentence each, after it was read: names and ids that no task has, a time without an
+    /// event, CPUs that the machine does not have (where the trace says how many it has).
+    pub(super) fn unmatched(
+        &self,
+        reader: &Reader,
+        may_have: &dyn Fn(Tid) -> bool,
+        (start_ns, end_ns): (u64, u64),
+    ) -> Vec<String> {
         let names = reader.names();
         let unknown = |pattern: &&String| !names.texts_from(0).any(|text| matches(pattern, text));
         let no_task = |pattern: &String| format!("no task of the trace is called `{pattern}`");
         let mut told: Vec<String> = self.tasks.comms.iter().filter(unknown).map(no_task).collect();
+        let strangers = self.tasks.tids.iter().filter(|tid| !may_have(Tid(**tid)));
+        told.extend(strangers.map(|tid| format!("no task of the trace has the id {tid}")));
         let TimeWindow { from_ns, to_ns, cpus } = &self.window;
         if *from_ns > end_ns || to_ns.is_some_and(|to| to < start_ns) {
-            let (start, end) = (Seconds(start_ns), Seconds(end_ns));
-            told.push(format!("no event lies in the time asked for: the trace is from {start:.6} to {end:.6} s"));
+            told.push("no event lies in the time asked for".into());
         }
         let most = reader.info().cpus.filter(|most| *most > 0);
         let absent = |cpus: &&Vec<Cpu>, most: u32| cpus.iter().all(|cpu| u32::from(cpu.0) >= most);
-        if let Some((_, most)) = cpus.as_ref().zip(most).filter(|(cpus, most)| absent(cpus, *most)) {
-            told.push(format!("no CPU asked for is in the trace: its machine has {}", counted(most, "CPUs")));
+        if cpus.as_ref().zip(most).is_some_and(|(cpus, most)| absent(&cpus, most)) {
+            told.push("no CPU asked for is in the trace".into());
         }
         told
     }

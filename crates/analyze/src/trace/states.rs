@@ -80,7 +80,7 @@ pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> 
     rows.in_order_by(|a, b| (most(b), a.tid).cmp(&(most(a), b.tid)));
     let more_rows = rows.len().saturating_sub(top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
-    Ok(States { schema: SCHEMA, trace: TraceFacts::new(reader, &engine.counts(), span, scope), rows, more_rows })
+    Ok(States { schema: SCHEMA, trace: TraceFacts::of(reader, &engine, scope), rows, more_rows })
 }
 
 impl StatesRow {

@@ -2,6 +2,7 @@
 
 use super::calls::{self, Calls};
 use super::facts::TraceFacts;
+use super::holes::{Hole, Holes};
 use super::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Kinds, Name, PerTask, Reader, StateClass, Syscall, TraceError, What};
@@ -38,13 +39,52 @@ pub struct TimehistRow {
     pub left: Option<String>,
 }
 
+/// What a picture shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turns {
+    /// The times on CPUs.
+    pub rows: Vec<TimehistRow>,
+    /// The times of which nobody knows who had a CPU.
+    pub holes: Vec<Hole>,
+}
+
 /// Who takes a row; false is enough.
 pub type Sink<'a> = &'a mut dyn FnMut(&TimehistRow) -> bool;
 
 /// Reads a trace to its end, or until `each` has seen enough. Of the scope a state is that in which the task left at the
 /// end of the row, and a priority the one that it had then.
 pub fn timehist(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFacts, TraceError> {
+    read(reader, scope, each, &mut |_| true)
+}
+
+/// The same for a picture: every row, and between them the times of which nobody knows who had a CPU; `None` beyond `most` of
+/// both together.
+pub fn turns(reader: &mut Reader, scope: &Scope, most: usize) -> Result<(TraceFacts, Option<Turns>), TraceError> {
+    let (mut rows, mut holes) = (Vec::new(), Vec::new());
+    let number = std::cell::Cell::new(0);
+    let fits = || {
+        number.set(number.get() + 1);
+        number.get() <= most
+    };
+    let mut each = |row: &TimehistRow| {
+        rows.push(row.clone());
+        fits()
+    };
+    let facts = read(reader, scope, &mut each, &mut |hole| {
+        holes.push(hole);
+        fits()
+    })?;
+    Ok((facts, (number.get() <= most).then_some(Turns { rows, holes })))
+}
+
+fn read(
+    reader: &mut Reader,
+    scope: &Scope,
+    each: Sink<'_>,
+    each_hole: &mut dyn FnMut(Hole) -> bool,
+) -> Result<TraceFacts, TraceError> {
     let (mut engine, mut history, mut in_calls) = (Engine::default(), History::default(), Calls::default());
+    let mut holes = Holes::default();
     let mut batch = Vec::new();
     let mut going = true;
     while going && reader.next_batch(&mut batch)? {
@@ -60,16 +100,19 @@ pub fn timehist(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<Tr
                 _ => (None, None),
             };
             in_calls.take(event, left);
+            going &= holes.take(event, &scope.window).is_none_or(&mut *each_hole);
             engine.tell(event, &classes, &mut history);
         }
         history.name = None;
-        going = history.hand_out(&engine, reader, scope, each);
+        going &= history.hand_out(&engine, reader, scope, each);
     }
     if going {
         engine.finish_telling(&mut history);
         history.hand_out(&engine, reader, scope, each);
+        let end = engine.span().map_or(0, |(_, end)| end);
+        holes.finish(end, &scope.window).take_while(|hole| each_hole(*hole)).for_each(drop);
     }
-    Ok(TraceFacts::new(reader, &engine.counts(), engine.span(), scope))
+    Ok(TraceFacts::of(reader, &engine, scope))
 }
 
 /// What came before the present time on a CPU.

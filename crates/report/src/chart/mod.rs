@@ -36,7 +36,7 @@ pub(crate) use scatter::{Scatter, ScatterPoint};
 pub(crate) use strip::{Dot, Strip, StripRow};
 pub(crate) use svg::Svg;
 pub(crate) use timeline::{Point, PointState, Timeline};
-pub(crate) use turns::{Turn, TurnEnd, Turns};
+pub(crate) use turns::{CpuTurns, Turn, TurnEnd, Turns};
 
 /// An arm as charts see it.
 #[derive(Debug, Clone)]

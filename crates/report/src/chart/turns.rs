@@ -28,19 +28,28 @@ pub(crate) struct Turn {
     pub(crate) end: TurnEnd,
 }
 
-/// The chart: the turns of each CPU, with the CPU's name.
+/// A CPU.
+#[derive(Debug, Clone)]
+pub(crate) struct CpuTurns {
+    pub(crate) name: String,
+    pub(crate) turns: Vec<Turn>,
+    /// From when to when nobody knows who had it.
+    pub(crate) unknown: Vec<(f64, f64)>,
+}
+
+/// The chart: the turns of each CPU.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
     /// When it begins and how long it is, in words.
     pub(crate) from: String,
     pub(crate) length: String,
-    pub(crate) cpus: Vec<(String, Vec<Turn>)>,
+    pub(crate) cpus: Vec<CpuTurns>,
 }
 
 impl Turns {
     /// How many turns end so.
     pub(crate) fn count(&self, end: TurnEnd) -> usize {
-        self.cpus.iter().flat_map(|(_, turns)| turns).filter(|turn| turn.end == end).count()
+        self.cpus.iter().flat_map(|lane| &lane.turns).filter(|turn| turn.end == end).count()
     }
 }
 
@@ -50,7 +59,9 @@ const ENDS: [(TurnEnd, Mark, &str); 2] = [
     (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
 ];
 /// What is drawn between the turns, and in which colours.
-const PLAIN: &str = "The two colours separate neighbours. White: idle, filtered out, or not known.";
+const PLAIN: &str = "The two colours separate neighbours. White: idle, or filtered out.";
+/// What is hatched, beside an example.
+const UNKNOWN: &str = "Not known: events are missing, or no switch yet";
 /// Two colours separate neighbours; a third one draws the signs.
 const TONES: [u32; 2] = [1, 2];
 const SIGNS: u32 = 3;
@@ -58,11 +69,13 @@ const BAR: f64 = 16.0;
 /// Wider turns have a rim.
 const RIM: f64 = 2.0;
 const LANE: f64 = 46.0;
+/// Between the strokes of what is hatched.
+const STROKES: f64 = 5.0;
 
 impl Draw for Turns {
     fn draw(&self, width: f64) -> Svg {
         let mut svg = Svg::new(width);
-        let label = self.cpus.iter().map(|(name, _)| text_width(name, 12.0)).fold(40.0, f64::max);
+        let label = self.cpus.iter().map(|lane| text_width(&lane.name, 12.0)).fold(40.0, f64::max);
         let (left, right) = (label + 12.0, width - 6.0);
         let x = |share: f64| left + share.clamp(0.0, 1.0) * (right - left);
         let mut at = 6.0;
@@ -75,9 +88,15 @@ impl Draw for Turns {
             at += text_width(&words, 11.0) + 36.0;
         }
         svg.text("small", (0.0, 27.0), Anchor::Start, PLAIN);
+        if self.cpus.iter().any(|lane| !lane.unknown.is_empty()) {
+            let at = text_width(PLAIN, 11.0) + 16.0;
+            hatch(&mut svg, [(at, at + 22.0)], 19.0, 10.0);
+            svg.text("small", (at + 28.0, 27.0), Anchor::Start, UNKNOWN);
+        }
         let mut y = 38.0;
-        for (name, turns) in &self.cpus {
+        for CpuTurns { name, turns, unknown } in &self.cpus {
             svg.text("", (0.0, y + 26.0), Anchor::Start, name);
+            hatch(&mut svg, unknown.iter().map(|(from, to)| (x(*from), x(*to))), y + 14.0, BAR);
             for (parity, tone) in TONES.into_iter().enumerate() {
                 let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity).map(|(_, turn)| turn);
                 let (narrow, wide): (Vec<&Turn>, Vec<&Turn>) = own.partition(|turn| x(turn.to) - x(turn.from) < RIM);
@@ -105,4 +124,16 @@ impl Draw for Turns {
         svg.height = y + 18.0;
         svg
     }
+}
+
+/// Stretches of a lane that are hatched: grey, with strokes where there is room for them.
+fn hatch(svg: &mut Svg, spans: impl IntoIterator<Item = (f64, f64)>, top: f64, height: f64) {
+    let spans: Vec<(f64, f64)> = spans.into_iter().collect();
+    svg.rects("block", spans.iter().map(|(from, to)| ((*from, top), ((to - from).max(0.3), height))));
+    let strokes = |(from, to): (f64, f64)| {
+        let number = ((to - from - height) / STROKES).floor().max(-1.0) as i32;
+        let at = move |index: i32| from + STROKES * f64::from(index);
+        (0..=number).map(move |index| ((at(index), top + height), (at(index) + height, top)))
+    };
+    svg.lines("axis", spans.into_iter().flat_map(strokes));
 }

@@ -33,7 +33,7 @@ pub(super) fn page(found: &Affine) -> Document {
 fn claim(found: &Affine) -> String {
     let total = &found.total;
     if total.wakings == 0 {
-        return nothing(&found.trace, "The trace has no wakings that choose a CPU, or the filters select none.");
+        return nothing(&found.trace, "no waking that chooses a CPU is known");
     }
     let flips = format!(
         "{}, {} of them to another thread than the last",

@@ -22,8 +22,11 @@ pub(super) fn page(found: &Blame) -> Document {
         let end = listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(total.waits)));
         page.add("The longest waits", found.longest.iter().flat_map(longest).chain(Block::remarks(end)).collect());
     }
-    let mut end: Vec<Remark> = more(found.more_causes, "causes").into_iter().collect();
-    end.extend(more(found.more_victims, "tasks"));
+    let mut end: Vec<Remark> = Vec::new();
+    if total.waits > 0 {
+        end.extend(more(found.more_causes, "causes"));
+        end.extend(more(found.more_victims, "tasks"));
+    }
     if total.idle_elsewhere_ns > 0 && !found.affinity_known {
         let text = "CPUs that a thread may not use count as idle elsewhere, too: the trace has no affinity masks";
         end.push(Remark::note(text));
@@ -45,7 +48,7 @@ pub(super) fn page(found: &Blame) -> Document {
 fn claim(found: &Blame) -> String {
     let total = &found.total;
     if total.waits == 0 {
-        return nothing(&found.trace, "No wait of a task is known from start to end.");
+        return nothing(&found.trace, "no wait of a task is known from start to end");
     }
     let share = |ns: u64| percent(ns as f64 / (total.waited_ns.max(1)) as f64);
     let first: Vec<String> = total.shares.iter().take(2).map(|s| format!("{} {}", share(s.ns), s.cause)).collect();

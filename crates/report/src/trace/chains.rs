@@ -34,7 +34,7 @@ pub(super) fn page(found: &Chains) -> Document {
 fn claim(found: &Chains) -> String {
     let Some(longest) = found.longest.first() else {
         return match found.wakeups {
-            0 => nothing(&found.trace, "No wakeup is known from its waking to its switch-in."),
+            0 => nothing(&found.trace, "no wakeup is known from its waking to its switch-in"),
             n => format!("{} wakeups; no chain of them is known to its end.", count(n)),
         };
     };

@@ -6,6 +6,10 @@ use schedlab_analyze::trace::Explained;
 
 /// The findings as a page.
 pub(super) fn page(found: &Explained) -> Document {
+    if found.blame.total.waits == 0 && found.map.cpus.is_empty() {
+        // Nobody ran or waited: one page says so.
+        return blame::page(&found.blame);
+    }
     let waits = blame::page(&found.blame).and(chains::page(&found.chains)).and(inversions::page(&found.inversions));
     waits.and(trace_kworkers(&found.kworkers)).and(trace_overview(&found.map))
 }

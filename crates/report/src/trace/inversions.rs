@@ -33,7 +33,7 @@ pub(super) fn page(found: &Inversions) -> Document {
 fn claim(found: &Inversions) -> String {
     let total = &found.total;
     if total.waits == 0 {
-        let known = "No wait of a real-time thread (or of the selected priorities) is known from start to end.";
+        let known = "no wait of a real-time thread (or of the selected priorities) is known from start to end";
         return nothing(&found.trace, known);
     }
     let Some(longest) = found.longest.first() else {

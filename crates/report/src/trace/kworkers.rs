@@ -61,14 +61,14 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
 fn claim(found: &Kworkers) -> String {
     if !found.by_function {
         return match found.pools.is_empty() {
-            true => nothing(&found.trace, "The trace has no workqueue events and no kworkers."),
+            true => nothing(&found.trace, "the trace has no workqueue events, and no wait of a kworker is known"),
             false => {
                 "The trace has no workqueue events: these are waits of kworkers by pool, whatever their work.".into()
             }
         };
     }
     let Some(row) = longest(found).first().copied() else {
-        return nothing(&found.trace, "No work item is known from queueing to execution.");
+        return nothing(&found.trace, "no work item is known from queueing to execution");
     };
     format!(
         "Latest work item: {} waited {}; {} items started.",

@@ -36,7 +36,7 @@ fn claim(found: &Latency) -> String {
         format!("{} ({who}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
     };
     match (total.wakeup.count, total.preempt.count) {
-        (0, 0) => nothing(&found.trace, "No wait of a task is known from start to end."),
+        (0, 0) => nothing(&found.trace, "no wait of a task is known from start to end"),
         (_, 0) => format!("Longest wait after a wakeup: {}.", worst(&total.wakeup)),
         (0, _) => format!("Longest wait after a preemption: {}.", worst(&total.preempt)),
         _ => format!(

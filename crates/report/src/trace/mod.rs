@@ -171,7 +171,7 @@ impl Document {
             _ => counted(trace.events, "events"),
         };
         let origin = Block::Origin(format!("{text}; {}, {events}", ns_of(trace.length_ns)));
-        let unmatched = trace.unmatched.iter().filter(|_| unmatched(trace).as_ref() != Some(&claim));
+        let unmatched = trace.unmatched.iter().filter(|unmatched| !claim.contains(unmatched.as_str()));
         let unmatched = Block::warnings(unmatched.cloned());
         Self(vec![Section::body("", claim, [origin].into_iter().chain(unmatched).collect())])
     }
@@ -183,15 +183,9 @@ impl Document {
     }
 }
 
-/// Why nothing was found, where the trace has not what was asked for.
-fn unmatched(trace: &TraceFacts) -> Option<String> {
-    let all = trace.unmatched.join("; ");
-    (!all.is_empty()).then(|| full_stop(&capital(&all)))
-}
-
-/// The claim where nothing was found: what the trace lacks of what was asked for, else `known`.
+/// The claim where nothing was found: see [`TraceFacts::nothing`].
 fn nothing(trace: &TraceFacts, known: &str) -> String {
-    unmatched(trace).unwrap_or_else(|| known.to_owned())
+    full_stop(&capital(&trace.nothing(known)))
 }
 
 /// What `--top` left out.

@@ -1,7 +1,7 @@
 //! Who had each CPU over time, on a terminal: a line for each CPU, a sign for each slice.
 
 use super::basis::basis;
-use super::remarks;
+use super::{nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{count, ns_of, percent};
 use crate::table::{Align, Table};
@@ -25,7 +25,7 @@ pub fn trace_overview(found: &Overview) -> Document {
 
 fn claim(found: &Overview) -> String {
     if found.cpus.is_empty() {
-        return "The trace has no switches (or the filters select none).".into();
+        return nothing(&found.trace, "no switch is known");
     }
     let slice = ns_of(found.slice_ns);
     format!("From {:.6} s, {slice} a column: who had most of each CPU's time.", Seconds(found.start_ns))

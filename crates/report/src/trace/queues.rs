@@ -44,7 +44,7 @@ pub(super) fn page(found: &Queues) -> Document {
 fn claim(found: &Queues) -> String {
     let QueueRow { mean, max, max_at_ns, .. } = &found.all;
     let (Some(mean), Some(max_at_ns)) = (mean, max_at_ns) else {
-        return nothing(&found.trace, "No CPU's queue is known (or the filters select none).");
+        return nothing(&found.trace, "no CPU's queue is known");
     };
     let mean = significant(*mean, 3);
     let threads = if *max == 1 { "thread" } else { "threads" };

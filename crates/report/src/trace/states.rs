@@ -8,11 +8,7 @@ use schedlab_analyze::trace::States;
 
 /// The findings as a page.
 pub(super) fn page(found: &States) -> Document {
-    let claim = if found.rows.is_empty() {
-        super::nothing(&found.trace, "No task is in what was asked for.")
-    } else {
-        String::new()
-    };
+    let claim = if found.rows.is_empty() { super::nothing(&found.trace, "no task is known") } else { String::new() };
     let mut page = Document::of_trace(claim, &found.trace);
     page.add("", Block::table(rows(found)).into_iter().collect());
     page.ends(more(found.more_rows, "tasks").into_iter().chain(remarks(&found.trace)))

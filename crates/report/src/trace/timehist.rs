@@ -1,10 +1,10 @@
 //! One line for each time on a CPU, or a picture of them.
 
-use crate::chart::{Draw, Turn, TurnEnd, Turns};
+use crate::chart::{self, CpuTurns, Draw, Turn, TurnEnd};
 use crate::escape::terminal;
 use crate::number::quantity;
 use crate::table::middle_cut;
-use schedlab_analyze::trace::{Seconds, TimehistRow};
+use schedlab_analyze::trace::{Hole, Seconds, TimehistRow, Turns};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -48,20 +48,22 @@ pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> 
     call.map_or(Ok(()), |call| writeln!(out, "{:>20}slept in {call}", ""))
 }
 
-/// Turns that a picture can show.
+/// Turns, and times between them that are not known, that a picture can show.
 pub const MOST_TURNS: usize = 1000;
 /// A task that got its CPU this soon after it was woken has preempted the one before, ns.
 const SOON_NS: u64 = 100_000;
 
 /// Who had each CPU, and how each turn ended, as a file. `place`: of which trace, on which machine, when.
-pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
+pub fn timehist_svg(Turns { rows, holes }: &Turns, place: &str) -> String {
     let from = rows.iter().map(begin).min().unwrap_or(0);
     let to = rows.iter().map(|row| row.at_ns).max().unwrap_or(0);
     let length = to.saturating_sub(from).max(1);
-    let mut of_cpu: BTreeMap<u16, Vec<&TimehistRow>> = BTreeMap::new();
-    rows.iter().for_each(|row| of_cpu.entry(row.cpu).or_default().push(row));
+    let mut of_cpu: BTreeMap<u16, (Vec<&TimehistRow>, Vec<&Hole>)> = BTreeMap::new();
+    rows.iter().for_each(|row| of_cpu.entry(row.cpu).or_default().0.push(row));
+    let is_shown = |hole: &&Hole| hole.start_ns < to && hole.end_ns > from;
+    holes.iter().filter(is_shown).for_each(|hole| of_cpu.entry(hole.cpu).or_default().1.push(hole));
+    let share = |ns: u64| (ns.clamp(from, to) - from) as f64 / length as f64;
     let turns = |rows: &Vec<&TimehistRow>| {
-        let share = |ns: u64| (ns - from) as f64 / length as f64;
         let turn = |(index, row): (usize, &&TimehistRow)| Turn {
             from: share(begin(row)),
             to: share(row.at_ns),
@@ -70,8 +72,15 @@ pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
         };
         rows.iter().enumerate().map(turn).collect()
     };
-    let cpus = of_cpu.iter().map(|(cpu, rows)| (format!("CPU {cpu}"), turns(rows))).collect();
-    let chart = Turns { from: format!("from {:.6} s", Seconds(from)), length: quantity(length as f64, "ns"), cpus };
+    let unknown = |holes: &Vec<&Hole>| holes.iter().map(|hole| (share(hole.start_ns), share(hole.end_ns))).collect();
+    let lane = |(cpu, (rows, holes)): (&u16, &(Vec<_>, Vec<_>))| CpuTurns {
+        name: format!("CPU {cpu}"),
+        turns: turns(rows),
+        unknown: unknown(holes),
+    };
+    let cpus = of_cpu.iter().map(lane).collect();
+    let chart =
+        chart::Turns { from: format!("from {:.6} s", Seconds(from)), length: quantity(length as f64, "ns"), cpus };
     let description = format!(
         "{} turns: {} ended by a task just woken, {} by one that had waited, {} by waiting.",
         rows.len(),
@@ -153,12 +162,19 @@ mod tests {
             row(0, 5, (4_000_000, 900_000), "S", Some(1_000)),
             row(1, 4, (3_000_000, 100_000), "", None),
         ];
-        let svg = timehist_svg(&rows, "here");
+        let turns = |rows: &[TimehistRow], holes: &[Hole]| Turns { rows: rows.to_vec(), holes: holes.to_vec() };
+        let svg = timehist_svg(&turns(&rows, &[]), "here");
         let said = "5 turns: 1 ended by a task just woken, 1 by one that had waited, 1 by waiting.";
         assert!(
             svg.contains(said) && svg.contains("CPU 1") && svg.contains("from 0.000100 s") && svg.contains("A:2"),
             "{svg}"
         );
-        assert!(timehist_svg(&[], "here").contains("0 turns"));
+        assert!(timehist_svg(&turns(&[], &[]), "here").contains("0 turns"));
+        assert!(!svg.contains("Not known:"), "{svg}");
+        // CPU 0 has a hole before its last turn, and CPU 2 has nothing else.
+        let hole = |cpu, start_ns, end_ns| Hole { cpu, start_ns, end_ns };
+        let svg = timehist_svg(&turns(&rows, &[hole(0, 3_000_000, 3_100_000), hole(2, 0, 9_000_000)]), "here");
+        assert!(svg.contains("Not known: events are missing") && svg.contains("CPU 2"), "{svg}");
+        assert_eq!(svg.matches("class=\"block\"").count(), 3, "of each CPU, and of the legend");
     }
 }

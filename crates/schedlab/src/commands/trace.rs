@@ -19,7 +19,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use filters::Filters;
 use schedlab_analyze::trace::{
     Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, latency, map, overview,
-    perf_latency, timehist,
+    perf_latency, timehist, turns,
 };
 use schedlab_report::Filtered;
 use schedlab_run::json::USUAL_BYTES;
@@ -28,6 +28,9 @@ use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+/// What `timehist` and `map --switches` look for.
+const NO_TURN: &str = "no time on a CPU is known";
 
 /// Default number of rows of a table.
 const ROWS: usize = 20;
@@ -209,21 +212,17 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     destination::check("--svg", svg.as_deref(), &[&source.file], false)?;
     let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
     if let Some(file) = svg {
-        let mut rows = Vec::new();
-        timehist(&mut reader, &scope, &mut |row| {
-            rows.push(row.clone());
-            rows.len() <= schedlab_report::MOST_TURNS
-        })?;
-        if rows.len() > schedlab_report::MOST_TURNS {
-            let most = schedlab_report::MOST_TURNS;
+        let most = schedlab_report::MOST_TURNS;
+        let (facts, turns) = turns(&mut reader, &scope, most)?;
+        let Some(turns) = turns else {
             usage!(
                 "more than {most} turns on CPUs, the most that a picture can show: narrow it down with --time or --cpu"
             );
+        };
+        if turns.rows.is_empty() {
+            bail!("{}; no picture is written", facts.nothing(NO_TURN));
         }
-        if rows.is_empty() {
-            bail!("no time on a CPU matches the filters, so no picture is written: see --time, --cpu and --comm");
-        }
-        let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
+        let svg = schedlab_report::timehist_svg(&turns, &traces::place(&source.file));
         return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
     }
     let (columns, _) = terminal();
@@ -375,13 +374,12 @@ impl Source {
             Ok(())
         })?;
         let Some(facts) = facts.transpose()? else { return Ok(()) };
-        if bytes == 0 && facts.unmatched.is_empty() {
-            say(format_args!("{}: no time on a CPU matches the filters", self.file.display()));
-        }
-        for problem in facts.unmatched.iter().chain(&facts.problems) {
-            say(format_args!("{}: {problem}", self.file.display()));
-        }
         let file = self.file.display();
+        if bytes == 0 {
+            say(format_args!("{file}: {}", facts.nothing(NO_TURN)));
+        }
+        let unmatched = facts.unmatched.iter().filter(|_| bytes > 0);
+        unmatched.chain(&facts.problems).for_each(|problem| say(format_args!("{file}: {problem}")));
         match (is_cut, room, most) {
             (true, Some(room), _) => {
                 say(format_args!("{file}: output cut at {} kB: --top N prints N lines, --top 0 all", room / 1000))

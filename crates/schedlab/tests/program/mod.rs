@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
-    /// Without `taken_back`.
+    /// Without `taken_back`, and without the line about another schedlab that changes this host: another test's may.
     pub stderr: String,
     /// What this start removed after killed runs, a line each: another test may have killed one.
     pub taken_back: Vec<String>,
@@ -33,8 +33,13 @@ impl Ran {
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_beside = |line: &str| {
+            line.starts_with("schedlab: another schedlab (pid ")
+                && line.contains("what is measured now is measured beside")
+        };
+        let lines = stderr.split_inclusive('\n').filter(|line| !is_beside(line));
         let (taken_back, said): (Vec<&str>, Vec<&str>) =
-            stderr.split_inclusive('\n').partition(|line| line.starts_with("schedlab: removed after a killed run: "));
+            lines.partition(|line| line.starts_with("schedlab: removed after a killed run: "));
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

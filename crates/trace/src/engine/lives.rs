@@ -15,6 +15,8 @@ pub(super) struct Tasks {
     pub(super) all: Vec<Task>,
     /// Numbers of retired tasks.
     pub(super) free: Vec<TaskId>,
+    /// All of them, also those whose number is another's by now.
+    pub(super) met: u64,
 }
 
 impl Engine {
@@ -146,6 +148,7 @@ impl Tasks {
     #[cold]
     fn add(&mut self, tid: Tid, comm: Name) -> TaskId {
         let task = Task { tid, comm, first_comm: None, start: None, parent: None, end: None };
+        self.met += 1;
         if let Some(id) = self.free.pop() {
             self.all[id.index()] = task;
             return id;

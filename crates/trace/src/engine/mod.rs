@@ -85,7 +85,12 @@ impl Engine {
 
     /// What happened to wakings so far.
     pub fn counts(&self) -> Counts {
-        self.counts
+        Counts { tasks: self.tasks.met, cpus: self.cpus.all().len() as u64, ..self.counts }
+    }
+
+    /// Whether a task of this id may have been met: of those that are forgotten nobody knows.
+    pub fn may_have_met(&self, tid: Tid) -> bool {
+        self.tasks.met > self.tasks.all.len() as u64 || self.tasks.all.iter().any(|task| task.tid == tid)
     }
 
     /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).

@@ -202,4 +202,8 @@ pub struct Counts {
     pub backwards: u64,
     /// Gaps in the events of some CPU.
     pub gaps: u64,
+    /// Tasks that were met.
+    pub tasks: u64,
+    /// One more than the largest number of a CPU with a switch.
+    pub cpus: u64,
 }

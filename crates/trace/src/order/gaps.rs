@@ -4,6 +4,7 @@
 use super::{CpuQueue, Order, SWAPPED_NS, lane_index};
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
+use crate::seconds::Seconds;
 
 /// How far back in a CPU's events a late one is put in its place. An interrupt between taking the time and reserving
 /// the space swaps neighbours; more is a clock that went back.
@@ -18,13 +19,15 @@ pub(super) struct Begin {
     lost: u32,
     /// A problem reports it already.
     reported: bool,
+    /// It is not known whether anything is missing; only waits are unknown then.
+    unsure: bool,
     /// Events of others had to be handed out first, and the gap is open.
     marked: bool,
 }
 
 impl Begin {
     fn of(cpu: Cpu, reported: bool) -> Self {
-        Self { cpu, until: None, lost: 0, reported, marked: false }
+        Self { cpu, until: None, lost: 0, reported, unsure: false, marked: false }
     }
 }
 
@@ -38,9 +41,9 @@ impl Order {
     /// The same of a stream that is in order by itself.
     pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
-            Cpu::ANY => format!("events were lost up to {ts} ns, on an unknown CPU"),
+            Cpu::ANY => format!("events were lost up to {:.6} s, on an unknown CPU", Seconds(ts)),
             Cpu(n) if ts == 0 => format!("CPU {n} lost events before the trace begins"),
-            Cpu(n) => format!("CPU {n} lost events, noticed at {ts} ns"),
+            Cpu(n) => format!("CPU {n} lost events, noticed at {:.6} s", Seconds(ts)),
         });
         if index >= self.cpus.len() {
             self.meet(index);
@@ -143,6 +146,14 @@ impl Order {
         self.begins_late = true;
     }
 
+    /// The events of a CPU may be complete only from `ts` on; it is not known.
+    pub(crate) fn may_begin_at(&mut self, cpu: Cpu, ts: u64) {
+        self.begins_at(cpu, ts);
+        if let Some(begin) = &mut self.cpus[lane_index(cpu)].begin {
+            begin.unsure = true;
+        }
+    }
+
     /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is
     /// not known until events are handed out. A gap before that event would have no effect. Until the last CPU has
     /// begun, any thread may have run there unseen, even one that was not seen there before.
@@ -152,13 +163,17 @@ impl Order {
         self.begins_late = false;
         for lane in &mut self.cpus {
             let Some(begin) = lane.begin.take() else { continue };
+            last = last.max(begin.until.unwrap_or(self.limit));
+            if begin.unsure {
+                continue;
+            }
             if let Some(until) = begin.until.filter(|until| !begin.reported && *until > first) {
                 let cpu = begin.cpu.0;
-                problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until} ns are missing"));
+                let until = Seconds(until);
+                problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until:.6} s are missing"));
             }
             self.pending += lane.mark_begin(begin, first);
             self.begins_late |= lane.begin.is_some();
-            last = last.max(begin.until.unwrap_or(self.limit));
         }
         self.waits_unknown(first, last);
     }
@@ -187,14 +202,16 @@ impl Order {
         let (cpu, last, limit) = (event.cpu, lane.last, self.limit);
         if last > limit {
             problems.add(ProblemKind::ClockBack, || {
-                format!("the clock of CPU {} went back by {back} ns at {last} ns", cpu.0)
+                format!("the clock of CPU {} went back by {} s at {:.6} s", cpu.0, Seconds(back), Seconds(last))
             });
         } else {
             problems.add(ProblemKind::Unsorted, || {
                 format!(
-                    "an event of CPU {} at {} ns came after the recorder had said that all up to {limit} ns were there; \
+                    "an event of CPU {} at {:.6} s came after the recorder had said that all up to {:.6} s were there; \
                      it is given a later time than it has",
-                    cpu.0, event.ts
+                    cpu.0,
+                    Seconds(event.ts),
+                    Seconds(limit)
                 )
             });
         }
@@ -222,7 +239,8 @@ impl CpuQueue {
         let current = self.current.map_or(0, |c| c.0);
         if let Some(problems) = problems {
             problems.add(ProblemKind::ChainBreak, || {
-                format!("CPU {} at {ts} ns: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
+                let at = Seconds(ts);
+                format!("CPU {} at {at:.6} s: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
             });
         }
         self.gap(cpu, ts, Missing::Chain, 0);

@@ -12,6 +12,7 @@ use crate::kind::Kind;
 use crate::names::Name;
 use crate::prev_state::StateId;
 use crate::problem::ProblemKind;
+use crate::seconds::Seconds;
 
 /// What is known of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,7 +108,7 @@ impl Perfetto {
                 _ => {}
             }
         }
-        self.problems.add(ProblemKind::SkippedPart, || format!("{}, at {ts} ns", unread_page(status)));
+        self.problems.add(ProblemKind::SkippedPart, || format!("{}, at {:.6} s", unread_page(status), Seconds(ts)));
         ts
     }
 
@@ -135,9 +136,14 @@ impl Perfetto {
             Before::Until(ts) if state.has_events => self.order.lost_until(cpu, ts, &mut self.problems),
             Before::Lost if span.last > 0 => self.order.begins_at(cpu, span.first),
             Before::Until(ts) => self.order.begins_at(cpu, ts),
-            Before::Unknown => self.problems.add(ProblemKind::Recording, || {
-                "Perfetto before v44 does not say since when the events of each CPU are complete: where it recorded into a ring buffer, waits at the beginning may be false".into()
-            }),
+            Before::Unknown if span.last > 0 => {
+                self.order.may_begin_at(cpu, span.first);
+                self.problems.add(ProblemKind::Recording, || {
+                    "Perfetto before v44 does not say since when the events of each CPU are complete: as it may have recorded \
+                     into a ring buffer, no wait before the first event of the last CPU is measured"
+                        .into()
+                });
+            }
             _ => {}
         }
     }

@@ -78,11 +78,15 @@ impl<'a> Said<'a> {
 /// Longer than any row of one sign that is drawn between lines of a trace.
 const OVERWRITTEN: usize = 128;
 
-/// Whether something was written over the line: no text has a zero byte, and two [`OVERWRITTEN`] of one sign are in the
-/// scripts and pictures of a page only.
-pub(super) fn is_overwritten(line: &str, in_page: bool) -> bool {
+/// Whether something was written over the line: no text has a zero byte.
+pub(super) fn has_zero(line: &str) -> bool {
+    memchr(0, line.as_bytes()).is_some()
+}
+
+/// The same by two [`OVERWRITTEN`] of one sign, which are in the scripts and pictures of a page only.
+pub(super) fn is_overwritten(line: &str) -> bool {
     let is_one_sign = |bytes: &[u8]| bytes.iter().all(|b| *b == bytes[0]);
-    memchr(0, line.as_bytes()).is_some() || !in_page && line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
+    line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
 }
 
 /// Whether a line that is not an event holds fields that only events of the scheduler have, outside of a function graph's

@@ -26,7 +26,7 @@ use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
 use ends::Ends;
 use line::{Line, Said};
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 use read_payload::Unread;
 use std::sync::Arc;
 pub(crate) use write_payload::payload_of;
@@ -103,12 +103,13 @@ impl Text {
         Self { failed: Some(failed), ..Self::open(file, source, wanted) }
     }
 
-    fn line(&mut self, line: &str) {
+    /// `may_have_zero`: a zero byte is among the lines that it came with.
+    fn line(&mut self, line: &str, may_have_zero: bool) {
         self.ends.line(line, self.lines);
         // Scripts of a page hold anything.
         let in_page = self.ends.is_html;
         match Said::parse(line) {
-            _ if line::is_overwritten(line, in_page) => self.damaged(line),
+            _ if may_have_zero && line::has_zero(line) || !in_page && line::is_overwritten(line) => self.damaged(line),
             Said::Nothing if !in_page && line::is_rest(line) => self.damaged(line),
             Said::Event(line) => {
                 self.is_latency |= line.in_us;
@@ -233,19 +234,22 @@ impl Merging for Text {
         };
         let text = bytes[..whole].to_vec();
         self.window.consume(whole);
+        // Of all lines at once, which costs less than of each.
+        let valid = std::str::from_utf8(&text).ok();
+        let has_zero = memchr(0, &text).is_some();
         let ends = memchr_iter(b'\n', &text).chain([text.len()]);
-        let cut = |from: &mut usize, end: usize| Some(&text[std::mem::replace(from, end + 1)..end]);
+        let cut = |from: &mut usize, end: usize| Some(std::mem::replace(from, end + 1)..end);
         let mut lines = ends.scan(0, cut).peekable();
         while let Some(line) = lines.next() {
             self.lines += 1;
             // Behind the last line end is nothing, but at the end of a file that was cut.
             if lines.peek().is_none() && !more {
-                self.unfinished(line);
+                self.unfinished(&text[line]);
                 break;
             }
-            match std::str::from_utf8(line) {
-                Ok(line) => self.line(line),
-                Err(_) => self.line(&String::from_utf8_lossy(line)),
+            match valid {
+                Some(valid) => self.line(&valid[line], has_zero),
+                None => self.line(&String::from_utf8_lossy(&text[line]), has_zero),
             }
         }
         self.lines -= 1;
@@ -268,7 +272,7 @@ impl Text {
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
         if is_blank || closes {
-            return self.line(&String::from_utf8_lossy(line));
+            return self.line(&String::from_utf8_lossy(line), true);
         }
         let (number, bytes) = (self.lines, line.len());
         self.problems.add(ProblemKind::Truncated, || {

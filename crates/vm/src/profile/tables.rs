@@ -14,10 +14,10 @@ pub fn alone(one: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> 
     if let Some(legs) = &one.legs {
         return by_leg(one, legs, top, out);
     }
-    writeln!(out, "\n{:>12} {:>7}  function", "per op", "share")?;
+    writeln!(out, "\n{:>12} {:>8}  function", "per op", "share")?;
     let (profile, kernel) = (one.profile(), one.per_operation(one.instructions.kernel));
     let rows = profile.per_operation(one.operations);
-    let mut row = |count: f64, name: &str| writeln!(out, "{count:>12.2} {:>6.1}%  {name}", 100.0 * count / kernel);
+    let mut row = |count: f64, name: &str| writeln!(out, "{count:>12.2} {:>6.1} %  {name}", 100.0 * count / kernel);
     rows.iter().take(top).try_for_each(|(name, count)| row(*count, name))?;
     let rest: f64 = rows.iter().skip(top).map(|(_, count)| count).sum();
     if rest > 0.0 { row(rest, &format!("{} others", rows.len() - top)) } else { Ok(()) }
@@ -147,7 +147,7 @@ mod tests {
         let one = profiled("0 6\n10 2\n20 6\n30 2\nend\n", false);
         let shown = lines(|out| alone(&one, 1, out));
         assert_eq!(shown[0], "K, bench pipe: 2 operations, 8.0 instructions each: 5.0 in the kernel, 3.0 in programs");
-        assert_eq!(shown[3..], ["3.00   60.0%  schedule", "2.00   40.0%  2 others"]);
+        assert_eq!(shown[3..], ["3.00   60.0 %  schedule", "2.00   40.0 %  2 others"]);
     }
 
     #[test]

@@ -287,7 +287,7 @@ impl Wakers<'_> {
         ];
         Affine {
             schema: SCHEMA,
-            trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+            trace: TraceFacts::of(reader, engine, &asked.scope),
             definitions: DEFINITIONS,
             lacking: lacking(reader.info().kinds, &needs),
             llc_size: self.llc_size,

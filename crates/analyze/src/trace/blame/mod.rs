@@ -229,7 +229,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     seen.extend(without_prio(counter.without_prio));
     Blame {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+        trace: TraceFacts::of(reader, engine, &asked.scope),
         definitions: DEFINITIONS,
         lacking: seen,
         causes,

@@ -193,7 +193,7 @@ pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, 
     rows.truncate(most);
     Chains {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+        trace: TraceFacts::of(reader, engine, &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

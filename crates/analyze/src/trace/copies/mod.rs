@@ -165,7 +165,7 @@ pub fn copies(reader: &mut Reader, order: &CopiesOrder) -> Result<Copies, TraceE
     let kinds = reader.info().kinds;
     Ok(Copies {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &Scope::default()),
+        trace: TraceFacts::of(reader, &engine, &Scope::default()),
         definitions: DEFINITIONS,
         lacking: lacking(kinds, &[(Kind::SchedWaking, "waits after wakeups are not known")]),
         steady_ns: order.steady.1.saturating_sub(order.steady.0),

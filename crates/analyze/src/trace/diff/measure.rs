@@ -176,7 +176,7 @@ pub fn measure(
     let queued = queues::findings(queued, &engine, reader, &asked);
     let groups = of_threads.groups(&engine, reader, options.whole_names);
     let named = |name: &str| group(name, options.whole_names);
-    let facts = TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope);
+    let facts = TraceFacts::of(reader, &engine, &asked.scope);
     let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;
     let all_ns = queued.all.known_ns + queued.all.unknown_ns;
     let trace = DiffTrace {

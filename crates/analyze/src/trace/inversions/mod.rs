@@ -224,7 +224,7 @@ pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Rea
     lower.truncate(most);
     Inversions {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+        trace: TraceFacts::of(reader, engine, &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -192,6 +192,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, a
             sum.add(of);
         }
         pools = sums.into_iter().map(|(pool, (workers, of))| of.row(pool, workers)).collect();
+        pools.retain(|row| row.wakeup.count + row.preempt.count + row.censored > 0);
         let all = |row: &PoolRow| row.wakeup.histogram.sum_ns + row.preempt.histogram.sum_ns;
         pools.in_order_by_key(|row| std::cmp::Reverse(all(row)));
     }
@@ -200,7 +201,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, a
     pools.truncate(most);
     Kworkers {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+        trace: TraceFacts::of(reader, engine, &asked.scope),
         definitions: DEFINITIONS,
         lacking: if by_function { lacking_of_items(kinds) } else { lacking(kinds, &[NO_ITEMS]) },
         by_function,

@@ -124,13 +124,14 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     let end = counter.end(last);
     let start = start.unwrap_or(end);
     let number = counter.slicing.number(end);
-    let is_shown = |cpu: usize| window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
+    let is_asked = |cpu: usize| window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
+    let is_shown = |cpu: usize| start < end && is_asked(cpu);
     let lanes = counter.lanes.iter().enumerate().filter(|(cpu, lane)| lane.seen && is_shown(*cpu));
     let cpus: Vec<QueueRow> =
         lanes.map(|(cpu, lane)| lane.row(cpu as u16, end.saturating_sub(start), number)).collect();
     Queues {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
+        trace: TraceFacts::of(reader, engine, &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -158,7 +158,7 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
     let row = |(operation, pieces): (&&SlowOperation, _)| row(operation, pieces, &engine, names);
     Ok(Slow {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &Scope::default()),
+        trace: TraceFacts::of(reader, &engine, &Scope::default()),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -2,7 +2,7 @@
 
 use super::super::record;
 use super::{answer, most, traces};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
 use schedlab_run::TrialOutcome;
@@ -32,6 +32,13 @@ pub(super) struct Pairs {
 }
 
 pub(super) fn run_copies(args: &Pairs) -> Result<()> {
+    if args.dir.is_file() {
+        let file = args.dir.display();
+        bail!(
+            "{file} is a file, and the scores of copies lie beside a trace: give the directory that \
+             `record -o DIR -- pipe:copies=4` or a run wrote"
+        );
+    }
     let alone = args.dir.join(record::OUTCOME_FILE);
     let arms = if alone.exists() {
         let bytes = std::fs::read(&alone).with_context(|| format!("{} cannot be read", alone.display()))?;

@@ -44,7 +44,7 @@ fn what_a_ring_overwrote_is_missing_up_to_its_first_sample() {
         assert_eq!((end.ts, end.cpu.0), (60_000, 1));
         let problems: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
         assert!(
-            problems.len() == 1 && problems[0].contains("before 60000 ns are missing") || !others.is_empty(),
+            problems.len() == 1 && problems[0].contains("before 0.000060 s are missing") || !others.is_empty(),
             "{problems:?}"
         );
         assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);

@@ -128,6 +128,25 @@ fn a_ring_is_complete_from_its_latest_beginning_on() {
     assert_eq!(told(ring(9_000_000)).counts.gaps, 0, "nothing of this trace is missing");
 }
 
+/// Perfetto before v29 says of every first packet that others were dropped before it, and nothing of when.
+#[test]
+fn where_nobody_says_whether_a_ring_wrapped_no_wait_before_the_last_cpu_began_is_measured() {
+    let other = [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V)];
+    let later = [switch(26, V, 1, 0), waking(27, 0, V, 1), switch(28, 0, 0, V)];
+    let old = |events: &[Vec<u8>]| {
+        let dropped = [(packet::SEQUENCE, 5), (packet::PREVIOUS_PACKET_DROPPED, 1)];
+        let first = packet(&dropped, packet::FTRACE_EVENTS, &bundle(1, &[], events));
+        let second = packet(&[(packet::SEQUENCE, 5)], packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(22, 0, 0, 70)]));
+        [first, second].concat()
+    };
+    let read = told(old(&[&other[..], &later[..]].concat()));
+    assert_eq!(read.waits(), ["t50 censored Waking Gap", "t50 waited 27000-28000 Waking"]);
+    assert_eq!(read.counts.gaps, 0, "nobody says that anything is missing");
+    let (_, reader) = open(old(&other)).unwrap();
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(told.len() == 1 && told[0].contains("no wait before the first event of the last CPU"), "{told:?}");
+}
+
 #[test]
 fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
     let mut broken = bundle(0, &[], &[switch(11, 0, 0, 60), switch(12, 60, 1, 0), switch(20, 0, 0, 70)]);
@@ -145,7 +164,7 @@ fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
     assert!(read.lines.contains(&"t60 ran 11000-12000 on 0 to Interruptible".to_owned()), "{:?}", read.lines);
     let (_, reader) = open(trace).unwrap();
     let unread: Vec<_> = reader.problems().all().filter(|p| p.kind == ProblemKind::SkippedPart).collect();
-    assert!(unread[0].first.ends_with("(FtraceParseStatus 15), at 16000000 ns"), "{unread:?}");
+    assert!(unread[0].first.ends_with("(FtraceParseStatus 15), at 0.016000 s"), "{unread:?}");
 }
 
 /// An `FtraceStats` of CPU 0.
