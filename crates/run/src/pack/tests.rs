@@ -172,7 +172,7 @@ fn a_pack_that_contradicts_itself_is_refused() {
     );
     refused(&|p| p.effects.push(ExpectedEffect { value: 0.91, ..p.effects[0].clone() }), "of arm 1 it is 0.9");
     refused(&|p| p.effects[0].hi = 1.01, "calls round_trips_per_s Differs");
-    refused(&|p| p.effects[0].said = Said::Equivalent, "Equivalent, and the interval [0.88, 0.92]");
+    refused(&|p| p.effects[0].said = Said::Equivalent, "Equivalent, which contradicts the interval [0.88, 0.92]");
     refused(&|p| equivalent(p, ExpectedScale::Difference, -48.0, -20.0, -6.0), "Equivalent");
     for (scale, lo, value, hi) in
         [(ExpectedScale::Difference, -9.0, -4.0, 2.0), (ExpectedScale::Ratio, 1.0 / 1.01, 1.0, 1.01)]
