@@ -26,7 +26,7 @@ fn names_that_do_not_exist_are_answered_with_the_nearest() {
     let place = "sched_rr_timeslice_ms=…` in a SPEC";
     refused(
         &["ab", "-w", "pipe", "--b", "rr_timeslice=3", "--dry-run"],
-        &["arm `B`: the knob rr_timeslice is `sysctl:kernel.", place],
+        &["arm `B`: in a SPEC, the knob rr_timeslice is written `sysctl:kernel.", place],
     );
     let ran = schedlab(&["ab", "-w", "pipe", "--b", "base_slice=3ms", "--dry-run"]).failure();
     assert!(!ran.stderr.contains("list knobs") && !ran.stderr.contains("option:"), "{}", ran.stderr);

@@ -88,7 +88,7 @@ fn what_is_no_history_is_one_sentence() {
         (&["0", "2", "--arms", "arms", "--metric", "round_trips"], "did you mean `round_trips_per_s`?"),
         (&["2", "0", "--arms", "arms"], "is at or after BAD"),
         (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
-        (&["0", "1"], "what is bisected?"),
+        (&["0", "1"], "give a history to bisect: --kernels LIST"),
         (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),
         (&["0", "1", "--series", "empty", "--onto", "empty"], "holds no *.patch"),
         (&["a", "b", "--git", "empty"], "is not a commit of empty"),

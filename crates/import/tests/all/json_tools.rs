@@ -91,7 +91,7 @@ fn hwbinder_has_both_classes_and_every_raw_sample() {
 fn pairs_alone_are_summed_and_of_neither_tool_by_name() {
     let run = pair(Kind::Hwbinder, "schd-dbg.json", "hwbinder.json");
     assert_eq!(specs(&run)[0], "binder-latency:deadline_us=2500,iterations=4,pair=2");
-    let warning = "schd-dbg.json: schd-dbg and the first libhwbinder_latency print this alike";
+    let warning = "schd-dbg.json: schd-dbg and the first libhwbinder_latency print this in the same way";
     assert!(run.manifest.warnings.iter().any(|w| w.starts_with(warning)), "{:?}", run.manifest.warnings);
     assert_eq!(run.manifest.workloads.len(), 2);
     let first = |metric: &str| values(&run, metric)[0].2;
