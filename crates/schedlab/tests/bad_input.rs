@@ -23,7 +23,7 @@ fn names_that_do_not_exist_are_answered_with_the_nearest() {
     refused(&["bench", "messaging:grups=2"], &["grups", "groups"]);
     refused(&["bench", "pipe", "--set", "slcie=1ms"], &["slcie", "slice"]);
     refused(&["ab", "-w", "pipe", "--b", "policy=bacth", "--dry-run"], &["bacth", "batch"]);
-    let place = "sched_rr_timeslice_ms=…` in a SPEC";
+    let place = "sched_rr_timeslice_ms=…`";
     refused(
         &["ab", "-w", "pipe", "--b", "rr_timeslice=3", "--dry-run"],
         &["arm `B`: in a SPEC, the knob rr_timeslice is written `sysctl:kernel.", place],

@@ -126,10 +126,10 @@ fn the_example_of_the_page_is_annotated() {
 fn what_cannot_be_profiled_is_said_in_one_line_and_nothing_runs() {
     for (arguments, expected) in [
         (&["profile", "-d", "1s", "--", "true"][..], "profiled to its end"),
-        (&["profile", "-d", "1s", "bench", "pipe"], "length of its own"),
+        (&["profile", "-d", "1s", "bench", "pipe"], "has its own length"),
         (&["profile", "-d", "soon"], "--duration"),
         (&["profile", "bench", "pipe:copies=1,2"], "one value instead of a list"),
-        (&["profile", "bench", "pipe", "--json", "-"], "belong before `bench`"),
+        (&["profile", "bench", "pipe", "--json", "-"], "put them before `bench`"),
         (&["profile", "--json", "--folded", "-", "true"], "both write to standard output"),
         (&["profile", "--folded", "/no/such/dir/file", "true"], "/no/such/dir/file cannot be written"),
         (&["profile", "bench", "pipf"], "pipe"),

@@ -105,7 +105,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         (vec!["record", "--keep", "soon", "-d", "1s"], "--keep"),
         (vec!["record", "--keep", "0", "-d", "1s"], "--keep 500ms"),
         (vec!["bench", "pipe", "--trace", "nowhere", "--keep", "0s"], "--keep 500ms"),
-        (vec!["record", "--self-test", "--", "true"], "workload of its own"),
+        (vec!["record", "--self-test", "--", "true"], "always runs pipe:pin=same"),
         (vec!["bench", "pipe", "--set", "trace=on"], "--trace DIR"),
         (vec!["bench", "pipe", "--set", "trace=yes"], "trace=on:full"),
         (vec!["ab", "-w", "pipe", "--b", "nice=1", "--trace=ful"], "did you mean `full`"),
