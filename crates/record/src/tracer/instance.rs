@@ -109,9 +109,17 @@ fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
         // Removing an instance with live events waits for every CPU, so they are switched off first.
         let _ = std::fs::write(directory.join("tracing_on"), "0");
         let _ = std::fs::write(directory.join("events/enable"), "0");
-        remove_unused(directory)?;
+        or_gone(remove_unused(directory))?;
     }
-    std::fs::remove_file(entry)
+    or_gone(std::fs::remove_file(entry))
+}
+
+/// Two starts may remove what a killed recording left at the same time.
+fn or_gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(gone) if gone.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 /// A process that reads a file of the instance keeps it busy meanwhile, such as [`Instance::note_no_names`] of another
@@ -145,4 +153,20 @@ pub fn remove_orphans(run_root: &Path, proc: &Path) -> io::Result<Vec<String>> {
         removed.push(orphan.name);
     }
     Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_start_has_removed_already_is_no_error() {
+        let gone = Path::new("/nonexistent/instance");
+        assert_eq!(take_back(gone, Path::new("/nonexistent/entry")).map_err(|e| e.kind()), Ok(()));
+        assert_eq!(or_gone(remove_unused(gone)).map_err(|e| e.kind()), Ok(()));
+        assert_eq!(
+            or_gone(Err(ErrorKind::PermissionDenied.into())).map_err(|e| e.kind()),
+            Err(ErrorKind::PermissionDenied)
+        );
+    }
 }
