@@ -1,6 +1,5 @@
 //! What reads all libraries once more: the documentation, and the fuzz targets. rustdoc and rustc are called on what the
-//! build of the tests has made; `cargo doc` and `cargo check` would compile every dependency for themselves, which took
-//! 150 s of CPU time.
+//! build of the tests has made; `cargo doc` and `cargo check` would compile every dependency for themselves.
 
 use super::ledger::Outcome;
 use crate::workspace::{Workspace, run_to_success};

@@ -66,19 +66,21 @@ fn names(list: &[u8]) -> Vec<String> {
     list.split(|&b| b == 0).filter(|n| !n.is_empty()).map(|n| String::from_utf8_lossy(n).into_owned()).collect()
 }
 
-/// The files of a commit, in the order of their paths.
-pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
-    let list = git(
-        tree,
-        &["ls-tree", "-r", "-z", "--full-tree", "--format=%(objecttype) %(objectname) %(path)", commit, "--"],
-        paths,
-        vec![],
-    )?;
+/// The files and links of a commit, in the order of their paths: mode, object and path of each.
+fn entries(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<(u32, String, String)>> {
+    let format = "--format=%(objectmode) %(objectname) %(path)";
+    let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", format, commit, "--"], paths, vec![])?;
     let entry = |line: String| {
         let mut words = line.splitn(3, ' ').map(str::to_owned);
-        Some((words.next().filter(|kind| kind == "blob")?, words.next()?, words.next().filter(|p| is_wanted(p))?))
+        Some((u32::from_str_radix(&words.next()?, 8).ok()?, words.next()?, words.next()?))
     };
-    let entries: Vec<(String, String, String)> = names(&list).into_iter().filter_map(entry).collect();
+    Ok(names(&list).into_iter().filter_map(entry).filter(|(mode, ..)| *mode != SUBMODULE).collect())
+}
+
+/// The files of a commit, in the order of their paths.
+pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
+    let mut entries = entries(tree, commit, paths)?;
+    entries.retain(|(_, _, path)| is_wanted(path));
     let texts = texts(tree, entries.iter().map(|(_, id, _)| id.as_str()))?;
     let found = entries.into_iter().zip(texts).map(|((_, id, path), text)| {
         let text = text.with_context(|| {
@@ -95,15 +97,7 @@ const AT_ONCE: usize = 4096;
 /// Writes the files of a commit into `place`, an empty folder. `git checkout-index` would run the filters that the
 /// checkout's configuration names (`filter.*.smudge`).
 pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) -> Result<()> {
-    let format = "--format=%(objectmode) %(objectname) %(path)";
-    let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", format, commit, "--"], &[], vec![])?;
-    let list = names(&list);
-    let entry = |line: String| {
-        let mut words = line.splitn(3, ' ').map(str::to_owned);
-        Some((u32::from_str_radix(&words.next()?, 8).ok()?, words.next()?, words.next()?))
-    };
-    let mut entries: Vec<(u32, String, String)> = list.into_iter().filter_map(entry).collect();
-    entries.retain(|(mode, ..)| *mode != SUBMODULE);
+    let mut entries = entries(tree, commit, &[])?;
     // Links last: no file is written through one.
     entries.sort_by_key(|entry| entry.0 == LINK);
     for part in entries.chunks(AT_ONCE) {

@@ -1,6 +1,6 @@
 //! What the history of the target knows of the patches, where the target is a checkout: through the program `git`.
 
-use super::checkout::git;
+use super::checkout::{git, is_checkout};
 use crate::output::say;
 use anyhow::{Context, Result};
 use schedlab_kernel::{Commit, Patch, fixed, present};
@@ -17,7 +17,7 @@ const NAMES: usize = 1 << 20;
 /// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
 pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {
     // A tree unpacked inside of another checkout is not that checkout.
-    if !tree.join(".git").exists() {
+    if !is_checkout(tree) {
         return History::default();
     }
     found(tree, patches).unwrap_or_else(|error| {

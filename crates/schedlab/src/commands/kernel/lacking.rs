@@ -1,6 +1,6 @@
 //! What the hunks of a series need and the tree lacks: reads the headers that they could see.
 
-use super::checkout::git;
+use super::checkout::{git, is_checkout};
 use crate::input;
 use crate::output::say;
 use anyhow::Result;
@@ -59,7 +59,7 @@ const RELEASES: usize = 20;
 
 /// Of files that the tree once had, the last release with each.
 fn releases(tree: &Path, needs: &mut [Vec<Need>]) {
-    if !tree.join(".git").exists() {
+    if !is_checkout(tree) {
         return;
     }
     let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! The commits of the source's history that a series leans on and the target may lack, where `--from` is a checkout.
 
-use super::checkout::git;
+use super::checkout::{git, is_checkout};
 use super::{history, port, states, trees};
 use crate::output::say;
 use anyhow::Result;
@@ -16,7 +16,7 @@ const LOOKED_FOR: usize = 40;
 
 /// Looks for what the rehearsal, and the compiler where it was asked, found missing. A tree without history has none.
 pub(super) fn find(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Option<Prerequisites> {
-    if !from.join(".git").exists() {
+    if !is_checkout(from) {
         return None;
     }
     let found = found(from, onto, rehearsal);
@@ -84,8 +84,7 @@ fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch
 
 /// The merge base: the newest commit of the target's history that the source also has.
 fn shared(from: &Path, onto: &Path) -> Option<String> {
-    let is_checkout = onto.join(".git").exists();
-    let target = is_checkout.then(|| git(onto, &["rev-list", "-n20000", "HEAD"], &[], vec![]).ok()).flatten()?;
+    let target = is_checkout(onto).then(|| git(onto, &["rev-list", "-n20000", "HEAD"], &[], vec![]).ok()).flatten()?;
     let said = git(from, &["cat-file", "--batch-check=%(objectname) %(objecttype)"], &[], target).ok()?;
     let said = String::from_utf8_lossy(&said);
     said.lines().find_map(|line| line.strip_suffix(" commit")).map(str::to_owned)
