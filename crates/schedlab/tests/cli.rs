@@ -67,9 +67,7 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     let lab = Lab::new("aa");
     let out = lab.path("run");
     let arguments = ["ab", "-w", "pipe:pin=same", "--a", "", "--b", "", "--trials", "6", "--trial", "60ms"];
-    let ran = schedlab(&[&arguments[..], &["--out", &out]].concat()).success();
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("6 blocks"), "{}", ran.stdout);
+    schedlab(&[&arguments[..], &["--out", &out]].concat()).success();
     let reread = schedlab(&["report", &out, "--json", "--top", "0"]).success();
     assert!(!reread.stderr.contains("not sealed"), "{}", reread.stderr);
     // What the verdict is depends on the machine; that it rests on six blocks of equal arms does not.
@@ -99,7 +97,7 @@ fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let out = lab.path("run");
     // By operations and not by time: a trial whose CPU is taken away ends later, and has done something.
     let arguments =
-        ["ab", "-w", "pipe:pin=same,loops=2000", "--a", "plant=spin:0ns", "--b", "plant=spin:30us", "--trials", "6"];
+        ["ab", "-w", "pipe:pin=same,loops=500", "--a", "plant=spin:0ns", "--b", "plant=spin:1ms", "--trials", "6"];
     let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("worse"), "{}", ran.stdout);
@@ -116,7 +114,7 @@ fn a_switchback_finds_it_too() {
         "--a",
         "plant=spin:0ns",
         "--b",
-        "plant=spin:200us",
+        "plant=spin:2ms",
         "--trials",
         "6",
         "--trial",
@@ -289,7 +287,7 @@ fn a_setting_on_the_control_of_a_switchback_is_undone_in_the_other_arm() {
     let lab = Lab::new("switchback-a");
     let out = lab.path("run");
     let arguments =
-        ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:30us;nice=5", "--b", "", "--trials", "6", "--trial", "600ms"];
+        ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:2ms;nice=5", "--b", "", "--trials", "6", "--trial", "600ms"];
     let ran =
         schedlab(&[&arguments[..], &["--design", "switchback=30ms", "--out", &out, "--json", "--top", "0"]].concat())
             .success();

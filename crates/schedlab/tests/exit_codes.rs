@@ -149,12 +149,12 @@ fn a_place_that_cannot_be_written_is_answered_with_the_option_that_names_another
 fn two_commands_are_compared_without_a_third() {
     let lab = Lab::new("two-commands");
     let out = lab.path("run");
-    let arguments = ["ab", "true", "sleep 0.1", "--trials", "6", "--json", "-o", &out];
+    let arguments = ["ab", "true", "sleep 0.5", "--trials", "6", "--json", "-o", &out];
     let contrast = json(&schedlab(&arguments).success().stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
     assert_eq!(contrast["verdict"]["kind"], "worse", "{contrast}");
     let page = schedlab(&["report", &out, "--full"]).success().stdout;
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.starts_with("• B (`sleep 0.1`) is ") && text.contains("] than A (`true`): 6 "), "{page}");
+    assert!(text.starts_with("• B (`sleep 0.5`) is ") && text.contains("] than A (`true`): 6 "), "{page}");
     assert!(!text.contains("makes true") && !text.contains("option:command=true: "), "{page}");
     // The same in the words of a setting.
     let plan = |arguments: &[&str]| schedlab(&[&["ab"], arguments, &["--seed", "1", "--dry-run"]].concat());

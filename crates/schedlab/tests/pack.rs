@@ -8,7 +8,7 @@ use program::{Lab, json, schedlab};
 use std::path::Path;
 
 /// The spin makes a round trip several times as long: no disturbance hides it.
-const SLOWER: &str = "plant=spin:200us";
+const SLOWER: &str = "plant=spin:1ms";
 const NOT: &str = "plant=spin:0ns";
 
 /// In one line, however wide the terminal.

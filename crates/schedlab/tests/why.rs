@@ -30,7 +30,7 @@ fn toggles(test: &str, plan: &str) -> Option<Vec<String>> {
 #[test]
 fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds() {
     let lab = Lab::new("why");
-    let file = plan(&lab, "plant=spin:200us");
+    let file = plan(&lab, "plant=spin:1ms");
     let Some(toggles) = toggles("a_planted_difference_is_no_toggles_doing", &file) else { return };
     let (out, only) = (lab.path("out"), toggles.join(","));
     let ran = schedlab(&["why", &file, "--only", &only, "-o", &out, "--json"]).success();
@@ -46,7 +46,7 @@ fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds(
     assert!(text.contains("What goes with it") || text.contains("How it was looked for"), "{text}");
     // A bisection ends with it, and goes on with it.
     let arms = lab.path("arms");
-    std::fs::write(&arms, "default\nplant=spin:200us\n").unwrap();
+    std::fs::write(&arms, "default\nplant=spin:1ms\n").unwrap();
     let study = lab.path("study");
     let bisect = ["bisect", "0", "1", "--plan", &file, "--arms", &arms, "--only", &toggles[0], "-o", &study, "--json"];
     let ends = json(&schedlab(&bisect).success().stdout);

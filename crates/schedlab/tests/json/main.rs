@@ -66,10 +66,10 @@ B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
 A-10 [000] d..2. 1.000030: sched_waking: comm=B pid=11 prio=120 target_cpu=001
 A-10 [000] d..2. 1.000045: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 ";
-const ARMS: [&str; 6] = ["--a", "plant=spin:0ns", "--b", "plant=spin:200us", "--trials", "8"];
+const ARMS: [&str; 6] = ["--a", "plant=spin:0ns", "--b", "plant=spin:1ms", "--trials", "8"];
 const PLAN: &str =
     "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same,loops=60\"\n";
-const TWO: &str = "[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"plant=spin:200us\"\n";
+const TWO: &str = "[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"plant=spin:1ms\"\n";
 const KNOB: &str = "title = \"k\"\nstrategy = \"halving\"\nbudget = \"60s\"\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
     [[workload]]\nrun = \"pipe:pin=same\"\n[[knob]]\nset = \"nice\"\nvalues = [\"3\", \"9\"]\n\
     [[knob]]\nset = \"timer_slack\"\nrange = [\"1us\", \"50us\"]\nsteps = 2\n";
@@ -117,7 +117,7 @@ const EVERYWHERE: &[&str] = &[
 const SOMEWHERE: &[&str] = &[
     "why two.toml --dry-run --json",
     "why two --dry-run --json",
-    "profile --json -- true",
+    "profile --json -- dd if=/dev/zero of=/dev/null bs=1M count=1000 status=none",
     "bench transact:loops=200,pairs=2 --trace traced --json -",
     "trace slow traced --json",
     "trace copies traced --json",
@@ -201,7 +201,7 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
         "traced.toml",
         &format!(
             "{traced}{}",
-            TWO.replace("plant=spin:200us", "nice=1;trace=on").replace("\"a\"", "\"a\"\nset = \"trace=on\"")
+            TWO.replace("plant=spin:1ms", "nice=1;trace=on").replace("\"a\"", "\"a\"\nset = \"trace=on\"")
         ),
     );
     write("factors.toml", &format!("{PLAN}{FACTORS}"));
@@ -249,7 +249,8 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     }
     let unmet = unmet(&shapes, &met);
     eprintln!("schemas met: {} of {}; types not met: {unmet:?}", met.schemas.len(), ANSWERS.len());
-    assert!(unmet.iter().all(|name| RARE.contains(&name.as_str())), "not met, and not known to be rare: {unmet:?}");
+    let missed: Vec<&String> = unmet.iter().filter(|name| !RARE.contains(&name.as_str())).collect();
+    assert!(missed.is_empty(), "not met, and not known to be rare: {missed:?}");
     let of_all = ["findings/2", "search/1", "outcome/1", "bisect/1", "pack/1", "repeat/1", "knobs/1"];
     let of_all: BTreeSet<&str> = of_all.into_iter().chain(["why/1", "why-kernels/1", "recorder-cost/1"]).collect();
     assert!(of_all.iter().all(|schema| met.schemas.contains(&format!("schedlab/{schema}"))), "{:?}", met.schemas);

@@ -87,6 +87,7 @@ impl Building {
     pub fn begin(cache: &Cache, build: &Build, say: &mut dyn FnMut(&str)) -> Result<Self, VmError> {
         let (tree, requests) = looked_at(build)?;
         cache.make()?;
+        has_tools(build.architecture)?;
         let place = place(cache, build, &tree);
         let objects = place.join("objects");
         fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
@@ -139,14 +140,14 @@ impl Building {
 
 /// Refuses what cannot be built here; nothing is made.
 pub fn check(build: &Build) -> Result<(), VmError> {
-    looked_at(build).map(drop)
+    looked_at(build)?;
+    has_tools(build.architecture)
 }
 
 /// The tree and the configuration that is asked for.
 fn looked_at(build: &Build) -> Result<(PathBuf, Vec<Request>), VmError> {
     let tree = source_tree(&build.tree)?;
     let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
-    has_tools(build.architecture)?;
     Ok((tree, requests))
 }
 
