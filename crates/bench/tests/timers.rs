@@ -148,18 +148,18 @@ impl Observer for Killer {
 #[test]
 fn a_killed_task_ends_the_run_with_one_clear_error_and_no_orphan() {
     for (spec, victim) in [
-        ("timer:threads=3,mode=process,duration=20s,dma_latency=none", 1),
-        ("wakeup:2x2,mode=process,duration=20s", 0),
-        ("wakeup:2x2,mode=process,duration=20s", 4),
-        ("wakeup:1x3,mode=process,rate=500,duration=20s", 0),
-        ("wakeup:1x3,mode=process,rate=500,duration=20s", 2),
-        ("wakeup:1x3,mode=process,pipe=4k,duration=20s", 1),
+        ("timer:threads=3,mode=process,duration=100s,dma_latency=none", 1),
+        ("wakeup:2x2,mode=process,duration=100s", 0),
+        ("wakeup:2x2,mode=process,duration=100s", 4),
+        ("wakeup:1x3,mode=process,rate=500,duration=100s", 0),
+        ("wakeup:1x3,mode=process,rate=500,duration=100s", 2),
+        ("wakeup:1x3,mode=process,pipe=4k,duration=100s", 1),
     ] {
         let mut killer = Killer { victim, tasks: Vec::new() };
         let started = Instant::now();
         let error = run_with(spec, &order(Stamping::Off), &mut killer).unwrap_err().to_string();
         assert!(error.contains("was killed by signal 9") && !error.contains('\n'), "{spec}: {error}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{spec} took {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(60), "{spec} took {:?}", started.elapsed());
         let gone = |task: &HerdTask| !Path::new(&format!("/proc/{}", task.tid)).exists();
         assert!(killer.tasks.iter().all(gone), "{spec}");
     }

@@ -36,7 +36,7 @@ fn killed_run(out: &str, after: Duration, sees_change: Option<&str>) {
         .unwrap();
     std::thread::sleep(after);
     if let Some(original) = sees_change {
-        let give_up = Instant::now() + Duration::from_secs(10);
+        let give_up = Instant::now() + Duration::from_secs(60);
         while value() == original && Instant::now() < give_up {
             std::thread::sleep(Duration::from_millis(1));
         }

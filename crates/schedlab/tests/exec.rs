@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Lab, json, schedlab};
+use program::{Lab, json, schedlab, wait_until};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,14 +25,6 @@ fn with_argument(argument: &str) -> Vec<u32> {
 fn parent_of(pid: u32) -> u32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(") ").unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-fn wait_until(what: &str, limit: Duration, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < limit, "{what} within {limit:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn metric(outcome: &serde_json::Value, name: &str) -> Option<f64> {
@@ -108,9 +100,7 @@ fn a_command_that_fails_outlives_its_time_or_hides_its_figure_is_an_error_and_le
         let started = Instant::now();
         let ran = schedlab(&arguments).failure();
         assert!(expected.iter().all(|text| ran.stderr.contains(text)), "{script}: {}", ran.stderr);
-        // Any start takes back what another test's killed run has left, and says so.
-        let said = ran.stderr.lines().filter(|line| !line.starts_with("schedlab: cleaned up after a killed run: "));
-        assert_eq!(said.count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
         assert_eq!(with_argument(&sleep), [] as [u32; 0], "{script}");
         assert!(started.elapsed() < Duration::from_secs(60), "nobody waits for the sleep");
     }
@@ -128,15 +118,15 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("two sleeps", Duration::from_secs(20), || with_argument(&sleep).len() == 2);
+    wait_until("two sleeps", || with_argument(&sleep).len() == 2);
     let parents: Vec<u32> = with_argument(&sleep).into_iter().map(parent_of).collect();
     // One sleep is the shell's child; the other one has come to the subreaper, the shell's parent.
     let subreaper = parents.iter().copied().find(|&p| parents.iter().any(|&other| other != p && parent_of(other) == p));
     let subreaper = subreaper.expect("a subreaper above the shell");
     let victim = victim(schedlab.id(), subreaper);
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
-    wait_until("nobody is left", Duration::from_secs(10), || with_argument(&sleep).is_empty());
-    wait_until("cleanup has run", Duration::from_secs(4), || std::fs::exists(lab.path("log")).unwrap());
+    wait_until("nobody is left", || with_argument(&sleep).is_empty());
+    wait_until("cleanup has run", || std::fs::exists(lab.path("log")).unwrap());
     String::from_utf8(schedlab.wait_with_output().unwrap().stderr).unwrap()
 }
 
@@ -207,11 +197,11 @@ fn a_load_that_ends_or_fails_is_an_error_and_the_trial_stops_early() {
         ("exec:sh -c 'sleep 0.4; echo out of work >&2; exit 9'", "basic", "out of work"),
         ("exec:false", "full", "exited with code 1"),
     ] {
-        let arguments = ["bench", "pipe:pin=same,duration=20s", "--counters", counters, "--load", command];
+        let arguments = ["bench", "pipe:pin=same,duration=100s", "--counters", counters, "--load", command];
         let started = Instant::now();
         let ran = schedlab(&arguments).failure();
         assert!(ran.stderr.contains(expected) && ran.stderr.contains("load"), "{command}: {}", ran.stderr);
-        assert!(started.elapsed() < Duration::from_secs(8), "{command}: the trial goes on without its load");
+        assert!(started.elapsed() < Duration::from_secs(60), "{command}: the trial goes on without its load");
     }
     let ran = schedlab(&["bench", "pipe", "--load", "exec:true,metric=(x),direction=lower"]).failure();
     assert!(ran.stderr.contains("metric says nothing"), "{}", ran.stderr);

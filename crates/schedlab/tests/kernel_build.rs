@@ -3,7 +3,7 @@
 mod program;
 
 use program::sources::{MISPLACED, TEXT, git, write};
-use program::{Lab, json};
+use program::{Lab, json, wait_until};
 use schedlab_sys::signal::{SIGINT, SIGTERM, kill};
 
 /// A tree that a program called `make` of the test's builds: configured with nothing, compiled where no file has the
@@ -149,21 +149,18 @@ fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
         let mut child = command(words);
         let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
         let compiler = lab.path("compiler");
-        let pid: u32 = loop {
-            if let Ok(text) = std::fs::read_to_string(&compiler) {
-                break text.trim().parse().unwrap();
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        };
+        wait_until("a compiler runs", || std::fs::exists(&compiler).unwrap());
+        let pid: u32 = std::fs::read_to_string(&compiler).unwrap().trim().parse().unwrap();
         kill(child.id(), signal).unwrap();
         let ran: program::Ran = child.wait_with_output().unwrap().into();
         assert_eq!(ran.code, code, "{words:?}: {}", ran.stderr);
         assert!(ran.stderr.contains("interrupted; what is compiled is kept"), "{words:?}: {}", ran.stderr);
         assert!(words[0] != "kernel" || ran.stdout.contains("1 hunk of 1 patch"), "it was rehearsed: {}", ran.stdout);
-        // Whoever is its parent now may not have waited for it yet.
-        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = state.rsplit_once(") ").map_or("", |(_, rest)| &rest[..1]);
-        assert!(matches!(state, "" | "Z" | "X"), "{words:?}: {state}");
+        // It was killed, and ends when it next gets a CPU; whoever is its parent now may not have waited for it yet.
+        wait_until("the compiler ends", || {
+            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            matches!(state.rsplit_once(") ").map_or("", |(_, rest)| &rest[..1]), "" | "Z" | "X")
+        });
         let kernels = std::fs::read_dir(lab.path("cache/kernels")).map_or(0, Iterator::count);
         assert_eq!(kernels, 0, "{words:?}");
         std::fs::remove_file(compiler).unwrap();

@@ -40,7 +40,7 @@ fn a_killed_recording_leaves_nothing_after_the_next_start() {
 
 /// Whether it goes: the start of another test may be about to remove it.
 fn is_gone(name: &str, entry: &Path) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while (entry.exists() || is_instance(name)) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -9,6 +9,7 @@ pub mod sources;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 pub struct Ran {
     pub code: i32,
@@ -46,6 +47,15 @@ impl From<Output> for Ran {
             stderr: said.concat(),
             taken_back: taken_back.into_iter().map(str::to_owned).collect(),
         }
+    }
+}
+
+/// Waits for what comes soon, however little of the machine is left to this test.
+pub fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
