@@ -2,7 +2,9 @@
 //! colours are removed here, whatever page, message or guest they come from. A reader that has seen enough (`schedlab
 //! list | head`) is no error and does not change the exit code, and a closed standard error does not end a run.
 
+use crate::cli::OutputOptions;
 use anyhow::{Context, Result};
+use schedlab_report::Document;
 use schedlab_run::json::Room;
 use schedlab_run::plain::Plain;
 use serde::Serialize;
@@ -49,6 +51,31 @@ fn columns(of: impl std::os::fd::AsFd) -> usize {
 /// An answer for programs, in the room that `--top` leaves.
 pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
     print_line(schedlab_run::json::answer(schema, value, Room::of(top))?)
+}
+
+/// Findings as JSON, or as a page for this terminal.
+pub(crate) fn print_findings<T: Serialize>(
+    answer: &OutputOptions,
+    schema: &str,
+    found: &T,
+    page: impl FnOnce(&T) -> Document,
+) -> Result<()> {
+    if answer.json { print_answer(schema, found, answer.top) } else { print_page(&page(found)) }
+}
+
+pub(crate) fn print_page(page: &Document) -> Result<()> {
+    to_stdout(|out| page.text(terminal_width(), colour(), out))
+}
+
+/// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.
+pub(crate) fn terminal_width() -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|columns| *columns > 0);
+    asked.or_else(|| schedlab_sys::terminal::columns(io::stdout()).map(usize::from)).unwrap_or(80)
+}
+
+/// Whether text on standard output has colours.
+pub(crate) fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Talk: on a terminal in lines that fit.

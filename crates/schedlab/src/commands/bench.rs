@@ -1,11 +1,10 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
 use super::record;
-use super::report::terminal_width;
 use super::reservation::{Reservation, must_be_free};
 use crate::cli::{Bench, Cli, Measuring};
 use crate::exit::{self, usage};
-use crate::output::{print_answer, print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, say, terminal_width, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};

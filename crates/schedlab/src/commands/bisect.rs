@@ -5,11 +5,10 @@ mod members;
 mod study;
 
 use super::report::write_file;
-use super::trace::print;
 use super::{rounds, why};
 use crate::cli::{Bisect, OutputOptions};
 use crate::exit::{self, usage};
-use crate::output::{print_answer, say, to_stdout};
+use crate::output::{print_answer, print_findings, say, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result};
 use members::Members;
@@ -67,7 +66,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
             (found.why, ended) = why_between(&between, &dir, args)?;
         }
     }
-    print(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
+    print_findings(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
     Ok(why::code(&ended))
 }
 

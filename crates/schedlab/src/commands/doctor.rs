@@ -1,10 +1,10 @@
 //! `schedlab doctor`: what this host can and cannot measure, why, and what helps.
 
 use super::bench::run_once;
-use super::report::{open, terminal_width};
+use super::report::open;
 use crate::cli::{Doctor, OutputOptions};
 use crate::exit;
-use crate::output::{print_answer, to_stdout};
+use crate::output::{colour, print_answer, terminal_width, to_stdout};
 use anyhow::{Context, Result};
 use schedlab_analyze::Change;
 use schedlab_host::Probes;
@@ -13,7 +13,6 @@ use schedlab_run::{
 };
 use schedlab_trial::{Experiment, HostRunner, Store, prepare};
 use serde::Serialize;
-use std::io::IsTerminal;
 
 /// The answer of `doctor`.
 #[derive(Debug, Serialize)]
@@ -43,9 +42,8 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
         print_answer("schedlab/doctor/1", &Looked { environment, noise }, args.answer.top)?;
         return Ok(exit::DONE);
     }
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     to_stdout(|out| {
-        schedlab_report::checks_text(&environment, terminal_width(), colour, out)?;
+        schedlab_report::checks_text(&environment, terminal_width(), colour(), out)?;
         noise.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
     })?;
     Ok(exit::DONE)

@@ -1,7 +1,7 @@
 //! `schedlab explain-json SCHEMA`: what the members of an answer are, from the page that is made of the types that are printed.
 
 use crate::exit::{self, usage};
-use crate::output::{fitted, to_stdout};
+use crate::output::{fitted, terminal_width, to_stdout};
 use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ pub(super) fn run(schema: Option<&str>) -> Result<u8> {
         usage!("no answer of schedlab has the schema `{wanted}`{near} (`schedlab explain-json` lists all)");
     };
     let all = with_those_in_it(shape, &shapes);
-    let columns = super::report::terminal_width();
+    let columns = terminal_width();
     to_stdout(|out| all.iter().try_for_each(|shape| write_shape(shape, columns, out)))?;
     Ok(exit::DONE)
 }

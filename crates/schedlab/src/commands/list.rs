@@ -2,10 +2,9 @@
 
 mod answer;
 
-use super::report::terminal_width;
 use crate::cli::{List, Listing};
 use crate::exit;
-use crate::output::{print_answer, to_stdout};
+use crate::output::{print_answer, terminal_width, to_stdout};
 use answer::Listed;
 use anyhow::Result;
 use schedlab_report::terms_text;

@@ -73,7 +73,7 @@ fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
 pub(crate) fn run() -> Result<u8> {
     let arguments = reference_spelling::normalise(std::env::args_os().collect(), &bench::switches());
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let matches = match command(&words, report::terminal_width()).try_get_matches_from(arguments) {
+    let matches = match command(&words, crate::output::terminal_width()).try_get_matches_from(arguments) {
         Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error, &words).into()),
         // Help and the version are errors that are printed on standard output.
         matches => matches?,

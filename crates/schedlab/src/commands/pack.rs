@@ -2,10 +2,9 @@
 
 use super::destination;
 use super::report::{open, write_file};
-use super::trace::print;
 use crate::cli::PackArgs;
 use crate::exit;
-use crate::output::print_line;
+use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result};
 use schedlab_report::Document;
 use schedlab_run::Pack;
@@ -21,7 +20,7 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
     let pack = schedlab_analyze::pack(&run.manifest, &findings).with_context(of_run)?;
     let bytes = pack.to_bytes().with_context(of_run)?;
     if args.answer.json || args.dry_run {
-        print(&args.answer, SCHEMA, &pack, |pack| page(pack, bytes.len()))?;
+        print_findings(&args.answer, SCHEMA, &pack, |pack| page(pack, bytes.len()))?;
     }
     if args.dry_run {
         return Ok(exit::DONE);

@@ -1,11 +1,10 @@
 //! `schedlab profile`: where the time of CPUs goes, by function and call chain; of the machine, a command or a workload.
 
 use super::bench;
-use super::report::terminal_width;
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Command, Profile};
 use crate::exit::usage;
-use crate::output::{print_answer, print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, print_page, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
@@ -16,7 +15,7 @@ use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::places;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -201,8 +200,7 @@ fn print_found(args: &Profile, found: &analysis::ProfileFindings) -> Result<()> 
     if args.folded.as_deref() == Some("-") {
         return Ok(());
     }
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let page =
         found.annotations.iter().map(schedlab_report::annotation).fold(schedlab_report::profile(found), Document::and);
-    to_stdout(|out| page.text(terminal_width(), colour, out))
+    print_page(&page)
 }

@@ -5,7 +5,7 @@ use super::reservation::{Reservation, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Measuring, OutputOptions, Record, RunOutput};
 use crate::exit::{self, Usage, usage};
-use crate::output::{print_answer, print_fitted, print_line, say, to_stdout};
+use crate::output::{print_answer, print_fitted, print_line, say, terminal_width, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
@@ -112,7 +112,7 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
     if args.answer.json {
         print_answer(bench::OUTCOME, &outcome, args.answer.top)?;
     } else {
-        to_stdout(|out| schedlab_report::bench_text(&outcome, super::report::terminal_width(), out))?;
+        to_stdout(|out| schedlab_report::bench_text(&outcome, terminal_width(), out))?;
     }
     Ok(exit::DONE)
 }

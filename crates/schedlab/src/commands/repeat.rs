@@ -3,10 +3,9 @@
 mod kernels;
 
 use super::run::begun;
-use super::trace::print;
 use crate::cli::Repeat;
 use crate::exit::{self, usage};
-use crate::output::{print_line, say};
+use crate::output::{print_findings, print_line, say};
 use crate::{input, place, session};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
@@ -37,7 +36,7 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
         Ok(found) => found,
         Err(why) => Repetition::not_here(&pack, &why),
     };
-    print(&args.answer, "schedlab/repeat/1", &found, schedlab_report::repetition)?;
+    print_findings(&args.answer, "schedlab/repeat/1", &found, schedlab_report::repetition)?;
     Ok(match found.answer {
         _ if found.is_void => exit::VOID,
         Answer::Contradicted if args.fail_on.is_some() => exit::WORSE,
@@ -53,7 +52,7 @@ fn read(file: &Path) -> Result<Pack> {
 
 /// Dry run: prints the steps without doing them.
 fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
-    print(&args.answer, super::pack::SCHEMA, pack, |pack| {
+    print_findings(&args.answer, super::pack::SCHEMA, pack, |pack| {
         super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len()))
     })?;
     if args.answer.json {

@@ -3,7 +3,7 @@
 use super::{destination, search};
 use crate::cli::{OutputOptions, Report, RunOutput};
 use crate::exit::{self, usage};
-use crate::output::{say, to_stdout};
+use crate::output::{colour, print_findings, say, terminal_width, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
@@ -13,7 +13,7 @@ use schedlab_run::{Manifest, TrialRecord, shell_words};
 use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
 use serde::Serialize;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
@@ -64,7 +64,7 @@ fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<
         usage!("the report of a search has no pictures; those of its rounds: schedlab report DIR/rounds/001 --svg");
     }
     if args.answer.json || args.html.is_none() && args.md.is_none() {
-        super::trace::print(&args.answer, "", found, schedlab_report::search)?;
+        print_findings(&args.answer, "", found, schedlab_report::search)?;
     }
     Ok(exit::DONE)
 }
@@ -120,11 +120,10 @@ pub(super) fn again(dir: &Path) -> String {
 
 /// The report on standard output.
 pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     to_stdout(|out| match form {
         Form::Json(top) => writeln!(out, "{}", schedlab_run::json::answer(FINDINGS, input.findings, Room::of(top))?),
-        Form::Full => schedlab_report::text(input, terminal_width(), colour, out),
-        Form::Summary => schedlab_report::summary(input, more, terminal_width(), colour, out),
+        Form::Full => schedlab_report::text(input, terminal_width(), colour(), out),
+        Form::Summary => schedlab_report::summary(input, more, terminal_width(), colour(), out),
     })
 }
 
@@ -183,10 +182,4 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
     let written = write(&mut out).and_then(|()| out.flush());
     drop(out);
     written.and_then(|()| draft.finish(&place)).with_context(what)
-}
-
-/// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.
-pub(super) fn terminal_width() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|columns| *columns > 0);
-    asked.or_else(|| schedlab_sys::terminal::columns(std::io::stdout()).map(usize::from)).unwrap_or(80)
 }

@@ -2,10 +2,9 @@
 
 use super::report::write_file;
 use super::rounds;
-use super::trace::print;
 use crate::cli::RunOutput;
 use crate::exit::{self, usage};
-use crate::output::{say, to_stdout};
+use crate::output::{print_findings, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
 use schedlab_run::{Arm, Plan, RunEnd};
@@ -154,7 +153,7 @@ fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> 
 }
 
 fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8> {
-    print(&output.answer, "", found, schedlab_report::search)?;
+    print_findings(&output.answer, "", found, schedlab_report::search)?;
     write(dir, found)?;
     if !output.answer.json {
         say(format_args!("report: {}", dir.join(HTML).display()));

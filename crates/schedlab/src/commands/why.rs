@@ -5,10 +5,9 @@ pub(super) mod forecast;
 
 use super::report::write_answer;
 use super::rounds;
-use super::trace::print;
 use super::vm::trials::Guests;
 use crate::cli::why::Why as Args;
-use crate::output::say;
+use crate::output::{print_findings, say};
 use crate::{exit, input, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::factorial::Toggles;
@@ -43,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
         by_group::add(&mut found, &plan);
     }
     write_answer(&dir.join("why.json"), WHY, &found)?;
-    print(&args.answer, WHY, &found, schedlab_report::why)?;
+    print_findings(&args.answer, WHY, &found, schedlab_report::why)?;
     Ok(code(&ended))
 }
 

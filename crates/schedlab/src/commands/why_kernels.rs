@@ -1,12 +1,12 @@
 //! `schedlab why PLAN --kernels A,B,C`: the plan on one kernel after the other: where its difference came, and where it went.
 
 use super::report::write_answer;
-use super::trace::print;
 use super::vm::{architecture, find};
 use super::why::forecast::{self, ForecastStage, WhyForecast};
 use super::{rounds, why};
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
+use crate::output::print_findings;
 use anyhow::{Context, Result};
 use schedlab_run::{Plan, Setting};
 use schedlab_trial::why_kernels::WhyKernels;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
     write_answer(&dir.join("why.json"), SCHEMA, &found)?;
-    print(&args.answer, SCHEMA, &found, schedlab_report::why_kernels)?;
+    print_findings(&args.answer, SCHEMA, &found, schedlab_report::why_kernels)?;
     Ok(why::code(&ended))
 }
 

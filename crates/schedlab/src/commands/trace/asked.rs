@@ -1,8 +1,9 @@
 //! The analyses of [`ANALYSES`]: each is a command, with those of the common options that it takes.
 
 use super::filters::{Filters, refused};
-use super::{Source, answer, most, slices, terminal};
-use crate::output::{print_line, to_stdout};
+use super::source::{Source, answer};
+use super::{most, slices};
+use crate::output::{print_line, print_page};
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_analyze::trace::Asked;
@@ -60,10 +61,7 @@ impl AnalysisCommand {
         };
         match (row.run)(&mut reader, &asked, form)? {
             RenderedOutput::Json(line) => print_line(line),
-            RenderedOutput::Page(page) => {
-                let (width, colour) = terminal();
-                to_stdout(|out| page.text(width, colour, out))
-            }
+            RenderedOutput::Page(page) => print_page(&page),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `schedlab trace convert`: a trace for other tools.
 
-use super::{open, trace_in};
+use super::files::{open, trace_in};
 use crate::commands::destination::is_same;
 use crate::commands::report::write_file;
 use crate::exit::usage;

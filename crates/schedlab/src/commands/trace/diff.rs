@@ -2,11 +2,12 @@
 
 use super::super::destination;
 use super::super::report::write_file;
+use super::files::{open, trace_in};
+use super::most;
 use super::traces::{self, Traced};
-use super::{most, print};
 use crate::cli::OutputOptions;
 use crate::exit::usage;
-use crate::output::print_line;
+use crate::output::{print_findings, print_line};
 use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::diff::{Looked, Measured, compared, decides, look, measure, wanted};
@@ -54,7 +55,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     let in_stretches = !decides([a.len(), b.len()]);
     let measured = |files: &[PathBuf], looked: &[(String, Looked)]| -> Result<Vec<Measured>> {
         let one = |(file, (name, looked)): (&PathBuf, &(String, Looked))| {
-            Ok(measure(name, &mut super::open(file, used.kinds)?, &options, in_stretches.then_some(*looked))?)
+            Ok(measure(name, &mut open(file, used.kinds)?, &options, in_stretches.then_some(*looked))?)
         };
         files.iter().zip(looked).map(one).collect()
     };
@@ -67,7 +68,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
         // In one line: laid out it is half as long again.
         return print_line(schedlab_run::json::small(&found)?);
     }
-    print(&OutputOptions::default(), "", &found, schedlab_report::trace_diff)
+    print_findings(&OutputOptions::default(), "", &found, schedlab_report::trace_diff)
 }
 
 /// The files of A and of B.
@@ -125,11 +126,11 @@ fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
 fn looked(files: &[PathBuf]) -> Result<Vec<(String, Looked)>> {
     let one = |file: &PathBuf| {
         let name = file.display().to_string();
-        let place = super::trace_in(file);
+        let place = trace_in(file);
         if std::fs::metadata(&place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             usage!("{name} is not a file: a trace is read twice to be compared; copy it into one first");
         }
-        Ok((name, look(&mut super::open(file, wanted())?)?))
+        Ok((name, look(&mut open(file, wanted())?)?))
     };
     files.iter().map(one).collect()
 }

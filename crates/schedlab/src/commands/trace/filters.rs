@@ -1,6 +1,6 @@
 //! What of a trace is asked for: the same options for every analysis.
 
-use super::open;
+use super::files::open;
 use crate::exit::usage;
 use anyhow::{Context, Result};
 use clap::Args;

@@ -1,7 +1,9 @@
 //! `schedlab trace kworkers`, of a trace or of the trials of each arm of a run.
 
+use super::files::{open, part_numbers, trace_in};
 use super::filters::Filters;
-use super::{Source, most, traces};
+use super::source::Source;
+use super::{most, traces};
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
@@ -42,7 +44,7 @@ pub(super) fn run(args: &Works) -> Result<()> {
     };
     let top = most(args.top, ROWS);
     let dir = &args.source.file;
-    if dir.is_dir() && super::trace_in(dir) == *dir && super::part_numbers(dir).is_empty() {
+    if dir.is_dir() && trace_in(dir) == *dir && part_numbers(dir).is_empty() {
         let pooled = pooled(args, &symbols)?;
         draw(args, &pooled)?;
         return args
@@ -59,7 +61,7 @@ pub(super) fn run(args: &Works) -> Result<()> {
 fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
     let scope = args.filters.scope(file)?;
     let options = Asked { scope, symbols: symbols.clone(), top, ..Asked::default() };
-    let mut reader = super::open(file, kworkers::wanted())?;
+    let mut reader = open(file, kworkers::wanted())?;
     let found = kworkers(&mut reader, &options)?;
     Ok(found)
 }

@@ -1,7 +1,10 @@
 //! Analyses that join a trace with the answer of the trial that it was recorded beside.
 
 use super::super::record;
-use super::{answer, most, traces};
+use super::files::open;
+use super::source::answer;
+use super::{most, traces};
+use crate::output::print_findings;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
@@ -62,11 +65,11 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let shown = most(args.top, 1).unwrap_or(usize::MAX);
-    super::print(&answer(args.json, args.top), "", &found, |found| schedlab_report::trace_copies(found, shown))
+    print_findings(&answer(args.json, args.top), "", &found, |found| schedlab_report::trace_copies(found, shown))
 }
 
 fn of_trial(outcome: &TrialOutcome, file: &Path, slices: usize) -> Result<Copies> {
     let order =
         CopiesOrder::of(outcome, slices).map_err(anyhow::Error::msg).with_context(|| file.display().to_string())?;
-    Ok(copies(&mut super::open(file, copies::wanted())?, &order)?)
+    Ok(copies(&mut open(file, copies::wanted())?, &order)?)
 }

@@ -1,6 +1,9 @@
 //! `schedlab trace slow DIR`: the slowest operations of a workload, and what happened in them.
 
-use super::{answer, most, open, print};
+use super::files::open;
+use super::most;
+use super::source::answer;
+use crate::output::print_findings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::slow;
@@ -34,7 +37,7 @@ pub(super) fn run(args: &SlowOf) -> Result<()> {
     }
     let mut reader = open(&file, slow::wanted())?;
     let found = slow::slow(&mut reader, &outcome.slowest, most(args.top, ROWS))?;
-    print(&answer(args.json, args.top), "", &found, schedlab_report::trace_slow)
+    print_findings(&answer(args.json, args.top), "", &found, schedlab_report::trace_slow)
 }
 
 /// The trace and the outcome of its trial.

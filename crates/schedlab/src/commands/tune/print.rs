@@ -1,6 +1,6 @@
 //! Knobs for people: lines of at most 80 columns, or of the terminal's width where that is less.
 
-use crate::commands::report::terminal_width;
+use crate::output::terminal_width;
 use schedlab_tune::Knob;
 use std::io::{self, Write};
 

@@ -8,11 +8,10 @@ pub(super) mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;
 
-use super::report::terminal_width;
 use crate::cli::vm::{Boot, Build, Fetch, VmAction, VmRun};
 use crate::exit::{self, usage};
 use crate::input;
-use crate::output::{print_line, say, to_stdout};
+use crate::output::{print_line, say, terminal_width, to_stdout};
 use anyhow::{Result, bail};
 pub(super) use guest::find;
 use inside::Inside;

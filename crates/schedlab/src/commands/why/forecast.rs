@@ -91,7 +91,7 @@ pub(crate) fn print(found: &WhyForecast, answer: &OutputOptions) -> Result<()> {
     if answer.json {
         return crate::output::print_answer("schedlab/why-forecast/1", found, answer.top);
     }
-    let text = crate::output::fitted(&text(found), super::super::report::terminal_width()) + "\n";
+    let text = crate::output::fitted(&text(found), crate::output::terminal_width()) + "\n";
     crate::output::to_stdout(|out| write!(out, "{text}"))
 }
 
