@@ -7,7 +7,7 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::{processes, program};
 use anyhow::{Context, Result, bail};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use schedlab_sys::rusage;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};

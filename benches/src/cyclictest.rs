@@ -7,7 +7,7 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result, bail};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 
 /// Wake-ups of a run, one in a millisecond: long enough for a median, short enough for many pairs.
 const WAKES: u32 = 1_000;

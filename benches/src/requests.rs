@@ -6,7 +6,7 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use std::path::Path;
 use std::process::Command;
 

@@ -3,7 +3,8 @@
 
 use crate::program;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, RunReader, TrialRecord};
+use schedlab_plan::{Manifest, TrialRecord};
+use schedlab_run::RunReader;
 use schedlab_stats::Random;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -107,7 +108,7 @@ pub fn cut(
 ) -> (Manifest, Vec<TrialRecord>) {
     let mut manifest = manifest.clone();
     manifest.arms = arms.iter().map(|&a| manifest.arms[a as usize].clone()).collect();
-    manifest.design = schedlab_run::manifest::Design::Fixed { blocks: blocks.end - blocks.start };
+    manifest.design = schedlab_plan::manifest::Design::Fixed { blocks: blocks.end - blocks.start };
     manifest.looks.clear();
     // A switchback trial belongs to no arm: it holds both.
     let switchback = manifest.switchback_window_ns.is_some();

@@ -2,7 +2,7 @@
 //! is tried as every kind, alone and as two logs.
 
 use schedlab_import::{Kind, Options, Source, import};
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 use schedlab_run::frame::{decode, encode};
 
 pub(crate) fn check(bytes: &[u8]) {

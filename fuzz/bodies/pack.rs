@@ -1,6 +1,6 @@
 //! What must hold for any bytes given as a pack; shared by the fuzz target and the replay of its corpus.
 
-use schedlab_run::Pack;
+use schedlab_plan::Pack;
 
 pub(crate) fn check(bytes: &[u8]) {
     one(bytes);

@@ -1,6 +1,6 @@
 //! What must hold for any text given as a PLAN.toml; shared by the fuzz target and the replay of its corpus.
 
-use schedlab_run::Plan;
+use schedlab_plan::Plan;
 
 pub(crate) fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

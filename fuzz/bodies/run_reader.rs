@@ -1,9 +1,9 @@
 //! What must hold for the bytes of any trial file and manifest; shared by the fuzz target and the replay of its corpus.
 //! A fuzzer never guesses a CRC, so the same bytes are tried as the JSON inside a well-made frame as well.
 
+use schedlab_plan::{Manifest, TrialRecord};
 use schedlab_run::frame::{decode, encode};
 use schedlab_run::reader::parse_manifest;
-use schedlab_run::{Manifest, TrialRecord};
 
 pub(crate) fn check(bytes: &[u8]) {
     trial(bytes);

@@ -1,4 +1,4 @@
-//! The nearest known word to a mistyped one. (`schedlab-run` has the product's; xtask links no crate of ours.)
+//! The nearest known word to a mistyped one. (`schedlab-plan` has the product's; xtask links no crate of ours.)
 
 /// The known word that differs in the fewest single-letter edits, if in no more than a third of its letters.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use schedlab_analyze::Scale;
 use schedlab_benches::series::{self, COMPARISONS, SERIES, Series};
 use schedlab_benches::table;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_plan::{Manifest, TrialRecord};
 use std::time::Instant;
 
 fn main() -> Result<()> {

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 use schedlab_benches::processes::Mark;
 use schedlab_benches::{program, table};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use schedlab_sys::rights;
 use std::process::{Output, Stdio};
 use std::time::Instant;

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 use schedlab_benches::sentinel::Sentinels;
 use schedlab_benches::{program, table};
-use schedlab_run::{Histogram, TrialOutcome};
+use schedlab_plan::{Histogram, TrialOutcome};
 use schedlab_sys::rights;
 use std::time::Instant;
 

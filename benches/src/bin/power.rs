@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
 use schedlab_benches::series::{self, Arrangement, SERIES, Series};
 use schedlab_benches::table;
-use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
+use schedlab_plan::{LEAST_UNITS, Manifest, TrialRecord};
 use schedlab_stats::{GroupSequential, Look};
 use std::time::Instant;
 

@@ -10,7 +10,8 @@
 use anyhow::{Context, Result, ensure};
 use schedlab_benches::load::Load;
 use schedlab_benches::{program, table};
-use schedlab_run::{RunReader, TrialStatus};
+use schedlab_plan::TrialStatus;
+use schedlab_run::RunReader;
 use schedlab_sys::rusage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

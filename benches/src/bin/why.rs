@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 use schedlab_benches::table;
-use schedlab_run::factorial;
+use schedlab_plan::factorial;
 use schedlab_stats::screen::{Screen, Sought};
 use schedlab_stats::{Random, holm, t_estimate};
 use std::time::Instant;

@@ -8,8 +8,8 @@ use crate::metric_name::metric_name;
 use crate::selection::{Fate, Selection};
 use crate::words::phrase;
 use crate::workload::Workload;
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{LEAST_UNITS, counted};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{LEAST_UNITS, counted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One A/A comparison for each primary metric and A/A arm, or for each primary metric from the control's own trials.

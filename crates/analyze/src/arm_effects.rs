@@ -6,8 +6,8 @@ use crate::contrasts::{self, Units, mean};
 use crate::findings::{Role, Scale};
 use crate::metric::{MetricKey, primary_names};
 use crate::workload::Workload;
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Direction, Manifest, TrialRecord, TrialStatus};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{Direction, Manifest, TrialRecord, TrialStatus};
 
 /// An arm against the control on one metric.
 #[derive(Debug, Clone, PartialEq)]

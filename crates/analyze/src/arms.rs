@@ -4,7 +4,7 @@ use crate::contrasts::mean;
 use crate::findings::{ArmValues, TrialValue};
 use crate::metric::MetricKey;
 use crate::selection::{Fate, Row, Selection, mark_text};
-use schedlab_run::Manifest;
+use schedlab_plan::Manifest;
 use schedlab_stats::{Window, mad, median};
 
 /// Beyond this many robust SDs a trial is pointed out.
@@ -55,7 +55,7 @@ fn trial_value(row: &Row<'_>, key: &MetricKey, arm: u32) -> Option<TrialValue> {
 }
 
 /// The geometric mean of an arm's windows, as the metric would have it.
-fn switchback_value(record: &schedlab_run::TrialRecord, key: &MetricKey, arm: u32) -> Option<f64> {
+fn switchback_value(record: &schedlab_plan::TrialRecord, key: &MetricKey, arm: u32) -> Option<f64> {
     // Only a rate in operations per second can be read from windows; other scales have a contrast but no value here.
     if arm > 1 || key.unit != "1/s" || crate::contrasts::switchback_sign(key)? < 0.0 {
         return None;

@@ -3,7 +3,7 @@
 use crate::arm_effects::ArmEffects;
 use crate::findings::{Effect, Scale};
 use crate::why::WhyFindings;
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use schedlab_stats::{BisectAnswer, Bisection, Estimate};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -219,7 +219,7 @@ impl Bisected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::Direction;
+    use schedlab_plan::Direction;
 
     fn effects(scale: Scale, effects: &[f64], control_mean: f64, arm_mean: f64) -> ArmEffects {
         ArmEffects {

@@ -4,8 +4,7 @@
 use crate::findings::*;
 use crate::metric_name::metric_name;
 use crate::words::{Phrase, percent, phrase, times};
-use schedlab_run::InOrder;
-use schedlab_run::{Arm, Setting, WorkloadSpec, counted};
+use schedlab_plan::{Arm, InOrder, Setting, WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {

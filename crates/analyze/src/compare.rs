@@ -9,9 +9,9 @@ use crate::selection::Fate;
 use crate::tradeoff::tradeoff;
 use crate::verdict::correct;
 use crate::workload::Workload;
-use schedlab_run::manifest::{Design, OrderKnown};
-use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, Mark, RunEnd, Stamping, TrialRecord, counted, lane};
+use schedlab_plan::manifest::{Design, OrderKnown};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Manifest, Mark, RunEnd, Stamping, TrialRecord, counted, lane};
 
 /// Compares every arm with the control on every workload and metric. Pure: the same rows give the same findings. Rows
 /// that cannot be used become `problems`, never an error.
@@ -76,7 +76,7 @@ pub(crate) fn machine_unknown(manifest: &Manifest) -> Option<String> {
 
 fn arm_infos(manifest: &Manifest) -> Vec<ArmInfo> {
     let control = manifest.arms.first().map(|a| &a.settings);
-    let info = |(i, arm): (usize, &schedlab_run::Arm)| ArmInfo {
+    let info = |(i, arm): (usize, &schedlab_plan::Arm)| ArmInfo {
         name: arm.name.clone(),
         spec: arm.spec(),
         is_aa: i > 0 && Some(&arm.settings) == control && manifest.order == OrderKnown::Randomized,

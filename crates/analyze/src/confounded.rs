@@ -4,8 +4,8 @@
 
 use crate::findings::Confounded;
 use crate::selection::Selection;
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord, counted};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{Manifest, TrialRecord, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 

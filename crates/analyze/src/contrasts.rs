@@ -4,7 +4,7 @@
 use crate::findings::Scale;
 use crate::metric::{MetricKey, NoValue};
 use crate::selection::{Fate, Selection};
-use schedlab_run::{Direction, TrialRecord};
+use schedlab_plan::{Direction, TrialRecord};
 use schedlab_stats::Window;
 use std::collections::BTreeMap;
 
@@ -181,7 +181,7 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
 /// A trial's windows as the statistics want them: log of operations per second of counted time.
 pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
     let windows = record.outcome.as_ref().map_or(&[][..], |o| o.windows.as_slice());
-    let window = |(i, w): (usize, &schedlab_run::Window)| {
+    let window = |(i, w): (usize, &schedlab_plan::Window)| {
         let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
         // A window without an operation is a rate of nothing and counts; one without a length is unknown.
         let log_rate = if seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
@@ -194,7 +194,7 @@ pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
 /// Whether no window is missing before this one: a window that began too late is not stored, and between the two stored
 /// next to it another arm may have been active. A pair has one window of each arm, so two of one pair are neighbours,
 /// and the second of a pair and the first of the next; which of its pair a lone window was is not known.
-fn follows_at_once(windows: &[schedlab_run::Window], i: usize) -> bool {
+fn follows_at_once(windows: &[schedlab_plan::Window], i: usize) -> bool {
     let pair = |i: usize| windows.get(i).map(|w| w.pair);
     let (Some(before), Some(now)) = (i.checked_sub(1).and_then(pair), pair(i)) else { return false };
     let both_whole = i.checked_sub(2).and_then(pair) == Some(before) && pair(i + 1) == Some(now);

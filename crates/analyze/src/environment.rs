@@ -1,8 +1,8 @@
 //! The machine in print, and what changed between two looks at it.
 
 use crate::findings::{Change, CheckRow, EnvironmentFindings};
-use schedlab_run::manifest::FLUCTUATING;
-use schedlab_run::{Check, Environment, Manifest};
+use schedlab_plan::manifest::FLUCTUATING;
+use schedlab_plan::{Check, Environment, Manifest};
 use std::collections::BTreeMap;
 
 /// The environment of a run and its changes from start to end.
@@ -93,7 +93,7 @@ fn knobs(before: &Environment, after: &Environment) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::CheckState;
+    use schedlab_plan::CheckState;
 
     fn environment(hostname: &str, checks: &[(&str, &str)]) -> Environment {
         let check = |&(id, value): &(&str, &str)| Check {

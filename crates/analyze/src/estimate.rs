@@ -4,8 +4,7 @@
 use crate::contrasts::{UnitKind, Units, mean};
 use crate::findings::{Effect, Scale, UnitEffect, View};
 use crate::rule::{Named, Rule};
-use schedlab_run::InOrder;
-use schedlab_run::noun;
+use schedlab_plan::{InOrder, noun};
 use schedlab_stats::{Interval, bootstrap_interval, hodges_lehmann, mad, median, welch};
 
 /// Beyond this many robust SDs from the median a unit is called far out (Iglewicz & Hoaglin 1993).

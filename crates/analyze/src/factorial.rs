@@ -9,7 +9,7 @@ use crate::metric::MetricKey;
 use crate::per_operation::{Counted, not_per_operation};
 use crate::verdict::withheld;
 use crate::workload::{Workload, empty_contrast, fill};
-use schedlab_run::manifest::Factorial;
+use schedlab_plan::manifest::Factorial;
 use std::collections::BTreeMap;
 
 /// The main effects on one metric, a row for each factor.

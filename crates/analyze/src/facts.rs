@@ -2,8 +2,8 @@
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use schedlab_run::packed::Counted;
-use schedlab_run::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_plan::packed::Counted;
+use schedlab_plan::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,7 +161,7 @@ fn stood_still(outcome: &TrialOutcome, name: &str) -> bool {
 
 pub(crate) fn task_sums(outcome: &TrialOutcome) -> Vec<(&'static str, u64)> {
     let tasks = || outcome.tasks.iter().filter(|t| t.role != "burner");
-    let sum = |pick: fn(&schedlab_run::TaskRecord) -> Option<u64>| -> Option<u64> { tasks().map(pick).sum() };
+    let sum = |pick: fn(&schedlab_plan::TaskRecord) -> Option<u64>| -> Option<u64> { tasks().map(pick).sum() };
     if tasks().next().is_none() {
         return Vec::new();
     }

@@ -20,7 +20,7 @@ pub use shape::*;
 pub use verdict::*;
 pub use workload::*;
 
-use schedlab_run::manifest::Factor;
+use schedlab_plan::manifest::Factor;
 use serde::{Serialize, Serializer};
 use std::fmt;
 

@@ -7,8 +7,8 @@ use crate::findings::{Confounded, Contamination, MarkedBlock, TrialCounts, Verdi
 use crate::selection::{Fate, Row, mark_text};
 use crate::verdict::withheld;
 use crate::workload::Workload;
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{counted, noun};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{counted, noun};
 use schedlab_stats::wilson;
 
 /// Intervals of the share of marked trials, so sure that only a gross difference keeps them apart.
@@ -66,7 +66,7 @@ impl Workload<'_> {
     /// pair is left out: its time may have run out.
     fn lost_windows(&self, arm: u32) -> (usize, usize) {
         let outcomes = self.selection.used(None).filter_map(|r| r.outcome.as_ref());
-        let of_trial = |o: &schedlab_run::TrialOutcome| {
+        let of_trial = |o: &schedlab_plan::TrialOutcome| {
             let last = o.windows.last().map_or(0, |w| w.pair) as usize;
             let stored = o.windows.iter().filter(|w| u32::from(w.is_b) == arm && (w.pair as usize) < last).count();
             (last.saturating_sub(stored), last)

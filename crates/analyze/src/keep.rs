@@ -1,8 +1,8 @@
 //! What of a trial a comparison looks at, in the least room: a report of a run of a hundred thousand trials holds a
 //! kilobyte of each. [`crate::compare`] finds in packed trials what it finds in whole ones.
 
-use schedlab_run::packed::{Names, Packed, PackedHistogram};
-use schedlab_run::{Applied, Count, Counter, Histogram, Manifest, TrialOutcome, TrialRecord};
+use schedlab_plan::packed::{Names, Packed, PackedHistogram};
+use schedlab_plan::{Applied, Count, Counter, Histogram, Manifest, TrialOutcome, TrialRecord};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Packer {
             histograms: outcome.histograms.iter().map(|h| (h.name.clone(), h.tier)).collect(),
             notes: outcome.notes.clone(),
         };
-        let histogram = |named: &schedlab_run::NamedHistogram| match named.tier {
+        let histogram = |named: &schedlab_plan::NamedHistogram| match named.tier {
             None => PackedHistogram::new(&named.histogram),
             Some(_) => PackedHistogram::new(&mean_alone(&named.histogram)),
         };

@@ -5,7 +5,7 @@ use crate::compare::void_reason;
 use crate::findings::{Contrast, Role, Verdict, Withheld};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
-use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
+use schedlab_plan::{LEAST_UNITS, Manifest, TrialRecord};
 
 /// A primary contrast without second opinions.
 #[derive(Debug, Clone, PartialEq)]

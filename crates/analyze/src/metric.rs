@@ -2,8 +2,7 @@
 //! that at least ten samples are expected beyond one; what a trial cannot say is an error in words, never a number.
 
 use crate::findings::Role;
-use schedlab_run::InOrder;
-use schedlab_run::{Direction, Manifest, TrialOutcome};
+use schedlab_plan::{Direction, InOrder, Manifest, TrialOutcome};
 
 /// Quantiles derived from every whole histogram: the share, and how it is written.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p999")];

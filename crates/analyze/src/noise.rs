@@ -7,7 +7,7 @@ use crate::estimate::margin;
 use crate::findings::{Contrast, Effect, Noise, Scale};
 use crate::rule::Rule;
 use crate::words::{FACTOR_FROM, factor, number, percent};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// The statement for a contrast that has its verdict, from the units that the verdict was made of.
 pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str) -> Option<Noise> {

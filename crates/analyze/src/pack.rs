@@ -2,12 +2,12 @@
 //! class.
 
 use crate::findings::{Findings, MetricFindings, Role, Scale, Verdict};
-use schedlab_run::manifest::Sweep;
-use schedlab_run::pack::{
+use schedlab_plan::manifest::Sweep;
+use schedlab_plan::pack::{
     ExpectedEffect, ExpectedScale, PACK_VERSION, Pack, PackError, PackedMachine, Said, without_prose,
 };
-use schedlab_run::units::CpuList;
-use schedlab_run::{BootedKernel, Environment, KernelSource, Manifest, Plan};
+use schedlab_plan::units::CpuList;
+use schedlab_plan::{BootedKernel, Environment, KernelSource, Manifest, Plan};
 
 /// Checks of `schedlab doctor` that change results and whose values identify no person or machine.
 const CONDITIONS: &[&str] = &[

@@ -5,7 +5,7 @@
 use crate::findings::{Contrast, Verdict, Withheld};
 use crate::metric::MetricKey;
 use crate::verdict::withheld;
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use schedlab_stats::median;
 
 /// With fewer counts per trial it cannot be said that they grow with the operations.

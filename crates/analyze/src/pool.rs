@@ -1,7 +1,7 @@
 //! Several run directories as one side of a comparison. A run holds one boot, and a verdict between kernels needs five
 //! boots a side: five runs of the same experiment, one in each boot, are that side.
 
-use schedlab_run::{Manifest, RunEnd, TrialRecord};
+use schedlab_plan::{Manifest, RunEnd, TrialRecord};
 
 /// Adds the trials of a further run of the same experiment on the same kernel. Trials and blocks are numbered on, so that no
 /// two blocks become one; each trial keeps the boot and the time it ran in.

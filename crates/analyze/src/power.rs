@@ -3,7 +3,7 @@
 use crate::contrasts::mean;
 use crate::metric::metric_keys;
 use crate::rule::Rule;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
+use schedlab_plan::{Manifest, TrialRecord, TrialStatus, counted};
 use schedlab_stats::minimum_detectable;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! their recording. The events are the kernel's part, which no recorder can do without; the ratio of the two costs is
 //! what ours adds to it.
 
-use schedlab_run::{TrialRecord, TrialStatus};
+use schedlab_plan::{TrialRecord, TrialStatus};
 use schedlab_stats::{Estimate, ratio_of_means, t_estimate};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ fn mean(values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::{Count, Counter, Direction, Metric, TrialOutcome};
+    use schedlab_plan::{Count, Counter, Direction, Metric, TrialOutcome};
 
     fn trial(block: u32, arm: u32, ns: f64) -> TrialRecord {
         let metric =

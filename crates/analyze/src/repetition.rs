@@ -4,8 +4,8 @@
 use crate::environment::changes;
 use crate::findings::{Change, Contrast, Effect, Findings, MetricFindings, Scale, Verdict};
 use crate::pack::{control_mean, packed_machine};
-use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
-use schedlab_run::{Check, CheckState, Direction, Environment, Manifest, counted};
+use schedlab_plan::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
+use schedlab_plan::{Check, CheckState, Direction, Environment, Manifest, counted};
 use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
 use serde::Serialize;
 

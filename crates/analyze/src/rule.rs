@@ -1,9 +1,8 @@
 //! Which interval a verdict may use, given how the run was stopped: a plain t interval for a fixed plan, the repeated
 //! interval at the last look of a budgeted one, a confidence sequence for one stopped at will.
 
-use schedlab_run::InOrder;
-use schedlab_run::manifest::{Design, OrderKnown};
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_plan::manifest::{Design, OrderKnown};
+use schedlab_plan::{InOrder, Manifest, TrialRecord};
 use schedlab_stats::{Estimate, GroupSequential, Look, TMixture, repeated_interval, t_estimate};
 
 /// Width of a t-mixture interval against a t interval, at the numbers of units that runs have.

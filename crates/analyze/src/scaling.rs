@@ -7,9 +7,8 @@ use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::workload::Workload;
-use schedlab_run::InOrder;
-use schedlab_run::manifest::Sweep;
-use schedlab_run::{Direction, Manifest, TaskRecord, TrialOutcome, WorkloadSpec};
+use schedlab_plan::manifest::Sweep;
+use schedlab_plan::{Direction, InOrder, Manifest, TaskRecord, TrialOutcome, WorkloadSpec};
 use schedlab_stats::{median, welch};
 use std::collections::BTreeMap;
 

@@ -3,9 +3,8 @@
 //!
 //! The rules look at marks, positions and completeness, never at which arm was faster.
 
-use schedlab_run::InOrder;
-use schedlab_run::manifest::SharedBoots;
-use schedlab_run::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
+use schedlab_plan::manifest::SharedBoots;
+use schedlab_plan::{InOrder, LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of a row.

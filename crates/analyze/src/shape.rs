@@ -9,7 +9,7 @@ use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::verdict::withheld;
 use crate::workload::empty_contrast;
-use schedlab_run::{LEAST_UNITS, TrialOutcome, counted};
+use schedlab_plan::{LEAST_UNITS, TrialOutcome, counted};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio, dispersion_ratio_blocked, modes};
 
 /// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.

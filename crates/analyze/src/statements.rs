@@ -6,8 +6,8 @@ use crate::estimate::effect;
 use crate::findings::{BestArm, Effect, Role, Scale, Standing, StatementFindings};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
-use schedlab_run::statement::{Assertion, Matched, Point, Statement};
-use schedlab_run::{Direction, LEAST_UNITS, Plan, counted};
+use schedlab_plan::statement::{Assertion, Matched, Point, Statement};
+use schedlab_plan::{Direction, LEAST_UNITS, Plan, counted};
 use schedlab_stats::{Interval, dispersion_ratio, t_estimate, undecided_from_best};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use crate::findings::{TierRow, TierSplit};
 use crate::selection::Selection;
-use schedlab_run::{Histogram, Manifest, Setting, Tier, TrialOutcome};
+use schedlab_plan::{Histogram, Manifest, Setting, Tier, TrialOutcome};
 use schedlab_stats::decompose;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! beats in all of them are the Pareto front. A choice between those is the reader's: a server's is another than a desktop's.
 
 use crate::findings::{Effect, Findings, MetricFindings, Role, Scale, Tradeoff, TradeoffObjective};
-use schedlab_run::{Direction, InOrder};
+use schedlab_plan::{Direction, InOrder};
 use schedlab_stats::front;
 
 /// Fewer arms beside the control are no sweep.

@@ -17,7 +17,7 @@ use crate::per_operation::{Counted, not_per_operation};
 use crate::rule::Rule;
 use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast, note_of};
-use schedlab_run::{Manifest, TrialRecord, lane};
+use schedlab_plan::{Manifest, TrialRecord, lane};
 
 /// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
 /// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.

@@ -4,7 +4,7 @@
 use crate::findings::VarianceSplit;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
-use schedlab_run::{Mark, Tier, TrialRecord};
+use schedlab_plan::{Mark, Tier, TrialRecord};
 use schedlab_stats::{components, share_explained};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::SEQUENCE_WIDTH;
-use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
+use schedlab_plan::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{DecisionTarget, Estimate, decide, range_to_decide, t_estimate};
 
 /// The chance of a verdict for which a forecast names a number of units.

@@ -4,7 +4,7 @@
 use crate::compare::compare;
 use crate::findings::{Contrast, Effect, MetricFindings, Role, Scale, Verdict};
 use crate::profile::GroupFindings;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_plan::{Manifest, TrialRecord};
 use schedlab_stats::screen::{Screen, Stage};
 use schedlab_stats::{Estimate, Interval};
 use serde::Serialize;
@@ -61,8 +61,8 @@ impl Difference {
         let ([workload], [a, b]) = (findings.workloads.as_slice(), findings.arms.as_slice()) else {
             return Err(format!(
                 "it has {} and {}; `why` looks at two arms on one workload: leave the others out of the plan",
-                schedlab_run::counted(findings.workloads.len(), "workloads"),
-                schedlab_run::counted(findings.arms.len(), "arms")
+                schedlab_plan::counted(findings.workloads.len(), "workloads"),
+                schedlab_plan::counted(findings.arms.len(), "arms")
             ));
         };
         let primary = workload.metrics.iter().find(|metric| metric.role == Role::Primary);

@@ -3,7 +3,7 @@
 
 use crate::findings::{Effect, MetricFindings, Scale};
 use crate::metric_name::metric_name;
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 /// Ratios beyond this (or below its reciprocal) read better as factors.
 pub(crate) const FACTOR_FROM: f64 = 1.5;

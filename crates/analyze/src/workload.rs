@@ -13,8 +13,8 @@ use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
 use crate::verdict::{judge, withheld};
 use crate::{shape, statements, tiers, variance};
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord, counted, noun};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{Manifest, TrialRecord, counted, noun};
 use schedlab_stats::carry_over_test;
 
 /// A carry-over as sure as this bars a switchback verdict.
@@ -279,7 +279,7 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     contrast.shares_trials = units.kind == UnitKind::SwitchbackTrials;
     contrast.unit_effects = unit_effects(units);
     let Some(named) = estimate(units, rule, manifest.alpha) else {
-        let (n, name, least) = (units.count(), units.kind.name(), schedlab_run::LEAST_UNITS);
+        let (n, name, least) = (units.count(), units.kind.name(), schedlab_plan::LEAST_UNITS);
         contrast.verdict = match n {
             0 => withheld(Withheld::TooFewUnits, format!("no complete {name} with both arms")),
             n if n < least => {

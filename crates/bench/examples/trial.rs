@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "an example's purpose is to print")]
 
 use schedlab_bench::{Limits, Quiet, RunOrder, Topology, load::Load};
-use schedlab_run::{Stamping, WorkloadSpec};
+use schedlab_plan::{Stamping, WorkloadSpec};
 use std::error::Error;
 use std::path::Path;
 

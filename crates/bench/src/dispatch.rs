@@ -3,7 +3,7 @@
 use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::stamp::{All, Off, Sampled, Stamp};
 use crate::task::StopFlag;
-use schedlab_run::Stamping;
+use schedlab_plan::Stamping;
 
 /// When a timed loop ends.
 pub(crate) trait Until: Clone + Send + 'static {

@@ -1,6 +1,6 @@
 //! What can go wrong with a workload: said in one line each, with what to do next.
 
-use schedlab_run::nearest::hint_at;
+use schedlab_plan::nearest::hint_at;
 use std::io;
 
 /// A workload that cannot be named, does not fit the machine, or failed while it ran.

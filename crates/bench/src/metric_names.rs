@@ -1,7 +1,7 @@
 //! Which metrics a trial of a workload may have, before one has run: a plan that names another can be refused at once.
 
 use crate::workload::Workload;
-use schedlab_run::Stamping;
+use schedlab_plan::Stamping;
 
 /// What [`crate::metrics::per_operation`] makes of every workload.
 const OF_ALL: &[&str] = &[

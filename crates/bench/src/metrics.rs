@@ -1,7 +1,7 @@
 //! Metrics that every workload reports alike: from the tasks' rows to numbers per operation.
 
 use crate::herd::Timeline;
-use schedlab_run::{Direction, Metric, NamedHistogram, Phase, TaskRecord, Tier, TierCount};
+use schedlab_plan::{Direction, Metric, NamedHistogram, Phase, TaskRecord, Tier, TierCount};
 
 /// A metric.
 pub(crate) fn metric(name: &str, value: f64, unit: &str, direction: Direction) -> Metric {

@@ -5,8 +5,8 @@ use crate::delay::{DelayCell, Stall};
 use crate::error::BenchError;
 use crate::task::TaskCells;
 use crate::topology::Topology;
-use schedlab_run::Stamping;
-use schedlab_run::lane::Dither;
+use schedlab_plan::Stamping;
+use schedlab_plan::lane::Dither;
 use std::io;
 use std::path::PathBuf;
 

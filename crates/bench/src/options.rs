@@ -4,9 +4,9 @@
 use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::workload::WorkloadInfo;
-use schedlab_run::WorkloadSpec;
-use schedlab_run::nearest::{hint, nearest};
-use schedlab_run::units::{self, CpuList};
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::nearest::{hint, nearest};
+use schedlab_plan::units::{self, CpuList};
 use schedlab_sys::affinity;
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -4,8 +4,8 @@ use crate::error::BenchError;
 use crate::task::{Step, TaskError};
 use crate::topology::Topology;
 use crate::workload::{OptionDoc, option};
-use schedlab_run::Tier;
-use schedlab_run::units::CpuList;
+use schedlab_plan::Tier;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::affinity;
 
 /// Where the two tasks of a copy may run.

@@ -10,7 +10,7 @@ use crate::recorder::Recorder;
 use crate::task::TaskCells;
 use crate::workload::WorkloadInfo;
 use crate::{calibrate, metrics};
-use schedlab_run::{
+use schedlab_plan::{
     Direction, Metric, NamedHistogram, SlowOperation, Stamping, StampingReport, TaskRecord, TierCount, TrialOutcome,
 };
 use schedlab_sys::clock::monotonic_ns;

@@ -4,8 +4,8 @@
 
 use crate::observer::RunOrder;
 use crate::slowest::Slowest;
-use schedlab_run::histogram::{BUCKETS, bucket_of};
-use schedlab_run::{Histogram, NamedHistogram, SlowOperation, Tier};
+use schedlab_plan::histogram::{BUCKETS, bucket_of};
+use schedlab_plan::{Histogram, NamedHistogram, SlowOperation, Tier};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use std::io;

@@ -3,8 +3,8 @@
 use crate::WORKLOADS;
 use crate::error::BenchError;
 use crate::workload::{Workload, WorkloadInfo};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::nearest::nearest;
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::nearest::nearest;
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

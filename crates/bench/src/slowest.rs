@@ -1,8 +1,7 @@
 //! The slowest operations of a traced trial, with their times, in shared memory: a board of few places that each task may
 //! write to. Without a trace the bar is so high that nothing passes it: one load and one comparison on a stamped operation.
 
-use schedlab_run::InOrder;
-use schedlab_run::SlowOperation;
+use schedlab_plan::{InOrder, SlowOperation};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use schedlab_sys::thread::current_tid;
 use std::io;

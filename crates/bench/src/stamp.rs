@@ -1,7 +1,7 @@
 //! Which operations get a time stamp. A type for each level, so that the timed loops are compiled once per level and
 //! hold no branch on an option: at `off` no clock call is left in the machine code.
 
-use schedlab_run::Stamping;
+use schedlab_plan::Stamping;
 
 /// Decides, operation by operation.
 pub(crate) trait Stamp: Copy + Send + 'static {

@@ -2,7 +2,7 @@
 
 use crate::error::BenchError;
 use crate::registry::{find, parse};
-use schedlab_run::{Setting, WorkloadSpec};
+use schedlab_plan::{Setting, WorkloadSpec};
 
 /// More values than this is a slip of the keyboard.
 const MOST_VALUES: usize = 64;

@@ -2,8 +2,8 @@
 //! is two loads and three compares, cheap enough for every message.
 //! Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/testing/sysfs-devices-system-cpu.
 
-use schedlab_run::Tier;
-use schedlab_run::units::CpuList;
+use schedlab_plan::Tier;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::affinity;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Topology {
 fn read_list(path: &Path) -> Result<Vec<u32>, TopologyError> {
     let wrong = |reason: String| TopologyError::Sysfs { path: path.to_owned(), reason };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-    let list: CpuList = text.trim().parse().map_err(|e: schedlab_run::units::UnitError| wrong(e.to_string()))?;
+    let list: CpuList = text.trim().parse().map_err(|e: schedlab_plan::units::UnitError| wrong(e.to_string()))?;
     Ok(list.as_slice().to_vec())
 }
 

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
-use schedlab_run::{Policy, TrialOutcome, WorkloadSpec};
+use schedlab_plan::{Policy, TrialOutcome, WorkloadSpec};
 
 /// One option of a workload, as `schedlab list workloads` and the docs show it.
 #[derive(Debug)]

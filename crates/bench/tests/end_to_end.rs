@@ -5,7 +5,7 @@ mod ran;
 
 use ran::{order, run, run_with, value};
 use schedlab_bench::{DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder};
-use schedlab_run::{Stamping, TrialOutcome};
+use schedlab_plan::{Stamping, TrialOutcome};
 use std::path::Path;
 
 fn tier_total(outcome: &TrialOutcome) -> u64 {
@@ -241,7 +241,7 @@ fn pinning_apart_needs_two_cpus_and_a_missing_tier_is_named() {
     let first = order.topology.allowed()[0];
     let error = run_with(&format!("pipe:pin=apart,cpus={first}"), &order, &mut Quiet).unwrap_err().to_string();
     assert!(error.contains("needs two CPUs"), "{error}");
-    if !order.topology.tiers().contains(&schedlab_run::Tier::Remote) {
+    if !order.topology.tiers().contains(&schedlab_plan::Tier::Remote) {
         let error = run_with("pipe:pin=remote", &order, &mut Quiet).unwrap_err().to_string();
         assert!(error.contains("this machine has same_cpu"), "{error}");
     }
@@ -265,7 +265,7 @@ fn the_slowest_operations_are_kept_where_they_are_asked_for() {
         let (slowest, begin_ns) = (&outcome.slowest, outcome.phases[0].start_ns);
         assert!((1..=32 * 2).contains(&slowest.len()), "{spec}: {}", slowest.len());
         assert!(slowest.is_sorted_by_key(|o| std::cmp::Reverse(o.ns())), "{spec}");
-        let series = |o: &schedlab_run::SlowOperation| {
+        let series = |o: &schedlab_plan::SlowOperation| {
             outcome.histograms.iter().find(|h| h.name == o.name && h.tier.is_none()).unwrap().histogram.max_ns
         };
         assert_eq!(slowest[0].ns(), series(&slowest[0]), "{spec}: the longest of its distribution");

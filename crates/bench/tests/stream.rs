@@ -2,7 +2,7 @@
 //! process dies.
 
 use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Topology};
-use schedlab_run::{Stamping, TrialOutcome};
+use schedlab_plan::{Stamping, TrialOutcome};
 use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {

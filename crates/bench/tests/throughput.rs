@@ -1,7 +1,7 @@
 //! `throughput/1` end to end: every transport echoes every payload, and Google Benchmark's formats hold what was measured.
 
 use schedlab_bench::{BenchError, Quiet, RunOrder, Topology};
-use schedlab_run::{Stamping, TrialOutcome};
+use schedlab_plan::{Stamping, TrialOutcome};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;

@@ -5,7 +5,7 @@ mod ran;
 
 use ran::{order, run, run_with, value};
 use schedlab_bench::{HerdTask, Observer, Quiet, RunOrder, Stall};
-use schedlab_run::{Histogram, Stamping, TrialOutcome};
+use schedlab_plan::{Histogram, Stamping, TrialOutcome};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ fn a_stall_is_in_every_period_it_covers_and_in_one_wake_up() {
     let outcome = run_with("timer:interval=1ms,duration=400ms,dma_latency=none", &order, &mut Quiet).unwrap();
     assert!(value(&outcome, "missed_periods").unwrap() >= 35.0, "two stalls of 40 periods, one of them at least");
     let late = |histogram: &Histogram| -> u64 {
-        let stalled = |cell: u32| schedlab_run::histogram::bucket_range(cell as usize).0 > 20_000_000;
+        let stalled = |cell: u32| schedlab_plan::histogram::bucket_range(cell as usize).0 > 20_000_000;
         histogram.cells.iter().filter(|(cell, _)| stalled(*cell)).map(|(_, n)| n).sum()
     };
     let (all, wakes) = (late(whole(&outcome, "latency").unwrap()), late(whole(&outcome, "wake_latency").unwrap()));
@@ -120,7 +120,7 @@ fn a_stall_delays_the_requests_of_an_open_loop_and_one_of_a_closed_loop() {
     let stalled = |spec: &str| -> (u64, u64) {
         let outcome = run_with(spec, &order, &mut Quiet).unwrap();
         let latency = whole(&outcome, "latency").unwrap();
-        let late = |cell: u32| schedlab_run::histogram::bucket_range(cell as usize).0 > 20_000_000;
+        let late = |cell: u32| schedlab_plan::histogram::bucket_range(cell as usize).0 > 20_000_000;
         (latency.cells.iter().filter(|(cell, _)| late(*cell)).map(|(_, n)| n).sum(), latency.count())
     };
     let (open, all_open) = stalled("wakeup:1x1,rate=1000,think=0,work=0,duration=400ms");

@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
-use schedlab_run::{Check, counted};
+use schedlab_plan::{Check, counted};
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// One domain of CPU 0, from the smallest.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! How a check is written: id and title, then how it came out, then why that matters, where it was read, what to do.
 
-use schedlab_run::{Check, CheckState};
+use schedlab_plan::{Check, CheckState};
 
 /// A check being written.
 pub(crate) struct Draft(Check);

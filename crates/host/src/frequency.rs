@@ -3,7 +3,7 @@
 use crate::draft::check;
 use crate::foreign;
 use crate::machine::{Machine, numbered_dirs, text_at};
-use schedlab_run::Check;
+use schedlab_plan::Check;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

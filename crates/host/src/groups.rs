@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, text_at};
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// One task group per session.
 pub(crate) fn autogroup(machine: &Machine<'_>) -> Check {

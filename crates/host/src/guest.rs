@@ -2,8 +2,8 @@
 
 use crate::draft::check;
 use crate::machine::Machine;
-use schedlab_run::Check;
-use schedlab_run::lane::{Accelerator, Lane, Provenance, kernel_of};
+use schedlab_plan::Check;
+use schedlab_plan::lane::{Accelerator, Lane, Provenance, kernel_of};
 
 /// The lane of a guest of ours; elsewhere there is no such line.
 pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {

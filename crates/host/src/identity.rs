@@ -2,7 +2,7 @@
 
 use crate::domains::sd_llc_size;
 use crate::machine::Machine;
-use schedlab_run::Environment;
+use schedlab_plan::Environment;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

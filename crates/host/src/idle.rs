@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// Exit latency from which a sleeping CPU dominates a wake-up, µs.
 const DEEP_US: u64 = 20;

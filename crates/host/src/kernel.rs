@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::Machine;
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// Where kernel code may be preempted.
 pub(crate) fn preempt_model(machine: &Machine<'_>) -> Check {

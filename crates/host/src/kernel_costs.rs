@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, text_at};
-use schedlab_run::{Check, counted};
+use schedlab_plan::{Check, counted};
 
 /// Options that change the cost of locks, switches or memory; each name is a `CONFIG_`.
 const DEBUG_OPTIONS: [&str; 16] = [

@@ -1,8 +1,8 @@
 //! Whether guests run on the host's CPUs; the caller, which can start one, passes the result.
 
 use crate::draft::check;
-use schedlab_run::Check;
-use schedlab_run::lane::NoKvm;
+use schedlab_plan::Check;
+use schedlab_plan::lane::NoKvm;
 
 /// What was seen of KVM, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn kvm(seen: &KvmSeen) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::CheckState;
+    use schedlab_plan::CheckState;
 
     #[test]
     fn what_was_seen_is_told_apart() {

@@ -30,11 +30,11 @@ pub mod foreign;
 pub use answers::{Permitted, SystemAnswers};
 pub use foreign::foreign_state;
 pub use kvm::{KvmOutcome, KvmSeen, kvm};
-pub use schedlab_run::manifest::FLUCTUATING;
+pub use schedlab_plan::manifest::FLUCTUATING;
 pub use schedlab_sys::roots::Roots;
 
 use machine::Machine;
-use schedlab_run::{Check, Environment};
+use schedlab_plan::{Check, Environment};
 
 /// Measurements that only the caller can make, because they need a workload.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::Machine;
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// The base page.
 pub(crate) fn page_size(machine: &Machine<'_>) -> Check {

@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::Machine;
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// Open files that 40 tasks of a hackbench group need, times the ten groups people run.
 const FILES_WANTED: u64 = 4_096;

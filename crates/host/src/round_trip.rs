@@ -3,7 +3,7 @@
 
 use crate::Probes;
 use crate::draft::check;
-use schedlab_run::Check;
+use schedlab_plan::Check;
 
 /// From this ratio on, free placement decides the result.
 const PLACEMENT_DECIDES: f64 = 5.0;
@@ -44,7 +44,7 @@ fn micros(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::CheckState;
+    use schedlab_plan::CheckState;
 
     #[test]
     fn a_large_ratio_is_a_warning() {

@@ -2,8 +2,8 @@
 
 use crate::draft::check;
 use crate::machine::Machine;
-use schedlab_run::Check;
-use schedlab_run::lane::{Lane, Provenance};
+use schedlab_plan::Check;
+use schedlab_plan::lane::{Lane, Provenance};
 
 /// Share of CPU time stolen since boot from which trials will be marked.
 const STEAL_IS_MUCH: f64 = 0.005;

@@ -1,7 +1,7 @@
 //! Doctor on three made-up machines and on this one: every check answers, says what matters, and says it twice alike.
 
 use schedlab_host::{FLUCTUATING, Probes, Roots, SystemAnswers, environment, environment_of, foreign_state};
-use schedlab_run::{Check, CheckState, Environment};
+use schedlab_plan::{Check, CheckState, Environment};
 use schedlab_sys::audit::AuditState;
 use schedlab_sys::kernel_facts::Uname;
 use std::path::{Path, PathBuf};

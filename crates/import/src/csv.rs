@@ -6,7 +6,7 @@
 use crate::error::shown;
 use crate::table::{Measured, Row, Table, named};
 use crate::{ImportError, Options, Source};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Enough for any study, and few enough that a column of numbers taken for names is noticed.
 const MOST_ARMS: usize = 64;

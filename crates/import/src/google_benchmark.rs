@@ -5,7 +5,7 @@
 use crate::json::{documents, number, text};
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Source};
-use schedlab_run::Direction::{self, HigherIsBetter, LowerIsBetter, Neutral};
+use schedlab_plan::Direction::{self, HigherIsBetter, LowerIsBetter, Neutral};
 use serde_json::{Map, Value};
 
 const CUT_SHORT: &str = "the program was ended before it closed its list of benchmarks; let it run to its end";

@@ -5,7 +5,7 @@
 use crate::error::shown;
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Kind, Source};
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 /// Whether hackbench ended a run with this line.
 pub(crate) fn is_time_line(line: &str) -> bool {

@@ -7,9 +7,9 @@
 use crate::json::{documents, number, text};
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Source};
-use schedlab_run::Direction::{LowerIsBetter, Neutral};
-use schedlab_run::histogram::{BUCKETS, bucket_of};
-use schedlab_run::{Count, Counter, Histogram, NamedHistogram};
+use schedlab_plan::Direction::{LowerIsBetter, Neutral};
+use schedlab_plan::histogram::{BUCKETS, bucket_of};
+use schedlab_plan::{Count, Counter, Histogram, NamedHistogram};
 use serde_json::{Map, Value};
 
 const CUT_SHORT: &str = "the test stopped at its first miss (-trace) or was killed; -v also breaks its JSON";

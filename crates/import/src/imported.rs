@@ -2,8 +2,8 @@
 
 use crate::table::{Measured, Table};
 use crate::{ImportError, Options};
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::{
+use schedlab_plan::manifest::{Design, FORMAT_VERSION, OrderKnown};
+use schedlab_plan::{
     Arm, CounterLevel, Direction, Environment, LoadGroup, Manifest, Stamping, StampingReport, TrialOutcome,
     TrialRecord, TrialStatus,
 };

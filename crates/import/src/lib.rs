@@ -24,7 +24,7 @@ mod unixbench;
 pub use error::ImportError;
 pub use imported::Imported;
 pub use kind::Kind;
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 use table::{ReadLog, read_logs};
 
 /// One file of an import.

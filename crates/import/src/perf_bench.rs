@@ -7,7 +7,7 @@ use crate::error::shown;
 use crate::number::{grouped, plain};
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Kind, Source};
-use schedlab_run::Direction::{self, HigherIsBetter, LowerIsBetter};
+use schedlab_plan::Direction::{self, HigherIsBetter, LowerIsBetter};
 
 /// A line of results: the words before and after its number, how that is written, our name, its unit and the factor to
 /// it, and which way is good.

@@ -2,7 +2,7 @@
 //! a run of it.
 
 use crate::{ImportError, Kind, Source};
-use schedlab_run::{Counter, Direction, Metric, NamedHistogram, SeriesPoint, TaskRecord, WorkloadSpec};
+use schedlab_plan::{Counter, Direction, Metric, NamedHistogram, SeriesPoint, TaskRecord, WorkloadSpec};
 use std::collections::BTreeMap;
 
 /// What was run, and the metric that decides.

@@ -5,7 +5,7 @@
 use crate::Roots;
 use crate::event_source::{self, Pmu};
 use crate::per_cpu::{Open, PerCpu, Total, open_in_kernel};
-use schedlab_run::{Count, Counter, Direction, Metric};
+use schedlab_plan::{Count, Counter, Direction, Metric};
 use schedlab_sys::perf_event::{Event, RawEvent};
 use std::collections::{BTreeMap, BTreeSet};
 

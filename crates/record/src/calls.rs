@@ -5,8 +5,8 @@
 use crate::Roots;
 use crate::event_source::Pmu;
 use crate::per_cpu::online_cpus;
-use schedlab_run::require::CALLS;
-use schedlab_run::{Count, Counter};
+use schedlab_plan::require::CALLS;
+use schedlab_plan::{Count, Counter};
 use schedlab_sys::perf_event::{Group, Reading};
 use std::ffi::CString;
 use std::io;

@@ -1,6 +1,6 @@
 //! Which CPUs belong to which NUMA node: /sys/devices/system/node/node*/cpulist.
 
-use schedlab_run::units::CpuList;
+use schedlab_plan::units::CpuList;
 use std::path::Path;
 
 /// `(node, CPUs)`, ascending by node; empty where the kernel knows no nodes.

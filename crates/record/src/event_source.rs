@@ -3,7 +3,7 @@
 //! Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Errors are reasons for a `NotCounted`.
 
 use crate::Roots;
-use schedlab_run::units::CpuList;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::perf_event::RawEvent;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@
 use crate::Roots;
 use crate::net_mib;
 use crate::ticks::read_again;
-use schedlab_run::{Direction, Metric, SeriesPoint};
+use schedlab_plan::{Direction, Metric, SeriesPoint};
 use std::collections::BTreeMap;
 use std::fs::File;
 

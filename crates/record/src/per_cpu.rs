@@ -2,8 +2,8 @@
 //! group is not counted: a sum with a CPU missing would be wrong.
 
 use crate::Roots;
-use schedlab_run::Count;
-use schedlab_run::units::CpuList;
+use schedlab_plan::Count;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::perf_event::{Event, Group, Reading, Target};
 use std::io;
 

@@ -8,7 +8,7 @@
 
 use crate::Roots;
 use crate::per_cpu::{PerCpu, Total, online_cpus, open_in_kernel, scaled};
-use schedlab_run::{Count, Counter};
+use schedlab_plan::{Count, Counter};
 use schedlab_sys::perf_event::Event;
 
 /// The events of each CPU's two groups, and what we call them.

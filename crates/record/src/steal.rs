@@ -1,6 +1,6 @@
 //! Time that the hypervisor took from us, as a share of the CPU time the machine wanted.
 
-use schedlab_run::Counter;
+use schedlab_plan::Counter;
 
 /// Stolen share of the CPU time of a trial: steal / (everything but idle and iowait), over the whole machine. Idle CPUs
 /// are left out because nothing can be stolen from them: on a large machine they would hide that the one busy CPU was
@@ -23,7 +23,7 @@ pub fn steal_share(counters: &[Counter]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::Count;
+    use schedlab_plan::Count;
 
     fn row(name: &str, scope: &str, value: u64) -> Counter {
         let count = Count::Exact(value);

@@ -3,8 +3,8 @@
 
 use crate::proc_stat::{self, CpuTicks, KINDS, ProcStat};
 use crate::{Roots, cpu_nodes, interrupts, net_mib, net_ticks, pressure};
-use schedlab_run::units::CpuList;
-use schedlab_run::{Count, Counter};
+use schedlab_plan::units::CpuList;
+use schedlab_plan::{Count, Counter};
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! read by each task about itself at its end: switches from rusage, run time and run delay from schedstat, migrations
 //! from /proc/self/sched.
 
-use schedlab_run::{Count, Counter, Direction, Metric, TaskRecord, counted};
+use schedlab_plan::{Count, Counter, Direction, Metric, TaskRecord, counted};
 
 /// One field of the task records.
 struct Field {

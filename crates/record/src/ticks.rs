@@ -8,7 +8,7 @@ use crate::Roots;
 use crate::perf_counters::PerfCounters;
 use crate::pressure;
 use crate::proc_stat::{self, KINDS, ProcStat};
-use schedlab_run::SeriesPoint;
+use schedlab_plan::SeriesPoint;
 use schedlab_sys::clock;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -11,7 +11,7 @@ use crate::tables::{self, Tables};
 use crate::task_totals;
 use crate::ticks::Ticks;
 use crate::topdown::TopDown;
-use schedlab_run::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
+use schedlab_plan::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
 use schedlab_sys::{clock, kernel_facts};
 
 /// What was counted.
@@ -179,7 +179,7 @@ impl TrialCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::Count;
+    use schedlab_plan::Count;
     use schedlab_sys::clock;
 
     fn trial(level: CounterLevel) -> Counted {

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     create_dir_all(out.join("svg"))?;
     schedlab_report::html(&input, &mut BufWriter::new(File::create(out.join("report.html"))?))?;
     schedlab_report::markdown(&input, &mut File::create(out.join("report.md"))?)?;
-    write(out.join("report.json"), schedlab_run::json::pretty(&findings)?)?;
+    write(out.join("report.json"), schedlab_plan::json::pretty(&findings)?)?;
     schedlab_report::text(&input, 100, true, &mut File::create(out.join("report.txt"))?)?;
     schedlab_report::checks_text(&manifest.environment, 80, true, &mut File::create(out.join("doctor.txt"))?)?;
     if let Some(outcome) = trials.iter().find_map(|t| t.outcome.as_ref()) {

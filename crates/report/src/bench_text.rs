@@ -5,8 +5,8 @@ use crate::escape::terminal;
 use crate::number::{count, ns, percent, quantity};
 use crate::table::{Align, Cell, Table, width, wrap};
 use crate::{tables, words};
-use schedlab_run::require::CALLS;
-use schedlab_run::{Count, Counter, TrialOutcome, counted};
+use schedlab_plan::require::CALLS;
+use schedlab_plan::{Count, Counter, TrialOutcome, counted};
 use std::io::{self, Write};
 
 /// Sentences wider than this are hard to read, however wide the terminal is.
@@ -94,9 +94,9 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
             vec![format!("{every}, {} stamped, costs {} of the run time", count(s.stamped), percent(s.cost_share))],
         );
     }
-    let phase = |p: &schedlab_run::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
+    let phase = |p: &schedlab_plan::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
     row("phases", outcome.phases.iter().map(phase).collect());
-    let group = |g: &schedlab_run::TaskGroup| {
+    let group = |g: &schedlab_plan::TaskGroup| {
         // A kernel without autogroups has none to name.
         let named: Vec<&str> =
             [&g.autogroup, &g.cgroup].into_iter().map(|n| n.as_str()).filter(|n| !n.is_empty()).collect();

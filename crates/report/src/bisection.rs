@@ -5,7 +5,7 @@ use crate::number::effect_text;
 use crate::table::{Align, Table};
 use crate::words::capital;
 use schedlab_analyze::{BisectFindings, BisectMember, BisectOutcome, metric_name};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Members less probable than this are left out of the table; the JSON has all.
 const SHOWN: f64 = 0.01;

@@ -3,8 +3,7 @@
 use crate::escape::terminal;
 use crate::table::{self, paint, wrap};
 use crate::words;
-use schedlab_run::InOrder;
-use schedlab_run::{Check, CheckState, Environment, counted};
+use schedlab_plan::{Check, CheckState, Environment, InOrder, counted};
 use std::io::{self, Write};
 
 /// Sentences wider than this are hard to read, however wide the terminal is.

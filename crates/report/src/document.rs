@@ -5,7 +5,7 @@ use crate::page::Page;
 use crate::pictures::Picture;
 use crate::table::Table;
 use schedlab_analyze::Verdict;
-use schedlab_run::CheckState;
+use schedlab_plan::CheckState;
 use std::io::{self, Write};
 
 /// What is only made where it is printed.

@@ -1,8 +1,8 @@
 //! Escaping for HTML and SVG text and attributes, and for Markdown; for a line on a terminal it is [`terminal`]. What steers is
-//! taken from all of them by `schedlab_run::plain`.
+//! taken from all of them by `schedlab_plan::plain`.
 
-pub(crate) use schedlab_run::plain::line as terminal;
-use schedlab_run::plain::steers;
+pub(crate) use schedlab_plan::plain::line as terminal;
+use schedlab_plan::plain::steers;
 
 /// Text safe in HTML and XML content and in quoted attributes. Characters that steer, and those that XML 1.0 forbids, become `�`.
 pub(crate) fn xml(text: &str) -> String {

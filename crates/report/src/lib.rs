@@ -60,7 +60,7 @@ pub use why::{why, why_kernels};
 pub use words::place;
 
 use schedlab_analyze::Findings;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_plan::{Manifest, TrialRecord};
 
 /// What a report is made of. For two runs, manifest and trials are those of the first.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 //! finite number prints as a dash, whatever came in.
 
 use schedlab_analyze::{Effect, Scale};
-use schedlab_run::SHARE_OF_CYCLES;
+use schedlab_plan::SHARE_OF_CYCLES;
 
 /// Stands for a number that is not there.
 pub(crate) const NONE: &str = "–";

@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, maybe_quantity, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::profile::{Annotation, ChainShare, FunctionShare, GroupShare, ProfileFindings};
-use schedlab_run::{counted, noun};
+use schedlab_plan::{counted, noun};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

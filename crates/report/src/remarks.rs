@@ -5,7 +5,7 @@ use crate::{tables, words};
 use schedlab_analyze::{
     Claim, Contrast, Findings, MetricFindings, Role, TierSplit, VarianceSplit, Verdict, Withheld, WorkloadFindings,
 };
-use schedlab_run::{CheckState, counted, noun};
+use schedlab_plan::{CheckState, counted, noun};
 
 /// Up to this many undecided claims may be at the head of a report.
 const SHORT: usize = 8;

@@ -5,8 +5,8 @@ use crate::number::effect_text;
 use crate::table::{Align, Cell, Table};
 use crate::words::capital;
 use schedlab_analyze::{Answer, Change, Effect, RepeatedEffect, Repetition, Scale, metric_name};
-use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, Said};
-use schedlab_run::{BootedKernel, KernelSource, WorkloadSpec, counted};
+use schedlab_plan::pack::{ExpectedEffect, ExpectedScale, Pack, Said};
+use schedlab_plan::{BootedKernel, KernelSource, WorkloadSpec, counted};
 
 /// Differences that are shown; the JSON has all.
 const DIFFERENCES_SHOWN: usize = 12;

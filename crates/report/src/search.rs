@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Place, Remark, Section, Tone};
 use crate::number::{effect, effect_text, given, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::{Effect, Objective, SearchFindings, SearchedPoint, Seen};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Points of a search that are in print; a page folds the others away.
 const IN_PRINT: usize = 12;

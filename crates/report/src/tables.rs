@@ -3,7 +3,7 @@
 use crate::number::quantity;
 use crate::table::{Align, Table};
 use schedlab_analyze::{MetricFindings, Role, WorkloadFindings};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 
 /// Arms by index with their names.
 pub(crate) type Names = [(u32, String)];

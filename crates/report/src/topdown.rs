@@ -3,7 +3,7 @@
 //! is of the siblings' sum.
 
 use crate::number::percent;
-use schedlab_run::{Metric, TrialOutcome};
+use schedlab_plan::{Metric, TrialOutcome};
 use std::io::{self, Write};
 
 const PREFIX: &str = "topdown.";
@@ -52,7 +52,7 @@ fn of_the_above(node: &Metric, nodes: &[&Metric]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::{Direction, SHARE_OF_CYCLES};
+    use schedlab_plan::{Direction, SHARE_OF_CYCLES};
 
     fn node(name: &str, value: f64, unit: &str) -> Metric {
         Metric { name: name.into(), value, unit: unit.into(), direction: Direction::Neutral }

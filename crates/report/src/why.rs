@@ -6,7 +6,7 @@ use crate::groups;
 use crate::number::{effect_text, given, maybe_quantity, p_value};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Most combinations, and most contrasts, that are printed.
 const MOST_ROWS: usize = 16;

@@ -4,8 +4,8 @@ use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::metric_name;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, TradeoffObjective, Verdict, WorkloadFindings};
-use schedlab_run::manifest::Environment;
-use schedlab_run::{CheckState, Direction, Manifest, Tier, counted};
+use schedlab_plan::manifest::Environment;
+use schedlab_plan::{CheckState, Direction, Manifest, Tier, counted};
 
 /// The name of an arm.
 pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
@@ -296,7 +296,7 @@ pub(crate) fn arm_with_spec(findings: &Findings, arm: u32) -> String {
 
 /// Seconds since 1970 as `2026-11-21 11:04 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
-    let [year, month, day, hour, minute, _] = schedlab_run::units::utc(unix_s);
+    let [year, month, day, hour, minute, _] = schedlab_plan::units::utc(unix_s);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
@@ -310,7 +310,7 @@ pub fn place(manifest: &Manifest) -> String {
 
 /// A command line that a shell reads back as it was.
 pub(crate) fn shell(command: &[String]) -> String {
-    schedlab_run::shell_words::join(command.iter().map(String::as_str))
+    schedlab_plan::shell_words::join(command.iter().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ mod room;
 mod xml;
 
 use schedlab_analyze::{Findings, Role, Verdict, compare};
+use schedlab_plan::{Manifest, TrialRecord, TrialStatus};
 use schedlab_report::{Input, More, bench_text, checks_text, html, markdown, pictures, summary, text};
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 use std::io::Write;
 use std::path::Path;
 
@@ -46,7 +46,7 @@ impl Made {
             ("report-120.txt".to_owned(), written(&|out| text(&input, 120, false, out))),
             ("narrow.txt".to_owned(), written(&|out| text(&input, 60, true, out))),
             ("report.md".to_owned(), written(&|out| markdown(&input, out))),
-            ("report.json".to_owned(), schedlab_run::json::pretty(input.findings).unwrap() + "\n"),
+            ("report.json".to_owned(), schedlab_plan::json::pretty(input.findings).unwrap() + "\n"),
             ("report.html".to_owned(), written(&|out| html(&input, out))),
             ("doctor.txt".to_owned(), written(&|out| checks_text(&self.manifest.environment, 80, false, out))),
         ];
@@ -183,8 +183,8 @@ fn designed() -> Made {
     let mut manifest = made::manifest();
     let values = ["1", "2"].map(str::to_owned).into();
     manifest.sweeps =
-        vec![schedlab_run::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
-    let factor = |name: &str, not_applied: Option<&str>| schedlab_run::manifest::Factor {
+        vec![schedlab_plan::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
+    let factor = |name: &str, not_applied: Option<&str>| schedlab_plan::manifest::Factor {
         name: name.into(),
         low: String::new(),
         high: format!("sysctl:kernel.{name}=1"),
@@ -192,7 +192,7 @@ fn designed() -> Made {
     };
     let factors = vec![factor("thp", None), factor("audit", Some("no audit on this kernel; use a guest"))];
     let levels = (0..manifest.arms.len()).map(|arm| vec![arm % 2 == 1, false]).collect();
-    manifest.factorial = Some(schedlab_run::manifest::Factorial { factors, levels });
+    manifest.factorial = Some(schedlab_plan::manifest::Factorial { factors, levels });
     Made::new(manifest, made::trials())
 }
 
@@ -238,7 +238,7 @@ fn two_runs() -> Made {
 
 fn imported() -> Made {
     let mut manifest = made::manifest();
-    manifest.order = schedlab_run::manifest::OrderKnown::Unknown;
+    manifest.order = schedlab_plan::manifest::OrderKnown::Unknown;
     Made::new(manifest, made::trials())
 }
 

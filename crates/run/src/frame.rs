@@ -1,8 +1,8 @@
 //! One finished trial as a file: a header with length and CRC-32, then JSON. A torn file is recognised, named and
 //! skipped.
 
-use crate::histogram::BUCKETS;
-use crate::record::TrialRecord;
+use schedlab_plan::histogram::BUCKETS;
+use schedlab_plan::record::TrialRecord;
 
 /// First bytes of a trial file: `SLTRIAL` and the format version of the frame.
 const MAGIC: &[u8; 8] = b"SLTRIAL1";

@@ -2,11 +2,12 @@
 
 use crate::error::RunError;
 use crate::frame;
-use crate::in_order::InOrder;
-use crate::manifest::{CHECKED_SINCE, FORMAT_VERSION, Factorial, Manifest, Sweep};
-use crate::record::TrialRecord;
 use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
-use crate::{regular, self_checked, stored};
+use crate::{regular, stored};
+use schedlab_plan::InOrder;
+use schedlab_plan::manifest::{CHECKED_SINCE, FORMAT_VERSION, Factorial, Manifest, Sweep};
+use schedlab_plan::record::TrialRecord;
+use schedlab_plan::self_checked;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;

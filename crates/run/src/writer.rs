@@ -3,11 +3,12 @@
 
 use crate::error::RunError;
 use crate::frame;
-use crate::manifest::Manifest;
 use crate::reader::{Run, RunReader, read_trial, trial_files};
-use crate::record::TrialRecord;
-use crate::units::utc;
-use crate::{self_checked, stored};
+use crate::stored;
+use schedlab_plan::manifest::Manifest;
+use schedlab_plan::record::TrialRecord;
+use schedlab_plan::self_checked;
+use schedlab_plan::units::utc;
 use schedlab_sys::places::{self, Draft};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -172,7 +173,7 @@ impl RunLog {
 
 /// The content of `manifest.json`.
 pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
-    let json = crate::json::pretty(manifest).expect("a manifest holds no map with keys that are not strings");
+    let json = schedlab_plan::json::pretty(manifest).expect("a manifest holds no map with keys that are not strings");
     self_checked::with_crc(&json)
 }
 

@@ -41,6 +41,6 @@ fn every_experiment_in_the_repository_is_a_plan() {
     let of = |dir: &str| std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
     let files = [of(dir), of(&format!("{dir}/gallery"))].concat();
     let plans = files.iter().filter(|f| f.extension().is_some_and(|x| x == "toml"));
-    let parsed = plans.map(|f| schedlab_run::Plan::parse(&std::fs::read_to_string(f).unwrap()).expect("a plan"));
-    assert!(parsed.map(|plan| assert_eq!(schedlab_run::Plan::parse(&plan.to_toml()), Ok(plan))).count() >= 1);
+    let parsed = plans.map(|f| schedlab_plan::Plan::parse(&std::fs::read_to_string(f).unwrap()).expect("a plan"));
+    assert!(parsed.map(|plan| assert_eq!(schedlab_plan::Plan::parse(&plan.to_toml()), Ok(plan))).count() >= 1);
 }

@@ -3,7 +3,8 @@
 mod records;
 
 use records::{Draw, Lab, manifest};
-use schedlab_run::manifest::FORMAT_VERSION;
+use schedlab_plan::manifest::FORMAT_VERSION;
+
 use schedlab_run::*;
 use std::fs;
 use std::path::PathBuf;
@@ -215,7 +216,7 @@ fn a_run_of_version_2_has_no_slow_operations_and_is_read() {
 
 #[test]
 fn a_design_beyond_its_workloads_or_arms_is_refused() {
-    let refused = |damage: fn(&mut schedlab_run::Manifest)| {
+    let refused = |damage: fn(&mut schedlab_plan::Manifest)| {
         let mut damaged = manifest();
         damage(&mut damaged);
         schedlab_run::reader::parse_manifest(&serde_json::to_vec(&damaged).unwrap()).is_err()

@@ -3,6 +3,7 @@
 mod records;
 
 use records::{Draw, manifest};
+use schedlab_plan::*;
 use schedlab_run::*;
 
 /// Peak of this process's memory, kB.

@@ -5,7 +5,7 @@
 mod records;
 
 use records::Lab;
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use std::process::Command;
 
 /// The interpreter with the modules; `SCHEDLAB_PYTHON` names one in a virtual environment.

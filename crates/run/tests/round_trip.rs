@@ -3,6 +3,7 @@
 mod records;
 
 use records::{Draw, Lab, manifest, records};
+use schedlab_plan::*;
 use schedlab_run::*;
 
 #[test]

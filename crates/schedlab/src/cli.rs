@@ -8,7 +8,7 @@ pub(crate) mod vm;
 pub(crate) mod why;
 
 use clap::{Args, Parser, Subcommand};
-use schedlab_run::units::parse_duration_ns;
+use schedlab_plan::units::parse_duration_ns;
 pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 use schedlab_analyze::trace::ScopeError;
 use schedlab_bench::BenchError;
-use schedlab_run::units::UnitError;
-use schedlab_run::{PlanError, SettingError, SpecError};
+use schedlab_plan::units::UnitError;
+use schedlab_plan::{PlanError, SettingError, SpecError};
 use schedlab_trace::TimeWindowError;
 use schedlab_vm::VmError;
 use std::fmt;

@@ -11,7 +11,7 @@ mod progress;
 mod reference_spelling;
 mod session;
 
-use schedlab_run::{PlanError, SettingError};
+use schedlab_plan::{PlanError, SettingError};
 use schedlab_sys::interrupt::Interrupt;
 use std::process::{Command, ExitCode, Stdio};
 

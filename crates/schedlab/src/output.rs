@@ -4,9 +4,9 @@
 
 use crate::cli::OutputOptions;
 use anyhow::{Context, Result};
+use schedlab_plan::json::Room;
+use schedlab_plan::plain::Plain;
 use schedlab_report::Document;
-use schedlab_run::json::Room;
-use schedlab_run::plain::Plain;
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -50,7 +50,7 @@ fn columns(of: impl std::os::fd::AsFd) -> usize {
 
 /// An answer for programs, in the room that `--top` leaves.
 pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
-    print_line(schedlab_run::json::answer(schema, value, Room::of(top))?)
+    print_line(schedlab_plan::json::answer(schema, value, Room::of(top))?)
 }
 
 /// Findings as JSON, or as a page for this terminal.

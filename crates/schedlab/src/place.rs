@@ -6,7 +6,7 @@ use crate::commands::vm::trials::Guests;
 use crate::output::say;
 use crate::session;
 use anyhow::{Context, Result, anyhow, bail};
-use schedlab_run::{Environment, Manifest, Plan, TrialRecord};
+use schedlab_plan::{Environment, Manifest, Plan, TrialRecord};
 use schedlab_trial::{HostRunner, Runner, Watch, factors, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;

@@ -6,7 +6,8 @@
 mod program;
 
 use program::{Lab, json, schedlab};
-use schedlab_run::{RunReader, TrialOutcome, TrialRecord};
+use schedlab_plan::{TrialOutcome, TrialRecord};
+use schedlab_run::RunReader;
 use std::path::Path;
 
 /// The keys of a JSON text, in the order in which they stand there.

@@ -118,7 +118,7 @@ fn a_run_that_is_told_to_end_says_by_its_code_and_how_to_go_on() {
         assert_eq!(ended, Some(code), "{said}");
         let line =
             said.lines().find_map(|line| line.strip_prefix("schedlab: interrupted; to continue: ")).expect(&said);
-        let words = schedlab_run::shell_words::split(line).unwrap();
+        let words = schedlab_plan::shell_words::split(line).unwrap();
         let dir = format!("out/ab-pipe-loops-10-pin-same{out}");
         assert_eq!(words[1..], [&["ab", "--resume", "-o", &dir][..], &ab[1..]].concat());
         let run = || schedlab_run::RunReader::open(std::path::Path::new(&lab.path(&dir))).unwrap();

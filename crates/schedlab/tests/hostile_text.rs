@@ -4,9 +4,10 @@
 mod program;
 
 use program::{Lab, schedlab};
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plain::steers;
-use schedlab_run::*;
+use schedlab_plan::manifest::{Design, FORMAT_VERSION, OrderKnown};
+use schedlab_plan::plain::steers;
+use schedlab_plan::*;
+use schedlab_run::RunWriter;
 use std::path::Path;
 
 /// A control sequence, a title, a C1 sequence, a bell; an override, an isolate and the marks; HTML; a link; a fence.

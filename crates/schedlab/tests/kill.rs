@@ -8,7 +8,7 @@ mod program;
 use program::{Lab, json, schedlab};
 use schedlab_benches::kill::{self, SPECIMENS, Specimen};
 use schedlab_benches::processes::Mark;
-use schedlab_run::TrialStatus;
+use schedlab_plan::TrialStatus;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -101,7 +101,7 @@ fn a_trial_whose_program_is_gone_does_not_begin() {
 /// Why trials of a run directory failed, whether it is sealed or not.
 fn failures(out: &str) -> Vec<String> {
     let trials = schedlab_run::RunReader::open(Path::new(out)).map(|run| run.trials).unwrap_or_default();
-    let why = |trial: schedlab_run::TrialRecord| match trial.status {
+    let why = |trial: schedlab_plan::TrialRecord| match trial.status {
         TrialStatus::Failed(why) => Some(why),
         _ => None,
     };

@@ -171,7 +171,7 @@ fn arms_are_traced_into_the_run_directory_and_their_cost_is_a_comparison() {
     let Some(_) = traced(test, &arguments) else { return };
     let run = schedlab_run::RunReader::open(Path::new(&out)).unwrap();
     let barred = run.trials.iter().find_map(|trial| match &trial.status {
-        schedlab_run::TrialStatus::NotApplied(why) if why.contains("tracefs cannot be used here") => Some(why),
+        schedlab_plan::TrialStatus::NotApplied(why) if why.contains("tracefs cannot be used here") => Some(why),
         _ => None,
     });
     if let Some(why) = barred {

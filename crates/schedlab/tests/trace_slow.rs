@@ -5,7 +5,7 @@
 mod program;
 
 use program::{Lab, json, python_with_perfetto, schedlab};
-use schedlab_run::{SlowOperation, Stamping, StampingReport, TrialOutcome};
+use schedlab_plan::{SlowOperation, Stamping, StampingReport, TrialOutcome};
 use std::process::Command;
 
 /// A sleeps from 10 µs on, an interrupt wakes it at 20, it is back at 25 and leaves at 45.

@@ -7,7 +7,7 @@
 mod program;
 
 use program::{Lab, schedlab};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use serde_json::Value;
 
 const TRANSPORTS: [&str; 5] = ["unix", "pipe", "futex", "seccomp-notify", "seccomp-notify-sync"];
@@ -64,7 +64,7 @@ fn every_transport_carries_both_classes_from_fresh_and_kept_threads() {
             assert_eq!((role("server"), role("client"), role("client_fifo")), (80 * classes, 80, 80 * (classes - 1)));
             assert_eq!(outcome.stamping.stamped, outcome.operations);
             // A thread of one transaction has no schedstat of its own; a kept one has.
-            let known = |t: &&schedlab_run::TaskRecord| t.run_delay_ns.is_some();
+            let known = |t: &&schedlab_plan::TaskRecord| t.run_delay_ns.is_some();
             let unknown = if thread == "fresh" { 2 * (classes - 1) as usize } else { 0 };
             assert_eq!(outcome.tasks.len() - outcome.tasks.iter().filter(known).count(), unknown, "{spec}");
             assert_eq!(outcome.metrics[0].name, "other_p50_ns");

@@ -7,7 +7,7 @@ mod program;
 
 use program::guests::{KERNEL, can_boot, from, program};
 use program::{Lab, Ran, json};
-use schedlab_run::lane::Virtual;
+use schedlab_plan::lane::Virtual;
 use std::io::BufRead;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@ mod program;
 
 use program::guests::{KERNEL, can_boot, from, program};
 use program::{Lab, trials_in};
-use schedlab_run::TrialRecord;
+use schedlab_plan::TrialRecord;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -155,7 +155,7 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
     let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
     // The signal may have ended a later one.
     let whole = run.trials.iter().filter(|t| t.trial < 12);
-    assert!(whole.clone().all(|t| t.status == schedlab_run::TrialStatus::Ok), "{:?}", run.problems);
+    assert!(whole.clone().all(|t| t.status == schedlab_plan::TrialStatus::Ok), "{:?}", run.problems);
     let boots = |arms: &[u32]| -> BTreeSet<&str> {
         let of = |t: &&TrialRecord| arms.contains(&t.arm.unwrap()) && t.trial < 12;
         run.trials.iter().filter(of).map(|t| t.boot_id.as_str()).collect()

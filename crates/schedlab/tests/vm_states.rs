@@ -4,7 +4,8 @@ mod program;
 
 use program::guests::{KERNEL, can_boot, program};
 use program::{Lab, trials_in};
-use schedlab_run::{Run, RunReader, TrialOutcome};
+use schedlab_plan::TrialOutcome;
+use schedlab_run::{Run, RunReader};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

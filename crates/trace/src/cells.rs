@@ -1,8 +1,8 @@
-//! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_run`'s histogram, with room only for
+//! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_plan`'s histogram, with room only for
 //! the powers of two that occur. Thousands of threads have four of these each: their buckets fit no cache, so values are
 //! gathered, and counted by the hundred. Then the processor waits for many of the buckets at a time, not for each.
 
-use schedlab_run::histogram::{BUCKETS, Histogram, bucket_of};
+use schedlab_plan::histogram::{BUCKETS, Histogram, bucket_of};
 use std::collections::BTreeMap;
 
 /// Values that are gathered before they are counted. Most of the histograms never have as many.

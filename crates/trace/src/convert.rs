@@ -7,7 +7,7 @@ use crate::perfetto::tracks::WaitTracks;
 use crate::perfetto::writer::PerfettoWriter;
 use crate::text::writer::TextWriter;
 use crate::{Reader, TraceError};
-use schedlab_run::SlowOperation;
+use schedlab_plan::SlowOperation;
 use std::io::{self, Write};
 
 /// What is written.

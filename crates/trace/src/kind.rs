@@ -2,7 +2,7 @@
 
 pub use crate::rows::Kind;
 use crate::rows::ROWS;
-use schedlab_run::EventGroup;
+use schedlab_plan::EventGroup;
 
 impl Kind {
     /// The event of a system and a name.

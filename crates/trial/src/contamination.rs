@@ -1,7 +1,7 @@
 //! What happened to the machine during a trial: stolen time, heat, and knobs or CPUs that another process changed.
 
+use schedlab_plan::{Mark, TrialOutcome};
 use schedlab_record::{Roots, ThermalReading, thermal_evidence};
-use schedlab_run::{Mark, TrialOutcome};
 
 /// Stolen share of the trial's CPU time above which its block is repeated (design, section 6).
 pub const STEAL_LIMIT: f64 = 0.005;

@@ -2,10 +2,10 @@
 //! the run may take. It runs, tries and writes nothing.
 
 use crate::workloads::OVERHEAD_NS;
-use schedlab_run::manifest::{Design, Factor};
-use schedlab_run::plan::{GuestPer, GuestPlan, Plan, Stopping};
-use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, Manifest, Setting, WorkloadSpec, counted};
+use schedlab_plan::manifest::{Design, Factor};
+use schedlab_plan::plan::{GuestPer, GuestPlan, Plan, Stopping};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Arm, Manifest, Setting, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
@@ -159,7 +159,7 @@ fn forecast_in_guests(
 ) -> (String, u64) {
     let (at_least, blocks) = match plan.stopping {
         Stopping::Trials { blocks } => ("", u64::from(blocks)),
-        _ => ("at least ", schedlab_run::LEAST_UNITS as u64),
+        _ => ("at least ", schedlab_plan::LEAST_UNITS as u64),
     };
     let of_block = 2 * plan.arms.len() as u64;
     // The blocks and their warm-up.

@@ -17,8 +17,8 @@ use crate::stopping::{Pace, Stop};
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use kept::keep_what_stopping_needs;
-use schedlab_run::manifest::{Design, LookRecord};
-use schedlab_run::{
+use schedlab_plan::manifest::{Design, LookRecord};
+use schedlab_plan::{
     Applied, LEAST_UNITS, Manifest, Mark, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -400,8 +400,8 @@ fn status_of(applied: &[Applied]) -> TrialStatus {
 }
 
 /// The `duration` argument of a canonical workload; for a run by loops, one second.
-pub fn trial_duration_ns(workload: &schedlab_run::WorkloadSpec) -> u64 {
-    let duration = workload.args.get("duration").and_then(|d| schedlab_run::units::parse_duration_ns(d).ok());
+pub fn trial_duration_ns(workload: &schedlab_plan::WorkloadSpec) -> u64 {
+    let duration = workload.args.get("duration").and_then(|d| schedlab_plan::units::parse_duration_ns(d).ok());
     duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
 }
 

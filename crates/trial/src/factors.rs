@@ -2,8 +2,8 @@
 //! the start, the design of the others is balanced; if one fails later, it is not.
 
 use anyhow::{Context, Result};
-use schedlab_run::factorial::PlannedFactor;
-use schedlab_run::{Applied, Plan, Setting};
+use schedlab_plan::factorial::PlannedFactor;
+use schedlab_plan::{Applied, Plan, Setting};
 use schedlab_tune::Roots;
 
 /// For each factor why it cannot be set here, or `None` if it can. Each level is applied to the host by `apply`, read

@@ -8,8 +8,8 @@ use crate::runner::{Planned, Runner};
 use crate::schedule::Coins;
 use anyhow::Result;
 pub use kinds::{TO_PREPARE, description, other_llc, preparations};
-use schedlab_run::plan::GuestPer;
-use schedlab_run::{
+use schedlab_plan::plan::GuestPer;
+use schedlab_plan::{
     Applied, GuestAnswer, GuestOrder, GuestResult, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord,
 };
 use std::collections::BTreeMap;

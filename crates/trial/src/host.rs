@@ -3,7 +3,7 @@
 use crate::runner::{Planned, Runner};
 use crate::traced::beside_trace;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Applied, CounterLevel, Setting, Stamping, TraceOrder, TrialOrder, TrialOutcome};
+use schedlab_plan::{Applied, CounterLevel, Setting, Stamping, TraceOrder, TrialOrder, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
 use schedlab_tune::{HostGuard, Roots};

@@ -4,10 +4,10 @@
 use crate::schedule::Coins;
 use crate::workloads::Expansion;
 use anyhow::{Context, Result};
-use schedlab_run::manifest::{FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::Plan;
-use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, Environment, Manifest, PlanError, Setting};
+use schedlab_plan::manifest::{FORMAT_VERSION, OrderKnown};
+use schedlab_plan::plan::Plan;
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Arm, Environment, Manifest, PlanError, Setting};
 use schedlab_tune::Roots;
 
 /// The manifest of a run that is about to begin.

@@ -3,10 +3,10 @@
 //! they are.
 
 use anyhow::{Result, bail};
+use schedlab_plan::nearest::hint;
+use schedlab_plan::require::Subject;
+use schedlab_plan::{Manifest, Plan, Requirement, TrialRecord, TrialStatus};
 use schedlab_record::{Roots, catalogue};
-use schedlab_run::nearest::hint;
-use schedlab_run::require::Subject;
-use schedlab_run::{Manifest, Plan, Requirement, TrialRecord, TrialStatus};
 
 /// Refuses a counter that this kernel does not have: it would always be 0, and so meet `equals = 0`.
 pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {

@@ -5,7 +5,7 @@
 //! given. So after an interrupt it is simply asked again and given the stored rounds.
 
 use anyhow::{Result, bail};
-use schedlab_run::{Manifest, Plan, RunEnd, TrialRecord};
+use schedlab_plan::{Manifest, Plan, RunEnd, TrialRecord};
 use std::path::PathBuf;
 
 /// Most rounds of a study: one that asks for more does not converge.

@@ -2,7 +2,7 @@
 //! fake for tests.
 
 use anyhow::Result;
-use schedlab_run::{Applied, Setting, TrialOrder, TrialOutcome};
+use schedlab_plan::{Applied, Setting, TrialOrder, TrialOutcome};
 use std::time::Duration;
 
 /// A trial that is about to be run.

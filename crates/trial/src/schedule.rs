@@ -4,7 +4,7 @@
 //! keeps an arm from always meeting the same neighbour. A block's order depends only on (seed, workload, block), so a
 //! resumed run draws what the interrupted one would have drawn.
 
-use schedlab_run::splitmix;
+use schedlab_plan::splitmix;
 
 /// A small generator (SplitMix64) for coins: reproducible, not for statistics.
 #[derive(Debug, Clone)]

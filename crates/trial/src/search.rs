@@ -9,9 +9,9 @@ use schedlab_analyze::{
     ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,
     Verdict, arm_effects,
 };
-use schedlab_run::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
-use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
+use schedlab_plan::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, Search, Space, Stopped, Strategy};
 

@@ -3,8 +3,8 @@
 //! was.
 
 use crate::tally::{BlockState, Tally, block_len};
-use schedlab_run::Manifest;
-use schedlab_run::manifest::Design;
+use schedlab_plan::Manifest;
+use schedlab_plan::manifest::Design;
 use std::collections::BTreeSet;
 
 /// Additional blocks that may repeat contaminated or failed ones, as a share of those planned.

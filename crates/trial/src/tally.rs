@@ -2,7 +2,7 @@
 //! every block would take longer than the block.
 
 use crate::contamination::contaminated;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_plan::{Manifest, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Trials in a full block.

@@ -3,9 +3,9 @@
 //! that runs them stays as small and single-threaded as without a trace.
 
 use schedlab_bench::Topology;
+use schedlab_plan::{Applied, Count, Counter, Setting, TraceOrder, TrialOrder, TrialOutcome};
 use schedlab_record::Roots;
 use schedlab_record::tracer::{Recorded, Tracer, TracerError, TracerOrder};
-use schedlab_run::{Applied, Count, Counter, Setting, TraceOrder, TrialOrder, TrialOutcome};
 use schedlab_sys::{net_name, places};
 use std::path::Path;
 

@@ -5,10 +5,10 @@
 use crate::rounds::{Round, Study};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{Difference, WhyFactor, WhyFindings, arm_effects};
-use schedlab_run::factorial::{self, Toggles};
-use schedlab_run::plan::{Plan, Stopping};
-use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord, counted};
+use schedlab_plan::factorial::{self, Toggles};
+use schedlab_plan::plan::{Plan, Stopping};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::screen::{Request, Screen, Sought, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ impl Why {
         let known: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
         for name in only.iter().chain(without) {
             if !known.contains(&name.as_str()) {
-                let near = schedlab_run::nearest::nearest(name, known.iter().copied());
+                let near = schedlab_plan::nearest::nearest(name, known.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 let mut why = format!("`{name}` is not a toggle of this plan's kernels{near} (--dry-run lists them)");
                 if near.is_empty() && !left_out.is_empty() {

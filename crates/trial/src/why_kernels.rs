@@ -4,7 +4,7 @@ use crate::rounds::{Round, Study};
 use crate::why::{blocks_of, check};
 use anyhow::{Context, Result};
 use schedlab_analyze::{Difference, WhyKernelsFindings};
-use schedlab_run::plan::Plan;
+use schedlab_plan::plan::Plan;
 
 /// The study.
 pub struct WhyKernels {

@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
-use schedlab_run::manifest::{Design, Manifest, Sweep};
-use schedlab_run::nearest::hint;
-use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
-use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, LEAST_UNITS, PlanError, Setting, Stamping, WorkloadSpec, counted};
+use schedlab_plan::manifest::{Design, Manifest, Sweep};
+use schedlab_plan::nearest::hint;
+use schedlab_plan::plan::{Plan, PlannedWorkload, Stopping};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Arm, LEAST_UNITS, PlanError, Setting, Stamping, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::path::Path;
 

@@ -4,8 +4,8 @@
 mod fake;
 
 use fake::{Lab, manifest};
-use schedlab_run::manifest::{Design, Sweep};
-use schedlab_run::{Applied, Manifest, Plan, Setting, TrialRecord, TrialStatus};
+use schedlab_plan::manifest::{Design, Sweep};
+use schedlab_plan::{Applied, Manifest, Plan, Setting, TrialRecord, TrialStatus};
 use schedlab_trial::factors;
 use schedlab_tune::Roots;
 
@@ -170,13 +170,13 @@ fn a_dry_run_of_a_factorial_says_what_its_factors_need_and_which_arms_they_make(
 #[test]
 fn a_factorial_goes_on_without_its_first_arm() {
     let mut made = manifest(Design::Fixed { blocks: 6 }, &["slice=1ms", "slice=1ms;nice=5", "", "nice=5"]);
-    let factor = |name: &str, low: &str, high: &str| schedlab_run::manifest::Factor {
+    let factor = |name: &str, low: &str, high: &str| schedlab_plan::manifest::Factor {
         name: name.into(),
         low: low.into(),
         high: high.into(),
         not_applied: None,
     };
-    made.factorial = Some(schedlab_run::manifest::Factorial {
+    made.factorial = Some(schedlab_plan::manifest::Factorial {
         factors: vec![factor("nice", "", "nice=5"), factor("slice", "slice=1ms", "")],
         levels: vec![vec![false, false], vec![true, false], vec![false, true], vec![true, true]],
     });

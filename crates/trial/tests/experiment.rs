@@ -4,8 +4,8 @@
 mod fake;
 
 use fake::{Lab, manifest};
-use schedlab_run::manifest::Design;
-use schedlab_run::{Mark, Plan, TrialRecord, TrialStatus};
+use schedlab_plan::manifest::Design;
+use schedlab_plan::{Mark, Plan, TrialRecord, TrialStatus};
 use schedlab_tune::Roots;
 
 #[test]
@@ -155,7 +155,7 @@ fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() 
         second.rows = rows;
         let (resumed, rows) = second.run();
         assert_eq!(resumed.ended, "planned");
-        let order = |rows: &[schedlab_run::TrialRecord]| -> Vec<_> {
+        let order = |rows: &[schedlab_plan::TrialRecord]| -> Vec<_> {
             rows.iter().map(|t| (t.trial, t.arm, t.block, t.position, t.warm_up)).collect()
         };
         assert_eq!(order(&rows), order(&whole), "the coins do not depend on the interruption after {after}");
@@ -278,7 +278,7 @@ fn every_right_an_arm_needs_is_named_and_whether_we_have_it() {
 }
 
 /// The fake's manifest with two requirements in its plan.
-fn corking() -> schedlab_run::Manifest {
+fn corking() -> schedlab_plan::Manifest {
     let mut manifest = manifest(Design::Fixed { blocks: 6 }, &["nice=5", ""]);
     let (a, b) = (manifest.arms[0].name.clone(), manifest.arms[1].name.clone());
     manifest.plan_toml = format!(

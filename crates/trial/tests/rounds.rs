@@ -5,8 +5,8 @@ mod fake;
 use anyhow::Result;
 use fake::{Lab, manifest};
 use schedlab_analyze::{ArmEffects, Scale, arm_effects};
-use schedlab_run::Plan;
-use schedlab_run::manifest::Design;
+use schedlab_plan::Plan;
+use schedlab_plan::manifest::Design;
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
 
 /// Adds blocks until the standard error is small, as a study might.

@@ -5,9 +5,9 @@ mod fake;
 use anyhow::Result;
 use fake::{Lab, manifest};
 use schedlab_analyze::{SearchFindings, Verdict};
-use schedlab_run::Plan;
-use schedlab_run::manifest::Design;
-use schedlab_run::plan::Stopping;
+use schedlab_plan::Plan;
+use schedlab_plan::manifest::Design;
+use schedlab_plan::plan::Stopping;
 use schedlab_trial::rounds::{Ended, Round, drive};
 use schedlab_trial::search::SearchStudy;
 

@@ -4,10 +4,10 @@ mod fake;
 
 use anyhow::Result;
 use fake::{Lab, manifest};
-use schedlab_run::factorial::{PlannedFactor, Toggles};
-use schedlab_run::manifest::Design;
-use schedlab_run::plan::{Plan, Stopping};
-use schedlab_run::{Arm, Setting};
+use schedlab_plan::factorial::{PlannedFactor, Toggles};
+use schedlab_plan::manifest::Design;
+use schedlab_plan::plan::{Plan, Stopping};
+use schedlab_plan::{Arm, Setting};
 use schedlab_trial::rounds::{Ended, Round, drive};
 use schedlab_trial::why::Why;
 use schedlab_trial::why_kernels::WhyKernels;

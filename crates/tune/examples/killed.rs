@@ -3,7 +3,7 @@
 //! `killed STATE_DIR SPEC_A SPEC_B` alternates between two SPECs through a [`HostGuard`] and says `ready` once both have
 //! been in force; with `--once` it applies SPEC_A, prints what was applied, restores and ends.
 
-use schedlab_run::Arm;
+use schedlab_plan::Arm;
 use schedlab_tune::{HostGuard, Roots};
 use std::error::Error;
 use std::io::Write;

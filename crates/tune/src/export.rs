@@ -2,7 +2,7 @@
 //! Each says in its head what it rests on and how it is undone. Nothing is installed here.
 
 use crate::Roots;
-use schedlab_run::{Policy, Setting, plain, shell_words};
+use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::{Path, PathBuf};
 
 /// A file and what to do with it.

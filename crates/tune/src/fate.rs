@@ -36,7 +36,7 @@ impl Fate {
 mod tests {
     use crate::knob::KERNEL;
     use crate::{HostGuard, Roots};
-    use schedlab_run::{Applied, Arm};
+    use schedlab_plan::{Applied, Arm};
     use std::fs;
     use std::path::Path;
 

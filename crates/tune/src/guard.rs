@@ -19,9 +19,8 @@ use crate::roots::Roots;
 use crate::state::StateLock;
 use crate::sysctl::{judge, not_applied};
 use crate::task::online_cpus;
-use schedlab_run::InOrder;
-use schedlab_run::units::CpuList;
-use schedlab_run::{Applied, Setting};
+use schedlab_plan::units::CpuList;
+use schedlab_plan::{Applied, InOrder, Setting};
 use std::io;
 use std::path::{Path, PathBuf};
 

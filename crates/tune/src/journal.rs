@@ -8,7 +8,7 @@
 use crate::error::TuneError;
 use crate::knob::Knob;
 use crate::owner::Owner;
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use schedlab_sys::durable;
 use serde_json::{Value, json};
 use std::fs::File;

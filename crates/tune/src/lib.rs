@@ -4,7 +4,7 @@
 //! the trial's own ([`net_sysctl`]). Everything host-wide goes through [`HostGuard`]: the old value is on disk before
 //! the new one is written, and comes back on drop, at the next start after a SIGKILL ([`restore_leftovers`]), or by
 //! `schedlab tune restore`. A setting that does not take is never an error: it is an
-//! [`Applied`](schedlab_run::Applied) with the reason. This crate never runs a trial.
+//! [`Applied`](schedlab_plan::Applied) with the reason. This crate never runs a trial.
 #![forbid(unsafe_code)]
 
 mod catalogue;

@@ -7,7 +7,7 @@ use crate::reason;
 use crate::resolve::resolve;
 use crate::roots::{Roots, effective_uid, has_capability};
 use crate::task::online_cpus;
-use schedlab_run::{Policy, Setting, counted};
+use schedlab_plan::{Policy, Setting, counted};
 use schedlab_sys::audit::{self, AuditState};
 use serde::Serialize;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Why a setting is not applied, in a sentence that says what to do next.
 
-use schedlab_run::units::parse_duration_ns;
+use schedlab_plan::units::parse_duration_ns;
 use std::io;
 use std::path::Path;
 

@@ -5,8 +5,8 @@ use crate::catalogue::{absent, may_have, release, row_of_place};
 use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
-use schedlab_run::Setting;
-use schedlab_run::nearest;
+use schedlab_plan::Setting;
+use schedlab_plan::nearest;
 use std::io;
 use std::path::{Path, PathBuf};
 

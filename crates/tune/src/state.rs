@@ -4,7 +4,7 @@
 use crate::error::TuneError;
 use crate::journal::{Parsed, is_journal, parse};
 use crate::owner::Owner;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_sys::places;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};

@@ -10,8 +10,8 @@ use crate::knob::Knob;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
 use crate::roots::Roots;
-use schedlab_run::units::format_ns_exact;
-use schedlab_run::{Applied, Setting};
+use schedlab_plan::units::format_ns_exact;
+use schedlab_plan::{Applied, Setting};
 
 /// A setting that is not applied, and why.
 pub(crate) fn not_applied(setting: &Setting, effective: impl Into<String>, why: impl Into<String>) -> Applied {

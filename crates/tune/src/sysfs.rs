@@ -3,7 +3,7 @@
 use crate::knob::Knob;
 use crate::reason::GUEST_LANE;
 use crate::roots::Roots;
-use schedlab_run::IdleStates;
+use schedlab_plan::IdleStates;
 use std::path::PathBuf;
 
 /// A file below the sysfs root.

@@ -4,8 +4,8 @@
 //! `plant=…` is the workload's own business: it is skipped and never listed.
 
 use crate::sysctl::not_applied;
-use schedlab_run::units::{CpuList, format_ns};
-use schedlab_run::{Applied, Policy, Setting};
+use schedlab_plan::units::{CpuList, format_ns};
+use schedlab_plan::{Applied, Policy, Setting};
 use schedlab_sys::{affinity, sched_attr, timer_slack};
 use std::io;
 use std::path::Path;

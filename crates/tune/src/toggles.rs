@@ -5,8 +5,8 @@ use crate::catalogue::{Knob, catalogue};
 use crate::reason::refused;
 use crate::resolve::{Missing, debugfs_path};
 use crate::roots::Roots;
-use schedlab_run::Arm;
-use schedlab_run::factorial::{PlannedFactor, Toggles};
+use schedlab_plan::Arm;
+use schedlab_plan::factorial::{PlannedFactor, Toggles};
 
 /// Features that report and decide nothing (kernel/sched/features.h of 5.10 to 6.18).
 const REPORTS: [&str; 2] = ["feature:WARN_DOUBLE_CLOCK", "feature:LATENCY_WARN"];

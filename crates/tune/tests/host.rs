@@ -1,6 +1,6 @@
 //! The guard on the real kernel and on temporary trees: set, read back, alternate, restore, foreign writes, reasons.
 
-use schedlab_run::{Applied, Arm, Setting};
+use schedlab_plan::{Applied, Arm, Setting};
 use schedlab_tune::{HostGuard, RestoreOutcome, Roots, TuneError};
 use std::fs;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use crate::job::Perturbation;
 use crate::qemu_version;
-pub use schedlab_run::lane::{Accelerator, Lane, NoKvm, Provenance, Virtual, WantedAccelerator};
+pub use schedlab_plan::lane::{Accelerator, Lane, NoKvm, Provenance, Virtual, WantedAccelerator};
 
 /// The shift with which a guest of that many CPUs starts in reasonable time: a tick must be many instructions long, or
 /// the guest does nothing but serve it, and CPUs that are brought up wait for one another in loops of a fixed count.

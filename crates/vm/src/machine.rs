@@ -1,7 +1,7 @@
 //! The machine a guest sees: memory, CPUs and how they are arranged.
 
 use crate::error::VmError;
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// A guest's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub use tables::{alone, compared};
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::qemu_version;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use std::collections::BTreeMap;
 
 /// The plugin, for the QEMU of this binary's architecture; empty in a build that cannot have one.

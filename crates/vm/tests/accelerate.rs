@@ -2,7 +2,7 @@
 
 #![cfg(target_arch = "x86_64")]
 
-use schedlab_run::lane::{Accelerator, Lane, NoKvm, WantedAccelerator};
+use schedlab_plan::lane::{Accelerator, Lane, NoKvm, WantedAccelerator};
 use schedlab_vm::frame::Frame;
 use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::kvm::Kvm;
@@ -66,7 +66,7 @@ impl Host {
             image,
             crc32,
             config: None,
-            source: schedlab_run::KernelSource::File,
+            source: schedlab_plan::KernelSource::File,
             symbols: None,
             modules: Vec::new(),
         }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 const UNSAFE_CRATES: [&str; 2] = ["schedlab-sys", "schedlab-plugin"];
 
 /// Right of the run directory: numbers in, findings out, bytes into a writer.
-const PURE_CRATES: [&str; 4] = ["schedlab-stats", "schedlab-analyze", "schedlab-report", "schedlab-import"];
+const PURE_CRATES: [&str; 5] =
+    ["schedlab-plan", "schedlab-stats", "schedlab-analyze", "schedlab-report", "schedlab-import"];
 
 /// One Rust file of a package of ours.
 pub(crate) struct Source {

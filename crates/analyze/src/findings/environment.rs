@@ -1,6 +1,6 @@
 //! The machine, its checks, and what differed.
 
-use schedlab_run::CheckState;
+use schedlab_plan::CheckState;
 use serde::Serialize;
 
 /// The machine.

@@ -1,7 +1,7 @@
 //! What the scheduler did in each arm: counts, placement, loads beside it. Not judged.
 
 use super::Distribution;
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use serde::Serialize;
 
 /// What one arm did besides its metrics.

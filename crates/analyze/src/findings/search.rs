@@ -3,7 +3,7 @@
 use super::{Effect, Scale, Verdict};
 use crate::metric_name::metric_name;
 use crate::words::{percent, phrase_of};
-use schedlab_run::{Direction, counted};
+use schedlab_plan::{Direction, counted};
 use serde::Serialize;
 
 /// Version of this schema, in [`SearchFindings::schema`].

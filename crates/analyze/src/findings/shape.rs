@@ -1,7 +1,7 @@
 //! Distributions, modes, tiers, variance and the A/A comparison.
 
 use super::{Effect, TierShare};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use serde::Serialize;
 
 /// A merged distribution of an arm.

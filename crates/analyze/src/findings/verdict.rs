@@ -1,6 +1,6 @@
 //! A comparison of one metric: effect, interval and verdict.
 
-use schedlab_run::noun;
+use schedlab_plan::noun;
 use serde::Serialize;
 
 /// What may be said of an arm against the control.

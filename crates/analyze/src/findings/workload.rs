@@ -4,7 +4,7 @@ use super::{
     AaComparison, ArmFacts, BestArm, Contrast, Curve, MainEffect, ModeFindings, StatementFindings, TierSplit,
     VarianceSplit,
 };
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 use serde::Serialize;
 
 /// Everything about one workload.

@@ -2,8 +2,8 @@
 
 use super::folded::label;
 use super::tally::{plain, tally};
-use schedlab_run::nearest::hint;
-use schedlab_run::profile::{Instruction, Profile};
+use schedlab_plan::nearest::hint;
+use schedlab_plan::profile::{Instruction, Profile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

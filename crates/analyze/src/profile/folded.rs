@@ -1,7 +1,7 @@
 //! Folded stacks, the form that flame graphs are drawn from: `comm;outermost;…;innermost samples`.
 
 use super::tally::{functions, tally};
-use schedlab_run::profile::{Function, Profile};
+use schedlab_plan::profile::{Function, Profile};
 use std::collections::BTreeMap;
 
 /// Each stack once, in the order of its text, with its samples. Idle CPUs are left out.
@@ -37,7 +37,7 @@ pub(super) fn base(path: &str) -> &str {
 
 /// Without what separates frames and lines.
 fn plain(name: &str) -> String {
-    schedlab_run::plain::line(&name.replace(';', ":"))
+    schedlab_plan::plain::line(&name.replace(';', ":"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! difference between two.
 
 use super::tally::plain;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ mod tally;
 pub use annotate::{Annotation, InstructionShare, annotate, functions_named};
 pub use folded::folded;
 pub use groups::{GroupFindings, GroupShare, Weight, group_of, group_of_source};
-pub use schedlab_run::profile::Profile;
+pub use schedlab_plan::profile::Profile;
 pub use shares::{ChainShare, FunctionShare, ProfileFindings, ProfileOptions, SCHEMA, SortBy, TaskShare, profile};
 
 /// What the operations of a workload are measured in, and when they were done.

@@ -4,8 +4,8 @@ use super::folded::{base, label};
 use super::interrupts_off::turns_interrupts_on;
 use super::tally::{Tally, functions, tally};
 use super::{Annotation, GroupFindings, Operations};
-use schedlab_run::InOrder;
-use schedlab_run::profile::Profile;
+use schedlab_plan::InOrder;
+use schedlab_plan::profile::Profile;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -259,7 +259,7 @@ impl ProfileFindings {
     pub fn comparable_groups(&self) -> Result<&GroupFindings, String> {
         match self.samples {
             few if few < LEAST_SAMPLES => {
-                let few = schedlab_run::counted(few as usize, "samples");
+                let few = schedlab_plan::counted(few as usize, "samples");
                 Err(format!("only {few} in a trial, and shares take {LEAST_SAMPLES}: give longer trials"))
             }
             _ => Ok(&self.groups),

@@ -1,6 +1,6 @@
 //! Samples by call chain: the counting that every view of a profile begins with.
 
-use schedlab_run::profile::{CallChain, Profile, Sample};
+use schedlab_plan::profile::{CallChain, Profile, Sample};
 
 /// Functions that the idle task waits in. A sample there is a CPU without work; elsewhere it is work: interrupts that
 /// come while the CPU is idle are served as the idle task.

@@ -3,9 +3,9 @@
 
 use super::Logs;
 use crate::findings::Standing;
-use schedlab_run::InOrder;
-use schedlab_run::statement::{Assertion, Matched, Point};
-use schedlab_run::units::parse_number;
+use schedlab_plan::InOrder;
+use schedlab_plan::statement::{Assertion, Matched, Point};
+use schedlab_plan::units::parse_number;
 use schedlab_stats::{Estimate, t_estimate};
 
 /// A value against the span, or against the one before, in each curve that has it; and where that is.

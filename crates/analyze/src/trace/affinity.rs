@@ -3,7 +3,7 @@
 //! not, start and end may differ, and then it is not known. A child has what its parent has, an unknown set included.
 
 use super::processes::Processes;
-use schedlab_run::units::CpuList;
+use schedlab_plan::units::CpuList;
 use schedlab_trace::recording::{Moment, Snapshot, ThreadState};
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Syscall, Tid, What};
 use std::collections::{BTreeMap, HashMap};

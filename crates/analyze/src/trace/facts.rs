@@ -2,7 +2,7 @@
 //! the metrics mean.
 
 use super::scope::Scope;
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use schedlab_trace::engine::{Counts, Engine};
 use schedlab_trace::{Reader, Seconds, Tid, TraceInfo};
 use serde::Serialize;

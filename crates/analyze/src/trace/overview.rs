@@ -5,7 +5,7 @@ use super::facts::{Definition, TraceFacts};
 use super::filter::TaskFilter;
 use super::follow::{Analysis, Taken, follow};
 use super::slices::Slicing;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Counts, Engine};
 use schedlab_trace::{Cpu, Event, Name, Names, Reader, Tid, TraceError, What};
 use serde::Serialize;

@@ -4,7 +4,7 @@
 //! or done; a preemption and a wakeup wait the same; a waking that finds the atom not asleep is dropped; a thread first
 //! seen at its switch-in has waited 0 ns; nothing is censored. [`super::latency`](super::latency()) has rules that are right.
 
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Tid, TraceError, What};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! analyses; what a state or a priority selects where there are no waits, each says.
 
 use super::filter::{TaskFilter, matches};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use schedlab_trace::{Cpu, Name, Names, Prio, Reader, StateClass, Tid, TimeWindow};
 use std::collections::HashSet;
 use std::fmt;

@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use super::facts::TraceFacts;
 use super::scope::Scope;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{Ended, Kinds, Names, PerTask, Prio, Reader, StateClass, TraceError, for_each_batch};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use crate::lab::{Lab, lab, rate};
 use schedlab_analyze::*;
-use schedlab_run::manifest::Design;
+use schedlab_plan::manifest::Design;
 
 const BOOTS: usize = 6;
 const BLOCKS: usize = 24;
@@ -61,7 +61,7 @@ fn intervals_over_boots_hold_the_truth_and_those_over_their_blocks_do_not() {
     const RUNS: u64 = 100;
     for seed in 0..RUNS {
         let mut lab = boots_that_differ(seed + 100);
-        let holds = |manifest: &schedlab_run::Manifest, trials: &[schedlab_run::TrialRecord]| {
+        let holds = |manifest: &schedlab_plan::Manifest, trials: &[schedlab_plan::TrialRecord]| {
             let findings = compare(manifest, trials);
             let effect = contrast(&findings).effect.unwrap();
             i32::from(effect.lo <= 1.0 && 1.0 <= effect.hi)

@@ -2,7 +2,7 @@
 
 use crate::lab::{lab, metric};
 use schedlab_analyze::*;
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 const VALUES: [&str; 10] = ["1ms", "2ms", "3ms", "4ms", "6ms", "8ms", "9ms", "12ms", "17ms", "30ms"];
 

@@ -2,8 +2,8 @@
 
 use crate::lab::{lab, metric, outcome, planted, rate};
 use schedlab_analyze::*;
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Direction, Window};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{Direction, Window};
 
 fn primary(findings: &Findings) -> &Contrast {
     &findings.workloads[0].metrics[0].contrasts[0]

@@ -2,7 +2,7 @@
 
 use schedlab_analyze::trace::diff::{DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, diff};
-use schedlab_run::json::small;
+use schedlab_plan::json::small;
 use schedlab_stats::Random;
 use std::fmt::Write;
 

@@ -2,8 +2,8 @@
 
 use crate::lab::{lab, metric, outcome, rate};
 use schedlab_analyze::*;
-use schedlab_run::manifest::{Factor, Factorial, Sweep};
-use schedlab_run::{Direction, Manifest, TaskRecord, TrialRecord, TrialStatus};
+use schedlab_plan::manifest::{Factor, Factorial, Sweep};
+use schedlab_plan::{Direction, Manifest, TaskRecord, TrialRecord, TrialStatus};
 
 fn reason(contrast: &Contrast) -> &str {
     match &contrast.verdict {

@@ -2,8 +2,8 @@
 
 use crate::lab::{lab, metric, rate};
 use schedlab_analyze::{Packer, compare};
-use schedlab_run::histogram::{BUCKETS, bucket_of};
-use schedlab_run::*;
+use schedlab_plan::histogram::{BUCKETS, bucket_of};
+use schedlab_plan::*;
 
 fn histogram(name: &str, tier: Option<Tier>, from: u64) -> NamedHistogram {
     let values: Vec<u64> = (0..3000).map(|n| from + n * 37).collect();
@@ -89,7 +89,7 @@ fn the_copies_of_a_sweep_are_told_of_as_before() {
     let mut lab = lab(&[("A", ""), ("B", "slice=3ms")], &["pipe:copies=1", "pipe:copies=2"]);
     let values = vec!["1".into(), "2".into()];
     lab.manifest.sweeps =
-        vec![schedlab_run::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
+        vec![schedlab_plan::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
     for workload in [0, 1].repeat(8) {
         lab.block_of(workload, |_, noise| {
             let task = |role: &str, last_cpu| TaskRecord {

@@ -2,7 +2,7 @@
 
 use crate::lab::{lab, metric, outcome};
 use schedlab_analyze::*;
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 /// Twelve blocks in which B does `fewer` of A's operations, and `count(arm, operations, noise)` events in a trial.
 fn judged(fewer: f64, noisy: f64, count: impl Fn(u32, f64, f64) -> f64) -> MetricFindings {

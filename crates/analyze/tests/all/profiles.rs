@@ -4,7 +4,7 @@
 use schedlab_analyze::profile::{
     Operations, Profile, ProfileFindings, ProfileOptions, SortBy, annotate, folded, functions_named, profile,
 };
-use schedlab_run::profile::{CallChain, Frame, Function, Image, Instruction, Sample};
+use schedlab_plan::profile::{CallChain, Frame, Function, Image, Instruction, Sample};
 
 /// The place of a value among those there already, or a new one.
 fn number<T: PartialEq>(all: &mut Vec<T>, value: T) -> u32 {

@@ -2,8 +2,8 @@
 
 use crate::lab::{lab, planted};
 use schedlab_analyze::{Answer, Repetition, compare, pack, repetition};
-use schedlab_run::pack::{Pack, Said};
-use schedlab_run::{Manifest, Plan, TrialRecord};
+use schedlab_plan::pack::{Pack, Said};
+use schedlab_plan::{Manifest, Plan, TrialRecord};
 
 const PLAN: &str = "trials = 8\nsesoi = \"5%\"\n[[workload]]\nrun = \"pipe:pin=same\"\n[[arm]]\nname = \"other\"\n\
                     [[arm]]\nname = \"b\"\nset = \"policy=batch\"\n";
@@ -13,7 +13,7 @@ fn run(factor: f64, blocks: usize) -> (Manifest, Vec<TrialRecord>) {
     let (mut manifest, trials) = planted(&[1.0, factor], blocks).run();
     manifest.plan_toml = Plan::parse(PLAN).unwrap().to_toml();
     (manifest.environment.allowed_cpus, manifest.environment.machine) = ("0-1".into(), "x86_64".into());
-    manifest.design = schedlab_run::manifest::Design::Fixed { blocks: blocks as u32 };
+    manifest.design = schedlab_plan::manifest::Design::Fixed { blocks: blocks as u32 };
     (manifest, trials)
 }
 

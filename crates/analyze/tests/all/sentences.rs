@@ -2,9 +2,9 @@
 
 use crate::lab::{Lab, lab, metric, rate};
 use schedlab_analyze::*;
-use schedlab_run::{Direction, TrialStatus};
+use schedlab_plan::{Direction, TrialStatus};
 
-fn time(seconds: f64) -> Vec<schedlab_run::Metric> {
+fn time(seconds: f64) -> Vec<schedlab_plan::Metric> {
     vec![metric("time_s", seconds, "s", Direction::LowerIsBetter)]
 }
 
@@ -15,7 +15,7 @@ fn blocks(
     workload: u32,
     swing: f64,
     factors: &[f64],
-    metrics: fn(f64) -> Vec<schedlab_run::Metric>,
+    metrics: fn(f64) -> Vec<schedlab_plan::Metric>,
 ) {
     for block in 0..n {
         let sign = if block % 2 == 0 { swing } else { -swing };
@@ -29,7 +29,7 @@ fn claims(lab: Lab) -> Vec<String> {
     compare(&manifest, &trials).claims.into_iter().map(|c| c.sentence).collect()
 }
 
-fn one(swing: f64, factors: [f64; 2], metrics: fn(f64) -> Vec<schedlab_run::Metric>) -> String {
+fn one(swing: f64, factors: [f64; 2], metrics: fn(f64) -> Vec<schedlab_plan::Metric>) -> String {
     let mut lab = lab(&[("other", ""), ("batch", "policy=batch")], &["messaging:5x50"]);
     lab.manifest.primary = vec![vec![metrics(1.0)[0].name.clone()]];
     blocks(&mut lab, 8, 0, swing, &factors, metrics);

@@ -2,8 +2,8 @@
 
 use crate::lab::{Lab, lab, outcome, planted, rate};
 use schedlab_analyze::*;
-use schedlab_run::histogram::{BUCKETS, bucket_of};
-use schedlab_run::*;
+use schedlab_plan::histogram::{BUCKETS, bucket_of};
+use schedlab_plan::*;
 
 fn histogram(name: &str, tier: Option<Tier>, values: impl Iterator<Item = u64> + Clone) -> NamedHistogram {
     let mut cells = vec![0u64; BUCKETS];

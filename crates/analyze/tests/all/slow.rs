@@ -2,7 +2,7 @@
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::slow::{self, Slow, SlowPart, SlowRow, slow};
-use schedlab_run::SlowOperation;
+use schedlab_plan::SlowOperation;
 
 /// A, on CPU 0, wakes B, on CPU 1, at 112 and sleeps. B waits for C to leave until 150, wakes A at 160, which is back at 164.
 const ROUND_TRIP: &str = "

@@ -2,7 +2,7 @@
 
 use crate::lab::lab;
 use schedlab_analyze::*;
-use schedlab_run::Plan;
+use schedlab_plan::Plan;
 
 const PLAN: &str = "trials = 6\nsesoi = \"3%\"\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"default\"\n\
     [[grid]]\nname = \"m\"\nset = \"slice\"\nvalues = [\"1ms\", \"10ms\"]\n\

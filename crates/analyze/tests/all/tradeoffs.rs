@@ -2,7 +2,7 @@
 
 use crate::lab::{lab, metric};
 use schedlab_analyze::*;
-use schedlab_run::Direction::{HigherIsBetter, LowerIsBetter};
+use schedlab_plan::Direction::{HigherIsBetter, LowerIsBetter};
 
 /// A run of two workloads; an arm's rate in the first and its latency in the second, over the control's.
 fn run(planted: &[(f64, f64)]) -> Findings {

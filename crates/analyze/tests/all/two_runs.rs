@@ -2,7 +2,7 @@
 
 use crate::lab::{Lab, lab, planted, rate};
 use schedlab_analyze::*;
-use schedlab_run::{Manifest, Mark, Stamping, TrialRecord};
+use schedlab_plan::{Manifest, Mark, Stamping, TrialRecord};
 
 type Run = (Manifest, Vec<TrialRecord>);
 
@@ -108,7 +108,7 @@ fn two_machines_are_always_descriptive_and_one_boot_is_not_interleaved() {
 #[test]
 fn of_imported_rows_neither_boot_nor_order_is_known() {
     let (ours, mut imported) = (run(1, "6.1", 1.0, 0), run(1, "6.1", 1.5, 1));
-    imported.0.order = schedlab_run::manifest::OrderKnown::Unknown;
+    imported.0.order = schedlab_plan::manifest::OrderKnown::Unknown;
     for pair in [compare_runs(&ours, &imported), compare_runs(&imported, &imported)] {
         assert!(reason(&pair).starts_with("the order in which the rows were measured is unknown"), "{}", reason(&pair));
     }

@@ -4,8 +4,8 @@ mod of_verdicts;
 
 use crate::lab::{lab, metric, planted, rate};
 use schedlab_analyze::*;
-use schedlab_run::manifest::Design;
-use schedlab_run::{Direction, Mark, TrialStatus};
+use schedlab_plan::manifest::Design;
+use schedlab_plan::{Direction, Mark, TrialStatus};
 
 fn primary(findings: &Findings) -> &Contrast {
     &findings.workloads[0].metrics[0].contrasts[0]

@@ -5,7 +5,7 @@ use super::extract::{Pick, Place, Wanted, pattern};
 use super::script::Script;
 use crate::error::BenchError;
 use crate::options::Arguments;
-use schedlab_run::{Direction, WorkloadSpec, shell_words, units};
+use schedlab_plan::{Direction, WorkloadSpec, shell_words, units};
 use schedlab_sys::rlimit::{self, Resource};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

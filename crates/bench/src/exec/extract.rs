@@ -1,7 +1,7 @@
 //! The metric in what a command printed: the first capture group of a regular expression, or a JSON pointer.
 
 use regex_lite::Regex;
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 use serde_json::Value;
 
 /// Which match counts when an expression matches more than once.

@@ -25,7 +25,7 @@ use crate::limits::Limits;
 use crate::observer::{HerdTask, Observer, Progress, RunOrder};
 use crate::task::TaskCells;
 use crate::workload::{Workload, WorkloadInfo, option};
-use schedlab_run::{TrialOutcome, WorkloadSpec};
+use schedlab_plan::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::mark;
 use script::{Message, Report};

@@ -6,7 +6,7 @@ use super::{INFO, Run};
 use crate::error::BenchError;
 use crate::herd::Timeline;
 use crate::metrics::{self, metric};
-use schedlab_run::{Direction, Metric, StampingReport, TaskRecord, TrialOutcome, shell_words};
+use schedlab_plan::{Direction, Metric, StampingReport, TaskRecord, TrialOutcome, shell_words};
 use schedlab_sys::clock::monotonic_ns;
 
 /// What is reported of every command; a metric of its own must be named otherwise.

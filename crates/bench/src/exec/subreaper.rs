@@ -7,7 +7,7 @@ use super::capture::tail;
 use super::script::{Message, Report, Script, Usage};
 use super::steps::{Child, Counted, End, Exit, Steps};
 use super::tree;
-use schedlab_run::{shell_words, units};
+use schedlab_plan::{shell_words, units};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::process::{self, ExitStatus};
 use schedlab_sys::{fd, signal};

@@ -14,7 +14,7 @@ pub(crate) use supervise::Timeline;
 use crate::error::BenchError;
 use crate::observer::HerdTask;
 use crate::task::{OwnCell, Step, TaskCells, TaskError, Work};
-use schedlab_run::lane::Dither;
+use schedlab_plan::lane::Dither;
 use schedlab_sys::process::{self, Reaped};
 use schedlab_sys::signal;
 use schedlab_sys::thread::{self, HerdThread};
@@ -146,7 +146,7 @@ impl Herd {
     }
 
     /// The tasks as rows of the outcome.
-    pub(crate) fn records(&self) -> Vec<schedlab_run::TaskRecord> {
+    pub(crate) fn records(&self) -> Vec<schedlab_plan::TaskRecord> {
         let record = |(task, member): (usize, &Member)| {
             let usage = match &member.handle {
                 Handle::Process { reaped, .. } => reaped.map(|reaped| reaped.rusage),

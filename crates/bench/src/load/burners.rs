@@ -3,7 +3,7 @@
 use crate::burn::{self, Config};
 use crate::error::BenchError;
 use crate::task::{StopFlag, TaskCells};
-use schedlab_run::LoadReport;
+use schedlab_plan::LoadReport;
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
 use schedlab_sys::{affinity, fd, pidfd, process, signal, thread};
 use std::os::fd::{AsFd, OwnedFd};

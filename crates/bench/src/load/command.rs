@@ -3,7 +3,7 @@
 use super::not_of_a_load;
 use crate::error::BenchError;
 use crate::exec::{self, Config, Running, tree};
-use schedlab_run::{LoadReport, WorkloadSpec, units};
+use schedlab_plan::{LoadReport, WorkloadSpec, units};
 use schedlab_sys::clock::monotonic_ns;
 use std::collections::BTreeSet;
 use std::path::Path;

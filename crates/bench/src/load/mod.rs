@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::{burn, exec};
 use burners::Burners;
 use command::CommandLoad;
-use schedlab_run::{LoadReport, WorkloadSpec};
+use schedlab_plan::{LoadReport, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
 
 /// A validated load.

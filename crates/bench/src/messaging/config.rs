@@ -5,8 +5,8 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::workload::{Workload, WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::CpuList;
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::fd::{self, Pair};
 use std::io;
 

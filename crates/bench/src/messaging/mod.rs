@@ -19,7 +19,7 @@ use crate::recorder::Recorder;
 use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, stamp};
 use config::Config;
-use schedlab_run::{Policy, TrialOutcome, WorkloadSpec, counted};
+use schedlab_plan::{Policy, TrialOutcome, WorkloadSpec, counted};
 
 impl Config {
     /// The shared cells of a run, a group for each group.

@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::metrics::metric;
 use crate::prepared::{Ended, Prepared};
-use schedlab_run::{Direction, Stamping, TrialOutcome};
+use schedlab_plan::{Direction, Stamping, TrialOutcome};
 
 pub(super) fn build(config: &Config, run: &Prepared<'_>, ended: Ended) -> Result<TrialOutcome, BenchError> {
     let operations = verify(config, run, &ended)?;

@@ -6,8 +6,8 @@ use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
 use crate::workload::{OptionDoc, Workload, WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::CpuList;
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::CpuList;
 
 /// How many tokens are under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use crate::topology::Topology;
 use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, placement, stamp};
 use config::{Config, Tokens};
-use schedlab_run::{TrialOutcome, WorkloadSpec, counted};
+use schedlab_plan::{TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::fd;
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::metrics::{across_copies, metric};
 use crate::prepared::{Ended, Prepared};
-use schedlab_run::{Direction, TaskRecord, TrialOutcome, counted};
+use schedlab_plan::{Direction, TaskRecord, TrialOutcome, counted};
 
 /// UnixBench's baseline for context1 ("George", a SPARCstation 20-61), which it rates 10.0.
 const CONTEXT1_BASELINE_LPS: f64 = 4000.0;

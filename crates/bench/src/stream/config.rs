@@ -4,8 +4,8 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::Arguments;
 use crate::workload::{WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::{self, CpuList};
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::{self, CpuList};
 
 /// A validated configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

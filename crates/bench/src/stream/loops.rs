@@ -10,7 +10,7 @@ use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
 use crate::topology::Topology;
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::{cpu_number, tcp};
 use std::os::fd::BorrowedFd;

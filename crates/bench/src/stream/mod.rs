@@ -24,7 +24,7 @@ use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, stamp};
 use config::{Config, Push};
 use link::VethLink;
-use schedlab_run::{TrialOutcome, WorkloadSpec, units};
+use schedlab_plan::{TrialOutcome, WorkloadSpec, units};
 use schedlab_sys::{fd, tcp};
 use std::net::Ipv4Addr;
 

@@ -7,7 +7,7 @@ use crate::error::BenchError;
 use crate::herd::Timeline;
 use crate::metrics::{across_copies, metric};
 use crate::prepared::{Ended, Prepared};
-use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_plan::{Direction, Metric, TaskRecord, TrialOutcome};
 use schedlab_sys::tcp;
 use std::os::fd::AsFd;
 

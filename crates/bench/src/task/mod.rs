@@ -6,7 +6,7 @@ mod error;
 
 use error::STEPS;
 pub(crate) use error::{Step, TaskError};
-use schedlab_run::{TaskRecord, Tier};
+use schedlab_plan::{TaskRecord, Tier};
 use schedlab_sys::rusage::{self, Rusage};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use schedlab_sys::{clock, cpu_number, fd, mark, thread};

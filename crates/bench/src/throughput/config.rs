@@ -6,8 +6,8 @@ use crate::options::{Arguments, cpus_text};
 use crate::placement::Pin;
 use crate::transport::{Sizes, Transport};
 use crate::workload::{Workload, WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::CpuList;
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::CpuList;
 
 /// The references' payloads: 4 B to 64 KiB by factors of two.
 pub(super) const SWEEP: [usize; 15] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];

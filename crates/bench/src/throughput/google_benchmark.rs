@@ -2,7 +2,7 @@
 //! the context, then one entry for each payload.
 
 use super::measured::Row;
-use schedlab_run::units::utc;
+use schedlab_plan::units::utc;
 use schedlab_sys::clock::realtime_ns;
 use std::fmt::Write;
 use std::fs;

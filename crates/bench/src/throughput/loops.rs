@@ -12,7 +12,7 @@ use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
 use crate::transport::{Caller, Server};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

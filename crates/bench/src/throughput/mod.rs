@@ -26,7 +26,7 @@ use crate::transport::Transport;
 use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, placement, stamp};
 use config::{Config, Format, SWEEP};
-use schedlab_run::{TrialOutcome, WorkloadSpec};
+use schedlab_plan::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::fd;
 use shared::Pace;
 

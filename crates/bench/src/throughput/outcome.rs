@@ -8,7 +8,7 @@ use crate::error::BenchError;
 use crate::metrics::metric;
 use crate::placement;
 use crate::prepared::Ended;
-use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_plan::{Direction, Metric, TaskRecord, TrialOutcome};
 use std::path::Path;
 
 pub(super) fn build(run: &Run<'_>, ended: Ended) -> Result<TrialOutcome, BenchError> {

@@ -6,8 +6,8 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::workload::{WorkloadInfo, option};
-use schedlab_run::units::{self, CpuList};
-use schedlab_run::{Policy, WorkloadSpec};
+use schedlab_plan::units::{self, CpuList};
+use schedlab_plan::{Policy, WorkloadSpec};
 use schedlab_sys::affinity;
 
 /// A validated configuration.

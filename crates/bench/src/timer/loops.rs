@@ -10,7 +10,7 @@ use crate::dispatch::{TimedLoop, Until};
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{TaskError, Work};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -29,8 +29,8 @@ use crate::workload::{Workload, WorkloadInfo};
 use config::Config;
 use dma_latency::{DmaLatency, Wish};
 use loops::{SERIES, Timer};
-use schedlab_run::units::format_ns_exact;
-use schedlab_run::{Policy, TrialOutcome, WorkloadSpec};
+use schedlab_plan::units::format_ns_exact;
+use schedlab_plan::{Policy, TrialOutcome, WorkloadSpec};
 use schedlab_sys::fd;
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::loops::Tally;
 use crate::error::BenchError;
 use crate::metrics::metric;
 use crate::prepared::{Ended, Prepared};
-use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_plan::{Direction, Metric, TaskRecord, TrialOutcome};
 
 pub(super) fn build(
     config: &Config,

@@ -2,7 +2,7 @@
 
 use super::INFO;
 use crate::error::BenchError;
-use schedlab_run::Policy;
+use schedlab_plan::Policy;
 use schedlab_sys::{rights, sched_attr};
 use std::io;
 

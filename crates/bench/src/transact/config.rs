@@ -6,8 +6,8 @@ use crate::options::Arguments;
 use crate::placement::Pin;
 use crate::transport::Transport;
 use crate::workload::{Workload, WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::{self, CpuList};
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::{self, CpuList};
 
 /// What the FIFO transaction runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use super::inheritance::{Circumstances, Inheritance};
 use super::report::{Account, Class, FirstMiss, Kept, Tally};
 use crate::recorder::Recorder;
 use crate::transport::binder_inherits_real_time;
-use schedlab_run::InOrder;
-use schedlab_run::{Histogram, NamedHistogram, SlowOperation};
+use schedlab_plan::{Histogram, InOrder, NamedHistogram, SlowOperation};
 
 /// One class of one pair, or of all.
 #[derive(Debug, Clone, Default)]

@@ -34,7 +34,7 @@ use crate::workload::{Workload, WorkloadInfo};
 use crate::{Topology, placement};
 use config::{Compat, Config};
 use report::{Class, Reports};
-use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_plan::{Policy, Stamping, TrialOutcome, WorkloadSpec};
 use schedlab_sys::{rights, sched_attr};
 use std::path::Path;
 use trace_stop::TraceStop;

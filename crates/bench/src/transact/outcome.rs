@@ -9,9 +9,8 @@ use crate::error::BenchError;
 use crate::metrics::{self, metric};
 use crate::placement;
 use crate::prepared::Ended;
-use schedlab_run::InOrder;
-use schedlab_run::units::show_ns;
-use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_plan::units::show_ns;
+use schedlab_plan::{Direction, InOrder, Metric, TaskRecord, TrialOutcome};
 
 pub(super) fn build(run: &Run<'_>, mut ended: Ended) -> Result<TrialOutcome, BenchError> {
     let measured = Measured::collect(run);

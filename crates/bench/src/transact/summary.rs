@@ -5,7 +5,7 @@ use super::compat::{five_digits, sync_share, sync_word};
 use super::config::{Config, FIFO_THREADS, word};
 use super::measured::{ClassMeasured, Measured, PairMeasured};
 use super::report::{Class, Tally};
-use schedlab_run::units::show_ns;
+use schedlab_plan::units::show_ns;
 
 /// The lines above the metrics.
 pub(super) fn lines(config: &Config, measured: &Measured) -> Vec<String> {

@@ -6,8 +6,8 @@ use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
 use crate::workload::{WorkloadInfo, option};
-use schedlab_run::WorkloadSpec;
-use schedlab_run::units::{self, CpuList};
+use schedlab_plan::WorkloadSpec;
+use schedlab_plan::units::{self, CpuList};
 use schedlab_sys::affinity;
 
 /// A validated configuration.

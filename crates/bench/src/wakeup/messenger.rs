@@ -6,7 +6,7 @@ use super::lines::{Line, Lines};
 use super::worker::ARRIVAL_LATE;
 use crate::recorder::Recorder;
 use crate::task::{StopFlag, TaskError, Work};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 use schedlab_sys::clock::monotonic_ns;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

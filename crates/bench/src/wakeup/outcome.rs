@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::herd::Timeline;
 use crate::metrics::metric;
 use crate::prepared::Ended;
-use schedlab_run::{Direction, Histogram, Metric, NamedHistogram, TaskRecord, TrialOutcome};
+use schedlab_plan::{Direction, Histogram, Metric, NamedHistogram, TaskRecord, TrialOutcome};
 
 /// What the workers of an open loop left behind.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn notes(served: u64, left: Left) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::histogram::{BUCKETS, bucket_of};
+    use schedlab_plan::histogram::{BUCKETS, bucket_of};
 
     #[test]
     fn percentiles_are_schbenchs_lines_with_the_zeros_it_drops() {

@@ -1,7 +1,7 @@
 //! Workloads run as their own process would, on this machine's topology.
 
 use schedlab_bench::{BenchError, Observer, Quiet, RunOrder, Topology};
-use schedlab_run::{Stamping, TrialOutcome};
+use schedlab_plan::{Stamping, TrialOutcome};
 use std::path::Path;
 
 pub(crate) fn order(stamping: Stamping) -> RunOrder {

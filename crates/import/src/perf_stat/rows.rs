@@ -4,7 +4,7 @@
 use super::{Count, Run, Running, Span, Value};
 use crate::Source;
 use crate::table::{Measured, Table, tool};
-use schedlab_run::{Count as Counted, Counter, Direction, SeriesPoint};
+use schedlab_plan::{Count as Counted, Counter, Direction, SeriesPoint};
 
 const NS_PER_S: f64 = 1e9;
 

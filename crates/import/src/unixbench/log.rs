@@ -5,8 +5,8 @@
 use super::{copies, unit};
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Source};
-use schedlab_run::Direction::HigherIsBetter;
-use schedlab_run::TaskRecord;
+use schedlab_plan::Direction::HigherIsBetter;
+use schedlab_plan::TaskRecord;
 
 /// Whether passes are logged in this text.
 pub(super) fn is_in(text: &str) -> bool {

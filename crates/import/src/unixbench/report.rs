@@ -4,7 +4,7 @@ use super::{copies, unit};
 use crate::error::shown;
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Source};
-use schedlab_run::Direction::HigherIsBetter;
+use schedlab_plan::Direction::HigherIsBetter;
 
 /// Whether a run of the report begins in this text.
 pub(super) fn is_in(text: &str) -> bool {

@@ -2,8 +2,8 @@
 
 use crate::lab::{no_options, source};
 use schedlab_import::{Imported, Kind, Options, import};
-use schedlab_run::Direction;
-use schedlab_run::manifest::OrderKnown;
+use schedlab_plan::Direction;
+use schedlab_plan::manifest::OrderKnown;
 
 fn options() -> Options {
     Options { metric: Some("cpus".into()), unit: Some("CPUs".into()), direction: Direction::LowerIsBetter, sesoi: 0.05 }
@@ -15,7 +15,7 @@ fn csv(text: &str) -> Result<Imported, String> {
 
 /// `(arm, block, value)` of every trial.
 fn rows(imported: &Imported) -> Vec<(u32, u32, f64)> {
-    let value = |t: &schedlab_run::TrialRecord| t.outcome.as_ref().unwrap().metrics[0].value;
+    let value = |t: &schedlab_plan::TrialRecord| t.outcome.as_ref().unwrap().metrics[0].value;
     imported.trials.iter().map(|t| (t.arm.unwrap(), t.block, value(t))).collect()
 }
 

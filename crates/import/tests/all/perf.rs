@@ -2,8 +2,8 @@
 
 use crate::lab::{counter, failure, form, log, no_options, pair, refused, source, specs, values};
 use schedlab_import::{Kind, import};
-use schedlab_run::Count;
-use schedlab_run::Direction::{HigherIsBetter, LowerIsBetter, Neutral};
+use schedlab_plan::Count;
+use schedlab_plan::Direction::{HigherIsBetter, LowerIsBetter, Neutral};
 
 fn stat(file: &str) -> schedlab_import::Imported {
     pair(Kind::PerfStat, file, file)

@@ -2,7 +2,7 @@
 
 use crate::lab::{form, log, no_options, pair, refused, source, specs, values};
 use schedlab_import::{Kind, import};
-use schedlab_run::Direction::HigherIsBetter;
+use schedlab_plan::Direction::HigherIsBetter;
 
 #[test]
 fn a_log_has_a_row_for_each_pass() {

@@ -2,7 +2,7 @@
 //! from /proc/kcore. A disassembler of our own would be a thirtieth of the whole program.
 
 use crate::Roots;
-use schedlab_run::profile::{Instruction, Profile};
+use schedlab_plan::profile::{Instruction, Profile};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -50,7 +50,7 @@ fn parse(text: &str, start: u64, end: u64) -> Vec<Instruction> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::profile::{Function, Image};
+    use schedlab_plan::profile::{Function, Image};
 
     #[test]
     fn lines_of_objdump_become_instructions_at_their_offsets() {

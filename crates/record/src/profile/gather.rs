@@ -3,7 +3,7 @@
 
 use super::records::{Address, RawSample, Record, Task, next};
 use super::spaces::{FilePlace, Spaces};
-use schedlab_run::profile::{Sample, TaskIds};
+use schedlab_plan::profile::{Sample, TaskIds};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 

@@ -3,7 +3,7 @@
 
 use object::read::elf::ElfFile64;
 use object::{NativeEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use std::path::{Path, PathBuf};
 
 /// Larger files are not read: none is a program.

@@ -1,7 +1,7 @@
 //! The kernel's own symbol table: /proc/kallsyms, modules and BPF programs included. Pure. Source: kernel/kallsyms.c.
 
 use crate::parse_error::{ParseError, Place};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 const FILE: &str = "/proc/kallsyms";
 

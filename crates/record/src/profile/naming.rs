@@ -4,8 +4,8 @@ use super::gather::{Code, Gathered, Numbered, Spot};
 use super::image::{ImageSymbol, ImageSymbols};
 use super::kallsyms::KernelSymbols;
 use crate::Roots;
-use schedlab_run::InOrder;
-use schedlab_run::profile::{CallChain, Frame, Function, Image, Profile};
+use schedlab_plan::InOrder;
+use schedlab_plan::profile::{CallChain, Frame, Function, Image, Profile};
 use std::path::Path;
 
 /// Where distributions put separate debug files.

@@ -16,7 +16,7 @@ use crate::cpu_identity::CpuIdentity;
 use crate::event_source::{self, Pmu};
 use crate::per_cpu::{NO_PMU, Open, PerCpu, Total, online_cpus, open_in_kernel};
 use evaluate::{Counts, Share, evaluate};
-use schedlab_run::{Count, Counter, Direction, Metric, SHARE_OF_CYCLES};
+use schedlab_plan::{Count, Counter, Direction, Metric, SHARE_OF_CYCLES};
 use schedlab_sys::perf_event::Event;
 pub use table::Table;
 use table::{Ask, Of, Slots};

@@ -222,7 +222,7 @@ impl CpuReader {
     /// Reads that were not understood, in words.
     pub(super) fn trouble(&self) -> Option<String> {
         let first = self.first_trouble.as_ref()?;
-        Some(format!("CPU {}: {}; the first: {first}", self.cpu, schedlab_run::counted(self.bad_reads, "reads")))
+        Some(format!("CPU {}: {}; the first: {first}", self.cpu, schedlab_plan::counted(self.bad_reads, "reads")))
     }
 
     /// Its sums; `kernel_lost` is filled in by who has the instance.

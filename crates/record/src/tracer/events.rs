@@ -1,7 +1,7 @@
 //! Which events of the kernel a selection names, and what the kernel says of them.
 
 use super::error::TracerError;
-use schedlab_run::TraceEvents;
+use schedlab_plan::TraceEvents;
 use schedlab_trace::recording::FormatText;
 use schedlab_trace::{Kind, Kinds};
 use std::io::Read;

@@ -9,8 +9,8 @@ use super::snapshot;
 use super::source::Source;
 use crate::Roots;
 use crate::per_cpu::online_cpus;
-use schedlab_run::TraceOrder;
-use schedlab_run::units::CpuList;
+use schedlab_plan::TraceOrder;
+use schedlab_plan::units::CpuList;
 use schedlab_sys::{affinity, clock, kernel_facts};
 use schedlab_trace::PageDecoder;
 use schedlab_trace::recording::{About, CpuTotals, FormatText, Moment, Totals};
@@ -277,7 +277,7 @@ fn buffer_kib(order: &TracerOrder, notes: &mut Vec<String>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_run::{TraceEvents, TraceSource};
+    use schedlab_plan::{TraceEvents, TraceSource};
 
     #[test]
     fn a_buffer_that_is_not_as_asked_for_says_so() {

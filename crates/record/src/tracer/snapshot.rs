@@ -1,6 +1,6 @@
 //! Every thread of the machine, as /proc and sched_getattr(2) show it: what is in no event.
 
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_sys::{kernel_facts, sched_attr};
 use schedlab_trace::recording::ThreadState;
 use std::path::Path;

@@ -7,7 +7,7 @@ use super::events::{EventFiles, name};
 use super::instance::Instance;
 use super::rings::Rings;
 use crate::per_cpu::online_cpus;
-use schedlab_run::TraceSource;
+use schedlab_plan::TraceSource;
 use schedlab_trace::recording::{CpuTotals, FormatText};
 
 /// An open source, switched off.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Roots;
-use schedlab_run::{TraceEvents, TraceOrder, TraceSource};
+use schedlab_plan::{TraceEvents, TraceOrder, TraceSource};
 use schedlab_sys::{affinity, clock, fd, process, rusage, signal, thread, tracefs::Tracefs};
 use schedlab_trace::{Event, Kinds, ProblemKind, Reader, What};
 use std::os::fd::AsFd;

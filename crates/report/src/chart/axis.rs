@@ -3,7 +3,7 @@
 use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use crate::number::{is_factor, significant, unit_for};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// Values to px, linear or logarithmic. Values beyond its ends land on them.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 
 use super::axis::Scale;
 use super::svg::{Anchor, Svg};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// Width and height of a cell, px.
 const CELL: (f64, f64) = (140.0, 14.0);

@@ -1,7 +1,7 @@
 //! More points than a picture has room for: which ones can be dropped without a visible difference. A point is dropped
 //! only if another of its kind is at the same position, so the extremes stay.
 
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use std::collections::BTreeSet;
 
 /// From this many trials on, a picture draws dots instead of signs (one dot where several would cover each other), and

@@ -9,7 +9,7 @@ use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{Draw, NARROW};
 use crate::number::{is_factor, significant};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_stats::quantile;
 
 /// One contrast.

@@ -5,7 +5,7 @@ use super::mark::Mark;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// An arm: its two ratios, across and up, each with the ends of its interval.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{BESIDE, Draw, MANY, Plot};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_stats::quantile;
 
 /// A trial.

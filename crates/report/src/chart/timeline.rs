@@ -9,7 +9,7 @@ use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// What became of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Chapter 4 from a measured run: what it comes down to, its picture, and how often the functions ran.
 
 use crate::{Input, pictures, sections, words};
-use schedlab_run::require::CALLS;
+use schedlab_plan::require::CALLS;
 
 /// The picture's file, without `.svg`.
 pub(super) const NAME: &str = "measured";

@@ -48,7 +48,7 @@ pub(super) fn of(findings: &Findings, all: &[&Rows]) -> String {
         workloads: all.iter().map(|rows| workload(rows)).collect(),
     };
     // Names and notes come from anywhere: nothing in them may end the element or open a comment.
-    schedlab_run::json::small(&data).unwrap_or_default().replace('<', "\\u003c")
+    schedlab_plan::json::small(&data).unwrap_or_default().replace('<', "\\u003c")
 }
 
 fn workload(rows: &Rows) -> Workload<'_> {

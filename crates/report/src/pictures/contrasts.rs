@@ -6,7 +6,7 @@ use crate::document::Tone;
 use crate::number::{effect, given, p_value};
 use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 pub(super) fn primary_forest(place: &Place<'_>) -> Option<Picture> {
     let title = "Effect on the primary metric";

@@ -6,8 +6,8 @@ use super::{Kind, Picture, Place};
 use crate::chart::{ArmKey, Cut, Panel, PanelRow, Panels};
 use crate::words;
 use schedlab_analyze::{Curve, MetricFindings};
-use schedlab_run::InOrder;
-use schedlab_run::units::parse_number;
+use schedlab_plan::InOrder;
+use schedlab_plan::units::parse_number;
 
 const CAPTION: &str = "Medians of the used trials at each value. A vertical line marks where a curve is cut into regions, in \
                        the colour of the curve; the bar at its foot is the interval of that place. Dashed: the control.";

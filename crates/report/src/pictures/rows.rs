@@ -5,8 +5,7 @@ use crate::Input;
 use crate::chart::PointState;
 use crate::number::unit_for;
 use schedlab_analyze::{MetricFindings, Role, Source, TrialValue, WorkloadFindings};
-use schedlab_run::InOrder;
-use schedlab_run::{Mark, TrialRecord, TrialStatus};
+use schedlab_plan::{InOrder, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One trial, or one arm's half of a switchback trial.

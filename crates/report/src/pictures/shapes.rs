@@ -4,7 +4,7 @@ use super::{Kind, Picture, Place};
 use crate::chart::{BarGroup, Bars, Curve, Quantiles, Segment, Stack, Stacks};
 use crate::number::{count, ns, percent};
 use crate::{remarks, tables, words};
-use schedlab_run::Tier;
+use schedlab_plan::Tier;
 
 /// Counters worth a picture, in the order shown; the table has all.
 const PICTURED: [&str; 6] =

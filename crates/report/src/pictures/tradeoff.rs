@@ -5,7 +5,7 @@ use crate::Input;
 use crate::chart::{ArmKey, Scatter, ScatterPoint};
 use crate::words;
 use schedlab_analyze::{MetricFindings, Scale};
-use schedlab_run::Direction;
+use schedlab_plan::Direction;
 
 const CAPTION: &str = "Each point: an arm's change against the control in two questions. Signs joined by a line are the front, with \
                        their intervals: no other arm is better in both. Dots: all others.";

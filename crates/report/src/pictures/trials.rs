@@ -7,8 +7,8 @@ use crate::chart::{CROWDED, Dot, Plot, Point, PointState, Strip, StripRow, Timel
 use crate::number::{count, maybe_quantity};
 use crate::words;
 use schedlab_analyze::{ArmValues, MetricFindings, Role, Source};
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::noun;
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::noun;
 
 fn primaries<'a>(place: &Place<'a>) -> impl Iterator<Item = (usize, &'a MetricFindings)> {
     place.workload.metrics.iter().filter(|m| m.role == Role::Primary).enumerate()

@@ -5,7 +5,7 @@ use super::hunks::lacks;
 use super::json::lacking;
 use super::lines::{PortBuilt, PortError, PortRan};
 use schedlab_kernel::needs::{self, Mistake, Need};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use std::io::{self, Write};
 
 /// An adapted series that was compiled patch after patch, up to the first that failed.

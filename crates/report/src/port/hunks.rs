@@ -5,7 +5,7 @@ use super::{Rehearsal, words};
 use schedlab_kernel::contract::{Contract, Difference, State};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Change, Confidence, FileFinding, Finding, Verdict, abbreviated};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use std::io::{self, Write};
 
 /// What the tree lacks, a line; longer lists are in the JSON.

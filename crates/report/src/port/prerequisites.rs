@@ -4,7 +4,7 @@ use super::lines::PortNeed;
 use super::words::{outcome, sign};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Outcome, Prerequisite, Present, abbreviated};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use std::io::{self, Write};
 
 /// What was found of them.

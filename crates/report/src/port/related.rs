@@ -3,7 +3,7 @@
 use super::words::{outcome, sign};
 use schedlab_kernel::dossier::Reference;
 use schedlab_kernel::{Outcome, Present, Related, abbreviated};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 

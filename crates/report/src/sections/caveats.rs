@@ -4,7 +4,7 @@ use super::Subject;
 use crate::document::{Block, Place, Section};
 use crate::remarks;
 use schedlab_analyze::Source;
-use schedlab_run::{CheckState, counted};
+use schedlab_plan::{CheckState, counted};
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let findings = subject.input.findings;

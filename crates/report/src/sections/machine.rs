@@ -5,8 +5,7 @@ use crate::document::{Block, Remark, Section, Tone};
 use crate::table::{Align, Cell, Table};
 use crate::{remarks, words};
 use schedlab_analyze::{CheckRow, Source};
-use schedlab_run::InOrder;
-use schedlab_run::counted;
+use schedlab_plan::{InOrder, counted};
 
 /// What is said of a machine first; a page has the rest, too.
 const FIRST: [&str; 4] = ["host", "kernel", "CPU", "online CPUs"];

@@ -6,8 +6,8 @@ use crate::number::{effect, p_value};
 use crate::table::{Align, Cell, Table};
 use crate::words;
 use schedlab_analyze::{Findings, MainEffect, MetricFindings};
-use schedlab_run::counted;
-use schedlab_run::manifest::Factor;
+use schedlab_plan::counted;
+use schedlab_plan::manifest::Factor;
 
 /// The effects on each metric that has some, and the factors.
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {

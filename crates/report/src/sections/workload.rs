@@ -5,7 +5,7 @@ use crate::document::{Block, Section};
 use crate::pictures::{Kind, Picture, of_workload};
 use crate::{remarks, words};
 use schedlab_analyze::{Findings, WorkloadFindings};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// A workload of a report.
 #[derive(Clone, Copy)]

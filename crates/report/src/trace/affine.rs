@@ -6,7 +6,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, percent, significant};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::affine::{Affine, AffineRow, MOST_WAKEES};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// The findings as a page.
 pub(super) fn page(found: &Affine) -> Document {

@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use schedlab_analyze::trace::{Asked, Definition, Kinds, Reader, TraceError};
-use schedlab_run::json::{Room, answer};
+use schedlab_plan::json::{Room, answer};
 use serde::Serialize;
 
 /// An analysis that takes nothing but a trace and the common options.

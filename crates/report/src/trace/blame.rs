@@ -7,7 +7,7 @@ use crate::number::{count, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MOST_LISTED, VictimRow};
-use schedlab_run::noun;
+use schedlab_plan::noun;
 
 /// Causes that a victim's row shows.
 const SHARES_SHOWN: usize = 3;

@@ -7,7 +7,7 @@ use crate::number::{count, maybe_quantity, ns_of as ns, percent, quantity};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::chains::{ChainRow, Chains, MOST_LISTED, StepRow};
-use schedlab_run::noun;
+use schedlab_plan::noun;
 
 /// The findings as a page.
 pub(super) fn page(found: &Chains) -> Document {

@@ -5,7 +5,7 @@ use crate::number::{count, ns_of, percent};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::check::CpuCheck;
 use schedlab_analyze::trace::{Check, Completeness, Losses, Seconds};
-use schedlab_run::noun;
+use schedlab_plan::noun;
 
 /// Gaps that are shown; the JSON has more.
 const GAPS_SHOWN: usize = 10;

@@ -9,7 +9,7 @@ use crate::number::{count, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::copies::{CopiesOfArm, CopySlice, TracedCopy};
 use schedlab_analyze::trace::{Copies, CopiesOfArms};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// The findings as a page, at most `most` trials of each arm copy by copy.
 pub fn trace_copies(found: &CopiesOfArms, most: usize) -> Document {

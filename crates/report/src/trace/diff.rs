@@ -9,7 +9,7 @@ use crate::pictures::{Kind, Picture};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::TraceDiff;
 use schedlab_analyze::trace::diff::{DiffChange, DiffRow, DiffShift, DiffTable, DiffTrace};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Names in the first line.
 const TOLD: usize = 3;

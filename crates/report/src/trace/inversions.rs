@@ -7,7 +7,7 @@ use crate::number::{NONE, count, ns_of as ns};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::inversions::{InversionRow, Inversions, LowerPart, MOST_LISTED, Party, Times};
-use schedlab_run::noun;
+use schedlab_plan::noun;
 
 /// The findings as a page.
 pub(super) fn page(found: &Inversions) -> Document {

@@ -7,7 +7,7 @@ use crate::number::{count, maybe_quantity, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::kworkers::{Figures, FunctionRow, Kworkers, Parts};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 
 /// Items that are listed one by one.
 const LONGEST_SHOWN: usize = 5;

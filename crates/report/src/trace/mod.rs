@@ -40,7 +40,7 @@ use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, ns_of};
 use crate::words::{capital, full_stop};
 use schedlab_analyze::trace::{self, Definition, TraceFacts};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 
 /// Width of a picture in its own file, px.
 const WIDTH: f64 = 760.0;

@@ -1,6 +1,6 @@
 //! What `record` has written, as it answers.
 
-use schedlab_run::units::show_ns;
+use schedlab_plan::units::show_ns;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ pub struct Recording {
 pub fn recording_text(found: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let Recording { file, source, file_bytes, events, check, .. } = found;
     let per_event = *file_bytes as f64 / (*events).max(1) as f64;
-    let (events, length) = (schedlab_run::counted(*events, "events"), show_ns(found.on_ns));
+    let (events, length) = (schedlab_plan::counted(*events, "events"), show_ns(found.on_ns));
     writeln!(out, "{file}: {events} in {length}, {file_bytes} bytes ({per_event:.1} an event), from {source}")?;
     writeln!(out, "{check}")
 }

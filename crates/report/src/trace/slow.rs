@@ -6,8 +6,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::ns_of as ns;
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::slow::{Slow, SlowPart, SlowRow, SlowStep, SlowTask};
-use schedlab_run::InOrder;
-use schedlab_run::counted;
+use schedlab_plan::{InOrder, counted};
 
 /// Parts that an operation's line shows, and steps below it: the longest ones.
 const PARTS_SHOWN: usize = 4;

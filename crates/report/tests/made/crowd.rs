@@ -1,7 +1,7 @@
 //! Runs as large as wanted, with as many metrics, distributions and checks as a real one has: for sizes, not for numbers.
 
 use super::{Coin, arms, check, environment, manifest, outcome};
-use schedlab_run::*;
+use schedlab_plan::*;
 
 /// Exploratory metrics of a real `pipe` trial beside the made-up ones; `messaging` has the first nine.
 const METRICS: [&str; 20] = [
@@ -47,7 +47,7 @@ pub(crate) fn run(workloads: usize, arm_count: usize, blocks: u32, rich: bool) -
     manifest.workload_ids.truncate(workloads);
     manifest.primary.truncate(workloads);
     manifest.load.truncate(workloads);
-    manifest.design = schedlab_run::manifest::Design::Fixed { blocks };
+    manifest.design = schedlab_plan::manifest::Design::Fixed { blocks };
     manifest.environment = long_environment();
     manifest.environment_end = Some(manifest.environment.clone());
     let mut coin = Coin(11);

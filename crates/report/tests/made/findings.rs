@@ -1,7 +1,7 @@
 //! Findings by hand, so that the golden files change when a report does and not when an estimate does.
 
 use schedlab_analyze::*;
-use schedlab_run::{Manifest, Tier, TrialRecord, TrialStatus};
+use schedlab_plan::{Manifest, Tier, TrialRecord, TrialStatus};
 
 const ARMS: u32 = 4;
 
@@ -242,7 +242,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
 
 /// What a run over the first made-up workload could have found.
 pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
-    let row = |c: &schedlab_run::Check| CheckRow {
+    let row = |c: &schedlab_plan::Check| CheckRow {
         id: c.id.clone(),
         title: c.title.clone(),
         state: c.state,

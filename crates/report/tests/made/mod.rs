@@ -6,8 +6,8 @@
 pub(crate) mod crowd;
 pub(crate) mod findings;
 
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::*;
+use schedlab_plan::manifest::{Design, FORMAT_VERSION, OrderKnown};
+use schedlab_plan::*;
 
 /// Fixed, small, spread like noise: the same sequence each time.
 pub(crate) struct Coin(pub(crate) u64);

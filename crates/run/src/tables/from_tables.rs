@@ -3,9 +3,9 @@
 use super::columns::{OpenTable, Table};
 use super::schema::{SLOW_OPERATIONS, Tables};
 use crate::error::RunError;
-use crate::histogram::{BUCKETS, Histogram};
-use crate::outcome::*;
-use crate::record::{Mark, TrialRecord, TrialStatus};
+use schedlab_plan::histogram::{BUCKETS, Histogram};
+use schedlab_plan::outcome::*;
+use schedlab_plan::record::{Mark, TrialRecord, TrialStatus};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

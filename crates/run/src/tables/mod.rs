@@ -13,8 +13,8 @@ pub use columns::{Cell, Table};
 pub use directory::TableDir;
 
 use crate::error::RunError;
-use crate::manifest::{CHECKED_SINCE, SLOW_OPERATIONS_SINCE};
-use crate::record::TrialRecord;
+use schedlab_plan::manifest::{CHECKED_SINCE, SLOW_OPERATIONS_SINCE};
+use schedlab_plan::record::TrialRecord;
 use std::path::Path;
 
 /// Trials whose rows share a row group: half a million histogram cells of the largest workload. So sealing and reading

@@ -3,9 +3,9 @@
 use super::columns::Cell::{F, T, U};
 use super::columns::Table;
 use super::schema::Tables;
-use crate::histogram::bucket_range;
-use crate::outcome::{Count, TrialOutcome};
-use crate::record::{Mark, TrialRecord, TrialStatus};
+use schedlab_plan::histogram::bucket_range;
+use schedlab_plan::outcome::{Count, TrialOutcome};
+use schedlab_plan::record::{Mark, TrialRecord, TrialStatus};
 
 /// All tables of a run.
 pub(super) fn tables(trials: &[TrialRecord]) -> [Table; 16] {

@@ -1,7 +1,8 @@
 //! Drawn trial records: every field takes ordinary and extreme values, from a seed, so a failure repeats.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use schedlab_run::manifest::{Design, FORMAT_VERSION, Factor, Factorial, OrderKnown, Sweep};
+use schedlab_plan::manifest::{Design, FORMAT_VERSION, Factor, Factorial, OrderKnown, Sweep};
+use schedlab_plan::*;
 use schedlab_run::*;
 use schedlab_stats::Random;
 use std::path::PathBuf;

@@ -256,7 +256,7 @@ mod tests {
             for example in examples {
                 // What a shell does with the output is not a word of ours.
                 let line = example.split(" > ").next().and_then(|line| line.split(" | ").next()).unwrap_or_default();
-                let words = schedlab_run::shell_words::split(line).unwrap();
+                let words = schedlab_plan::shell_words::split(line).unwrap();
                 assert!(example.starts_with(&format!("schedlab {path}")), "{path}: {example}");
                 crate::commands::command(&words, 80)
                     .try_get_matches_from(&words)

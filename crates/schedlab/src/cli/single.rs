@@ -3,7 +3,7 @@
 use super::OutputOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use schedlab_run::{CounterLevel, LoadGroup, Stamping, TraceSource};
+use schedlab_plan::{CounterLevel, LoadGroup, Stamping, TraceSource};
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use schedlab_run::lane::WantedAccelerator;
-use schedlab_run::plan::{GuestLane, GuestPlan};
-use schedlab_run::units::{parse_bytes, parse_duration_ns};
+use schedlab_plan::lane::WantedAccelerator;
+use schedlab_plan::plan::{GuestLane, GuestPlan};
+use schedlab_plan::units::{parse_bytes, parse_duration_ns};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

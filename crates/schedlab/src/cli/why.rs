@@ -2,7 +2,7 @@
 
 use super::OutputOptions;
 use clap::Args;
-use schedlab_run::units::parse_duration_ns;
+use schedlab_plan::units::parse_duration_ns;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

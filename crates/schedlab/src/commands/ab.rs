@@ -5,7 +5,7 @@ use super::bench::add_written;
 use crate::cli::Ab;
 use crate::exit::usage;
 use anyhow::{Context, Result};
-use schedlab_run::{Plan, WorkloadSpec};
+use schedlab_plan::{Plan, WorkloadSpec};
 use std::fmt::Write;
 
 pub(super) fn run(args: &Ab, written: &[(String, String)]) -> Result<u8> {

@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_analyze::Scaling;
 use schedlab_bench::Sweep;
-use schedlab_run::json::{self, Room};
-use schedlab_run::lane::{Provenance, kernel_of};
-use schedlab_run::plan::{PlannedWorkload, parse_sweep};
-use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_plan::json::{self, Room};
+use schedlab_plan::lane::{Provenance, kernel_of};
+use schedlab_plan::plan::{PlannedWorkload, parse_sweep};
+use schedlab_plan::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{HostRunner, Runner};
 use serde::Serialize;
@@ -127,7 +127,7 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
         if !has("command") {
             usage!("{} runs no command; only exec takes one after `--`", info.name);
         }
-        spec.add("command", schedlab_run::shell_words::join(command.iter().map(String::as_str)))?;
+        spec.add("command", schedlab_plan::shell_words::join(command.iter().map(String::as_str)))?;
     }
     for (key, value) in options {
         spec.add(key, value.clone())?;
@@ -175,7 +175,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     order.calls = called(args)?;
     order.trace = trace_of(args)?.or(order.trace);
     if args.dry_run {
-        print_line(schedlab_run::json::pretty(&order)?)?;
+        print_line(schedlab_plan::json::pretty(&order)?)?;
         return Ok(exit::DONE);
     }
     let claim = args.tracing.trace.as_deref().map(|dir| Reservation::of(dir, "--trace")).transpose()?;
@@ -231,7 +231,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let orders =
         sweep.specs.iter().map(|spec| Ok(order(spec, &args.set, &args.measuring)?.0)).collect::<Result<Vec<_>>>()?;
     if args.dry_run {
-        print_line(schedlab_run::json::pretty(&orders)?)?;
+        print_line(schedlab_plan::json::pretty(&orders)?)?;
         return Ok(exit::DONE);
     }
     let mut trials = Vec::new();

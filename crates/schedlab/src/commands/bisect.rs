@@ -13,7 +13,7 @@ use crate::{input, session};
 use anyhow::{Context, Result};
 use members::Members;
 use schedlab_analyze::{BisectOutcome, WhyFindings};
-use schedlab_run::{Plan, counted};
+use schedlab_plan::{Plan, counted};
 use schedlab_stats::BisectRules;
 use schedlab_trial::rounds::Ended;
 use schedlab_trial::why::Why;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     if members.builds() && plan.guest.is_none() {
         usage!("{}: kernels need guests: give the plan a [guest] table", of_plan());
     }
-    let least_units = schedlab_run::LEAST_UNITS;
+    let least_units = schedlab_plan::LEAST_UNITS;
     let most_units = args.max_trials / PER_BLOCK;
     if most_units < 2 * least_units {
         usage!("--max-trials {}: {} at least", args.max_trials, 2 * least_units * PER_BLOCK);

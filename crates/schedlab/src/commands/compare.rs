@@ -5,8 +5,8 @@ use super::report::{form, open, print, write_file};
 use crate::cli::Compare;
 use crate::exit::{self, usage};
 use anyhow::{Result, anyhow};
+use schedlab_plan::{Manifest, TrialRecord, shell_words};
 use schedlab_report::{Input, More};
-use schedlab_run::{Manifest, TrialRecord, shell_words};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Compare) -> Result<u8> {

@@ -8,7 +8,7 @@ use crate::output::{colour, print_answer, terminal_width, to_stdout};
 use anyhow::{Context, Result};
 use schedlab_analyze::Change;
 use schedlab_host::Probes;
-use schedlab_run::{
+use schedlab_plan::{
     Check, CheckState, CounterLevel, Environment, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord,
 };
 use schedlab_trial::{Experiment, HostRunner, Store, prepare};
@@ -57,7 +57,7 @@ fn against(then: &Environment, now: &Environment, answer: &OutputOptions) -> Res
     } else {
         to_stdout(|out| {
             changes.iter().try_for_each(|c| writeln!(out, "{}: `{}` then, `{}` now", c.what, c.before, c.after))?;
-            writeln!(out, "{}", schedlab_run::counted(changes.len(), "differences"))
+            writeln!(out, "{}", schedlab_plan::counted(changes.len(), "differences"))
         })?;
     }
     Ok(exit::DONE)
@@ -73,8 +73,11 @@ fn knobs() -> Check {
     });
     let moved: Vec<String> = moved.collect();
     let hidden = all.iter().filter(|knob| knob.set == "host" && knob.path.is_some() && knob.value.is_none()).count();
-    let hidden =
-        if hidden > 0 { format!("; {} cannot be read", schedlab_run::counted(hidden, "knobs")) } else { String::new() };
+    let hidden = if hidden > 0 {
+        format!("; {} cannot be read", schedlab_plan::counted(hidden, "knobs"))
+    } else {
+        String::new()
+    };
     Check {
         id: "knobs".into(),
         title: "knobs of the kernel".into(),
@@ -138,7 +141,7 @@ impl Store for Forget {
 /// Two equal arms, twelve blocks: the smallest difference that such a comparison can detect, and what it found between
 /// equals.
 fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
-    let plan = schedlab_run::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
+    let plan = schedlab_plan::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
     let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;
     let interrupt = schedlab_sys::interrupt::Interrupt::catch()?;
     let mut experiment = Experiment {

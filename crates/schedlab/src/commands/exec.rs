@@ -5,7 +5,7 @@ use crate::cli::exec::Exec;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Applied, Arm, shell_words};
+use schedlab_plan::{Applied, Arm, shell_words};
 use schedlab_tune::{Roots, check, needs, task};
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -30,7 +30,7 @@ pub(super) fn run(schema: Option<&str>) -> Result<u8> {
     };
     let is_wanted = |schema: &str| schema == wanted || schema.strip_prefix("schedlab/") == Some(wanted);
     let Some((_, shape)) = schemas().find(|(schema, _)| is_wanted(schema)) else {
-        let near = schedlab_run::nearest::nearest(wanted, schemas().map(|(schema, _)| schema));
+        let near = schedlab_plan::nearest::nearest(wanted, schemas().map(|(schema, _)| schema));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         usage!("no answer of schedlab has the schema `{wanted}`{near} (`schedlab explain-json` lists all)");
     };

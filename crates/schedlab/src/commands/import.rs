@@ -6,8 +6,9 @@ use crate::output::{print_line, say};
 use crate::{exit, input, session};
 use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
+use schedlab_plan::{Direction, counted};
 use schedlab_report::{Input, More};
-use schedlab_run::{Direction, RunWriter, counted};
+use schedlab_run::RunWriter;
 
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
@@ -45,6 +46,6 @@ fn options(args: &Import) -> Result<Options> {
         (_, true) => Direction::HigherIsBetter,
         _ => Direction::Neutral,
     };
-    let sesoi = schedlab_run::units::parse_share(&args.sesoi).context("--sesoi")?;
+    let sesoi = schedlab_plan::units::parse_share(&args.sesoi).context("--sesoi")?;
     Ok(Options { metric: args.metric.clone(), unit: args.unit.clone(), direction, sesoi })
 }

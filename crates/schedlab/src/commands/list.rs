@@ -7,8 +7,8 @@ use crate::exit;
 use crate::output::{print_answer, terminal_width, to_stdout};
 use answer::Listed;
 use anyhow::Result;
+use schedlab_plan::setting::SETTING_FORMS;
 use schedlab_report::terms_text;
-use schedlab_run::setting::SETTING_FORMS;
 use std::io::{self, Write};
 
 pub(super) fn run(args: &List) -> Result<u8> {

@@ -6,8 +6,8 @@ use crate::cli::PackArgs;
 use crate::exit;
 use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result};
+use schedlab_plan::Pack;
 use schedlab_report::Document;
-use schedlab_run::Pack;
 use std::path::{Path, PathBuf};
 
 /// The schema of a pack as it is shown.

@@ -8,11 +8,11 @@ use crate::output::{print_answer, print_line, print_page, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
+use schedlab_plan::units::parse_duration_ns;
+use schedlab_plan::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_record::Roots;
 use schedlab_record::profile::{DEFAULT_HZ, ProfileOrder, Sampler, Whose, instructions};
 use schedlab_report::Document;
-use schedlab_run::units::parse_duration_ns;
-use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::places;
 use std::io::{BufWriter, Write};
@@ -122,7 +122,7 @@ fn dry_run(subject: &Subject, order: &ProfileOrder) -> Result<u8> {
     };
     let answer =
         serde_json::json!({ "sampled": order.whose.name(), "frequency_hz": order.frequency_hz, "beside": what });
-    print_line(schedlab_run::json::pretty(&answer)?)?;
+    print_line(schedlab_plan::json::pretty(&answer)?)?;
     Ok(exit::DONE)
 }
 

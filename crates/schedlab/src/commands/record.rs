@@ -9,10 +9,11 @@ use crate::output::{print_answer, print_fitted, print_line, say, terminal_width,
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
+use schedlab_plan::units::{parse_bytes, parse_duration_ns};
+use schedlab_plan::{Plan, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, shell_words};
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
 use schedlab_report::{Recording, recording_text};
-use schedlab_run::units::{parse_bytes, parse_duration_ns};
-use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, shell_words};
+use schedlab_run::RunReader;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::{net_name, places};
 use std::io;
@@ -57,7 +58,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         usage!("-d 0: the recording would be empty; give a length, such as -d 5s");
     }
     if args.dry_run {
-        print_line(schedlab_run::json::pretty(&trace)?)?;
+        print_line(schedlab_plan::json::pretty(&trace)?)?;
         return Ok(exit::DONE);
     }
     let (recorded, failed) = beside_command(args, trace, length_ns)?;
@@ -104,7 +105,7 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
     trace.out = claim.as_ref().map(|claim| claim.file().to_owned()).or(trace.out);
     let order = TrialOrder { trace: Some(trace), ..order };
     if args.dry_run {
-        print_line(schedlab_run::json::pretty(&order)?)?;
+        print_line(schedlab_plan::json::pretty(&order)?)?;
         return Ok(exit::DONE);
     }
     let outcome = bench::run_claimed(&order, &[], claim)?;
@@ -118,9 +119,9 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
 }
 
 /// The workload's own answer beside its trace: its phases and samples are of the same clock.
-pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_run::TrialOutcome) -> Result<()> {
+pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_plan::TrialOutcome) -> Result<()> {
     let file = trace.with_file_name(OUTCOME_FILE);
-    let text = schedlab_run::json::pretty(outcome)? + "\n";
+    let text = schedlab_plan::json::pretty(outcome)? + "\n";
     places::write_whole(&file, 0o600, text.as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
     say(format_args!("trace: {}", trace.display()));
@@ -222,7 +223,7 @@ fn self_test(args: &Record) -> Result<u8> {
     let cost = schedlab_analyze::recorder_cost(&run.trials, "round_trips_per_s")
         .context("too few complete blocks to estimate what recording costs")?;
     let file = dir.join("recorder-cost.json");
-    places::write_whole(&file, 0o666, (schedlab_run::json::pretty(&cost)? + "\n").as_bytes())
+    places::write_whole(&file, 0o666, (schedlab_plan::json::pretty(&cost)? + "\n").as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
     if !args.answer.json {
         to_stdout(|out| schedlab_report::recorder_cost_text(&cost, out))?;

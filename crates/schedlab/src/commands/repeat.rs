@@ -10,9 +10,10 @@ use crate::{input, place, session};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
-use schedlab_run::pack::MOST_PACK_BYTES;
-use schedlab_run::plan::{GuestLane, Stopping};
-use schedlab_run::{Manifest, Pack, Plan, Run, RunEnd, RunError, TrialRecord};
+use schedlab_plan::pack::MOST_PACK_BYTES;
+use schedlab_plan::plan::{GuestLane, Stopping};
+use schedlab_plan::{Manifest, Pack, Plan, RunEnd, TrialRecord};
+use schedlab_run::{Run, RunError};
 use std::path::{Path, PathBuf};
 
 /// How far the seeds of a repetition in the virtual lane are from those of the pack.
@@ -142,8 +143,8 @@ fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> 
     let mut plan = pack.plan()?;
     kernels::rename(&mut plan, names);
     if let Some(blocks) = args.trials {
-        if (blocks as usize) < schedlab_run::LEAST_UNITS {
-            usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_run::LEAST_UNITS);
+        if (blocks as usize) < schedlab_plan::LEAST_UNITS {
+            usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_plan::LEAST_UNITS);
         }
         plan.stopping = Stopping::Trials { blocks };
     }

@@ -7,9 +7,9 @@ use crate::output::{colour, print_findings, say, terminal_width, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
+use schedlab_plan::json::Room;
+use schedlab_plan::{Manifest, TrialRecord, shell_words};
 use schedlab_report::{Input, More};
-use schedlab_run::json::Room;
-use schedlab_run::{Manifest, TrialRecord, shell_words};
 use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
 use serde::Serialize;
@@ -76,7 +76,7 @@ pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
         say(format_args!(
             "schedlab: {} is not sealed: it was interrupted or is still running ({} so far)",
             dir.display(),
-            schedlab_run::counted(run.trials.len(), "trials")
+            schedlab_plan::counted(run.trials.len(), "trials")
         ));
     }
     for problem in &run.problems {
@@ -121,7 +121,7 @@ pub(super) fn again(dir: &Path) -> String {
 /// The report on standard output.
 pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
     to_stdout(|out| match form {
-        Form::Json(top) => writeln!(out, "{}", schedlab_run::json::answer(FINDINGS, input.findings, Room::of(top))?),
+        Form::Json(top) => writeln!(out, "{}", schedlab_plan::json::answer(FINDINGS, input.findings, Room::of(top))?),
         Form::Full => schedlab_report::text(input, terminal_width(), colour(), out),
         Form::Summary => schedlab_report::summary(input, more, terminal_width(), colour(), out),
     })
@@ -154,7 +154,7 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
 
 /// A whole answer into a file.
 pub(super) fn write_answer<T: Serialize>(file: &Path, schema: &str, found: &T) -> Result<()> {
-    write_file(file, |out| writeln!(out, "{}", schedlab_run::json::answer(schema, found, Room::All)?))
+    write_file(file, |out| writeln!(out, "{}", schedlab_plan::json::answer(schema, found, Room::All)?))
 }
 
 /// Bytes that are written at once.

@@ -4,7 +4,8 @@ use super::run;
 use crate::output::{say, say_whole};
 use crate::{place, session};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Plan, Run, counted};
+use schedlab_plan::{Plan, counted};
+use schedlab_run::Run;
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,8 @@ use crate::output::{say_whole, to_stdout};
 use crate::place::{self, Place};
 use crate::session::{self, Begun};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, shell_words};
+use schedlab_plan::{Manifest, Plan, RunEnd, Setting, TraceSetting, shell_words};
+use schedlab_run::{RunError, RunReader, RunWriter};
 use schedlab_trial::keep_what_stopping_needs;
 use std::path::Path;
 

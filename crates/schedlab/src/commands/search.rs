@@ -7,7 +7,7 @@ use crate::exit::{self, usage};
 use crate::output::{print_findings, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
-use schedlab_run::{Arm, Plan, RunEnd};
+use schedlab_plan::{Arm, Plan, RunEnd};
 use schedlab_trial::rounds::{Ended, Study};
 use schedlab_trial::search::SearchStudy;
 use schedlab_tune::{Roots, needs};
@@ -170,7 +170,7 @@ fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8
 
 fn write(dir: &Path, found: &SearchFindings) -> Result<()> {
     let page = schedlab_report::search(found);
-    let json = schedlab_run::json::pretty(found)?;
+    let json = schedlab_plan::json::pretty(found)?;
     write_file(&dir.join(JSON), |out| writeln!(out, "{json}"))?;
     write_file(&dir.join(MARKDOWN), |out| page.markdown(out))?;
     write_file(&dir.join(HTML), |out| page.html(&found.title, out))

@@ -5,7 +5,7 @@ use crate::output::{say, to_stdout};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, ValueHint};
-use schedlab_run::setting::SETTING_FORMS;
+use schedlab_plan::setting::SETTING_FORMS;
 use std::path::Path;
 
 fn workloads() -> Vec<&'static str> {

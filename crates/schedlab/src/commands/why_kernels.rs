@@ -8,7 +8,7 @@ use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
 use crate::output::print_findings;
 use anyhow::{Context, Result};
-use schedlab_run::{Plan, Setting};
+use schedlab_plan::{Plan, Setting};
 use schedlab_trial::why_kernels::WhyKernels;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! How far a run is, and how long it still takes.
 
-use schedlab_run::manifest::Design;
+use schedlab_plan::manifest::Design;
 use std::time::Duration;
 
 /// What is planned and what of it is done. Blocks are those of all workloads, each counted once.

@@ -3,8 +3,8 @@
 
 use crate::page::ANSWERS;
 use schedlab_analyze::{Difference, WhyFactor, WhyFindings, WhyKernelsFindings, recorder_cost};
-use schedlab_run::factorial;
-use schedlab_run::json::{Room, answer};
+use schedlab_plan::factorial;
+use schedlab_plan::json::{Room, answer};
 use schedlab_stats::screen::{Screen, Sought};
 use std::path::Path;
 
@@ -46,5 +46,5 @@ fn screened() -> Screen {
 
 fn printed<T: serde::Serialize>(schema: &str, found: &T) -> String {
     assert!(ANSWERS.iter().any(|answer| answer.schema == schema), "{schema}");
-    answer(schema, found, Room::Bytes(schedlab_run::json::USUAL_BYTES)).unwrap()
+    answer(schema, found, Room::Bytes(schedlab_plan::json::USUAL_BYTES)).unwrap()
 }

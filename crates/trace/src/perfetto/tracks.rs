@@ -7,7 +7,7 @@ use super::writer::write_packet;
 use crate::engine::{Began, Censored, CensoredWait, Observer, Task, TaskId, Wait};
 use crate::event::Tid;
 use crate::names::Names;
-use schedlab_run::SlowOperation;
+use schedlab_plan::SlowOperation;
 use std::collections::HashSet;
 use std::io::{self, Write};
 

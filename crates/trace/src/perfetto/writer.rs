@@ -8,7 +8,7 @@ use crate::Reader;
 use crate::convert::Tracers;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::info::TraceInfo;
-use schedlab_run::SlowOperation;
+use schedlab_plan::SlowOperation;
 use std::io::{self, Write};
 
 /// The release where the trace does not say, or says one whose states had other numbers.

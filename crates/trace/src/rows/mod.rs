@@ -5,7 +5,7 @@
 
 use crate::event::{Cpu, Prio, Tid, Wide};
 use crate::names::Name;
-use schedlab_run::EventGroup;
+use schedlab_plan::EventGroup;
 use std::ops::Range;
 
 /// What the kernel says of an event, and where.

@@ -7,8 +7,8 @@ use crate::names::Name;
 use crate::prev_state::StateId;
 use crate::syscall::Syscall;
 use crate::tables::{NO_COLUMN, column};
-use schedlab_run::EventGroup;
-use schedlab_run::EventGroup::{Cgroup, Full, Idle, Irq, Pi, Softirq, Workqueue};
+use schedlab_plan::EventGroup;
+use schedlab_plan::EventGroup::{Cgroup, Full, Idle, Irq, Pi, Softirq, Workqueue};
 
 events! {
     by_hand: {

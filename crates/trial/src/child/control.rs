@@ -4,8 +4,8 @@
 use super::switchback::Switchback;
 use schedlab_bench::load::Load;
 use schedlab_bench::{DelayCell, HerdTask, Observer, Progress};
+use schedlab_plan::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_record::TrialCounters;
-use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_tune::task;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 //! the recorded instants are the actual ones, not the planned ones.
 
 use schedlab_bench::{DelayCell, HerdTask, Progress};
-use schedlab_run::{Applied, Policy, Setting, SwitchbackOrder, Window};
+use schedlab_plan::{Applied, Policy, Setting, SwitchbackOrder, Window};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_tune::{Roots, task};
 

@@ -1,6 +1,6 @@
 //! What the loop keeps of a stored trial: in a run of many thousands it cannot keep every task and counter of each.
 
-use schedlab_run::{Manifest, NamedHistogram, TrialOutcome, TrialRecord};
+use schedlab_plan::{Manifest, NamedHistogram, TrialOutcome, TrialRecord};
 
 /// Removes from a row what no stopping rule, interval or forecast uses: everything except the primary metrics, the
 /// distributions from which they are quantiles, and the windows of a switchback. The few rows of the warm-up stay

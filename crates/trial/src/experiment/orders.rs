@@ -4,7 +4,7 @@ use super::{Experiment, Place, trace_file, trial_duration_ns};
 use crate::require;
 use crate::runner::Planned;
 use crate::schedule::{Coins, switchback_coins};
-use schedlab_run::{Setting, SwitchbackOrder, TraceOrder, TrialOrder};
+use schedlab_plan::{Setting, SwitchbackOrder, TraceOrder, TrialOrder};
 use std::time::Duration;
 
 impl Experiment<'_> {

@@ -2,7 +2,7 @@
 
 use super::{Experiment, Place, status_of};
 use anyhow::Result;
-use schedlab_run::{TrialRecord, TrialStatus};
+use schedlab_plan::{TrialRecord, TrialStatus};
 
 impl Experiment<'_> {
     /// Applies the settings of each arm, reads them back and undoes them.

@@ -1,8 +1,8 @@
 //! The kinds of guest that a plan's arms need: the first trial boot of each, and its description.
 
 use super::{GuestTrial, booted_with};
-use schedlab_run::plan::GuestPer;
-use schedlab_run::{Environment, GuestTask, Plan, Setting};
+use schedlab_plan::plan::GuestPer;
+use schedlab_plan::{Environment, GuestTask, Plan, Setting};
 use std::time::Duration;
 
 /// Time limit of a boot for a manifest, or for a look at the kernel.

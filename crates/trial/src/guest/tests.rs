@@ -1,7 +1,7 @@
 //! Guests are booted with their arms' machines, and samples pair the arms.
 
 use super::*;
-use schedlab_run::{Arm, Environment};
+use schedlab_plan::{Arm, Environment};
 
 fn order() -> TrialOrder {
     serde_json::from_value(serde_json::json!({

@@ -5,8 +5,8 @@
 #![allow(dead_code)]
 
 use anyhow::Result;
-use schedlab_run::manifest::{Design, OrderKnown};
-use schedlab_run::*;
+use schedlab_plan::manifest::{Design, OrderKnown};
+use schedlab_plan::*;
 use schedlab_trial::{Experiment, Planned, Runner, Store};
 use std::cell::Cell;
 
@@ -190,7 +190,7 @@ impl Store for FakeStore {
 pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
     let arms = specs.iter().enumerate().map(|(i, spec)| Arm::parse(&format!("arm{i}"), spec).unwrap()).collect();
     Manifest {
-        format_version: schedlab_run::manifest::FORMAT_VERSION,
+        format_version: schedlab_plan::manifest::FORMAT_VERSION,
         schedlab_version: "test".into(),
         command: Vec::new(),
         title: "fake".into(),

@@ -9,7 +9,7 @@ use crate::resolve::{exact_files, resolve};
 use crate::roots::Roots;
 use crate::sysctl::in_own_words;
 use crate::task;
-use schedlab_run::Setting;
+use schedlab_plan::Setting;
 use std::path::PathBuf;
 
 /// The value of a knob that only a running kernel can report, by a system call.

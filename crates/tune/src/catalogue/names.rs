@@ -6,9 +6,9 @@ use super::{Knob, catalogue};
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
 use crate::roots::Roots;
-use schedlab_run::nearest::hint;
-use schedlab_run::units::parse_duration_ns;
-use schedlab_run::{Arm, Setting, SettingError};
+use schedlab_plan::nearest::hint;
+use schedlab_plan::units::parse_duration_ns;
+use schedlab_plan::{Arm, Setting, SettingError};
 use std::collections::BTreeMap;
 
 /// `NAME=VALUE` as a setting of this kernel.

@@ -8,7 +8,7 @@ use crate::knob::{ABSENT, Knob, MADE};
 use crate::reason;
 use crate::restore::put_back;
 use crate::sysctl::not_applied;
-use schedlab_run::{Applied, Setting};
+use schedlab_plan::{Applied, Setting};
 use std::path::PathBuf;
 
 impl HostGuard {

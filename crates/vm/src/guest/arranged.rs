@@ -2,8 +2,8 @@
 //! NUMA, would go unnoticed.
 
 use crate::job::Arranged;
-use schedlab_run::counted;
-use schedlab_run::units::CpuList;
+use schedlab_plan::counted;
+use schedlab_plan::units::CpuList;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

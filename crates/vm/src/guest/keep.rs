@@ -3,7 +3,7 @@
 
 use crate::frame::{Frame, MAX_FILE_BYTES, is_wanted};
 use crate::guest::port::Port;
-use schedlab_run::lane::Provenance;
+use schedlab_plan::lane::Provenance;
 use schedlab_sys::fd;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

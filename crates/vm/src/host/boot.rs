@@ -19,8 +19,8 @@ use crate::machine::{Machine, Topology};
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest, Keeping};
 use crate::qemu_version;
-use schedlab_run::counted;
-use schedlab_run::lane::Provenance;
+use schedlab_plan::counted;
+use schedlab_plan::lane::Provenance;
 use schedlab_sys::{fd, kernel_facts};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,7 @@ fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
-    schedlab_run::shell_words::join(all)
+    schedlab_plan::shell_words::join(all)
 }
 
 fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {

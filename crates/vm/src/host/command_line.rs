@@ -5,7 +5,7 @@ use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::qemu;
-use schedlab_run::lane::{KEPT, kernel_word};
+use schedlab_plan::lane::{KEPT, kernel_word};
 
 /// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
 const LONGEST_COMMAND_LINE: usize = 2047;

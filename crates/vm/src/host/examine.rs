@@ -9,7 +9,7 @@ use crate::error::VmError;
 use crate::kernel::cache::Cache;
 use crate::kernel::debian;
 use crate::kernel::image::Architecture;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use std::time::Duration;
 
 /// In any case, on a host that is busy without end.

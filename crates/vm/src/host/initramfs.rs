@@ -63,9 +63,9 @@ pub fn archive(program: Vec<u8>, job: &Job, modules: &[(Module, Vec<u8>)]) -> Re
     }
     archive.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n".to_vec())?;
     archive.file("/etc/group", 0o644, b"root:x:0:\n".to_vec())?;
-    archive.file(JOB_FILE, 0o644, schedlab_run::json::pretty(job).unwrap_or_default().into_bytes())?;
+    archive.file(JOB_FILE, 0o644, schedlab_plan::json::pretty(job).unwrap_or_default().into_bytes())?;
     let described: Vec<&Module> = modules.iter().map(|(module, _)| module).collect();
-    archive.file(MODULES_FILE, 0o644, schedlab_run::json::pretty(&described).unwrap_or_default().into_bytes())?;
+    archive.file(MODULES_FILE, 0o644, schedlab_plan::json::pretty(&described).unwrap_or_default().into_bytes())?;
     for (module, bytes) in modules {
         archive.file(&module_path(&module.name), 0o644, bytes.clone())?;
     }

@@ -92,7 +92,7 @@ impl KvmCache {
             let _ = fs::remove_file(self.0.join(name));
         }
         let written = Written { format: FORMAT, question: question.clone(), answer: answer.clone() };
-        let Ok(text) = schedlab_run::json::pretty(&written) else { return };
+        let Ok(text) = schedlab_plan::json::pretty(&written) else { return };
         let draft = self.0.join(format!(".draft-{}", std::process::id()));
         // One of a dead process with our number.
         let _ = fs::remove_file(&draft);

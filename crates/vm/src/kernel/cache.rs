@@ -6,7 +6,7 @@ use super::debian;
 use super::image::Image;
 use super::modules::Module;
 use crate::error::VmError;
-use schedlab_run::{InOrder, KernelPackage, KernelSource};
+use schedlab_plan::{InOrder, KernelPackage, KernelSource};
 use schedlab_sys::{durable, places};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -215,7 +215,7 @@ impl Cache {
 
     /// Makes the directory `part`, whose files are written, the entry `description` describes.
     pub(crate) fn finish(&self, part: &Path, description: &Entry) -> Result<PathBuf, VmError> {
-        let text = schedlab_run::json::pretty(description).map_err(|e| VmError::Refused(e.to_string()))?;
+        let text = schedlab_plan::json::pretty(description).map_err(|e| VmError::Refused(e.to_string()))?;
         let file = part.join(DESCRIPTION);
         durable::create(&file, text.as_bytes()).map_err(VmError::file("writing", &file))?;
         let package = description.packages.first();

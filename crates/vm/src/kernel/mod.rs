@@ -14,7 +14,7 @@ pub mod small;
 use crate::error::VmError;
 use image::{Architecture, Image};
 use modules::Module;
-use schedlab_run::KernelSource;
+use schedlab_plan::KernelSource;
 use std::path::{Path, PathBuf};
 
 /// A kernel that can be booted.

@@ -1,7 +1,7 @@
 //! Profiles as tables of a terminal: one, two side by side, and one by leg.
 
 use super::{LEGS, Leg, Profiled, differences};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

@@ -10,7 +10,7 @@ use super::follow::{Analysis, Now, Taken, follow};
 use super::lacking::lacking;
 use super::scope::Scope;
 use flips::{Flips, is_known_rule, is_wide};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Engine, Task, TaskId};
 use schedlab_trace::{Cpu, Kind, Kinds, Name, PerCpu, PerTask, Reader, Tid, TraceError, Wake, What};
 use serde::Serialize;

@@ -12,7 +12,7 @@ use super::lanes::Does;
 use super::scope::without_prio;
 use super::words;
 use count::{Cause, Counter, LongWait, Share, Victim};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine, Task};
 use schedlab_trace::{Kind, Kinds, Names, Reader, Tid, TraceError};
 use serde::Serialize;

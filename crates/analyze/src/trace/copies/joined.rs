@@ -2,7 +2,7 @@
 
 use super::{Copies, DEFINITIONS, TracedCopy};
 use crate::trace::Definition;
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use serde::Serialize;
 
 /// Version of the JSON document.

@@ -9,8 +9,7 @@ use super::lacking::lacking;
 use super::scope::Scope;
 use follow::Followed;
 pub use joined::{CopiesOfArm, CopiesOfArms, Correlation};
-use schedlab_run::InOrder;
-use schedlab_run::TrialOutcome;
+use schedlab_plan::{InOrder, TrialOutcome};
 use schedlab_trace::{Kind, Kinds, Reader, TraceError};
 use serde::Serialize;
 

@@ -16,7 +16,7 @@ pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure
 use super::facts::Definition;
 use super::filter::TaskFilter;
 use measure::same_recording;
-use schedlab_run::json::small;
+use schedlab_plan::json::small;
 use serde::Serialize;
 
 /// Version of the JSON document.

@@ -4,8 +4,8 @@ use super::judge::{LEAST_TIMES, Least, Values, change, correct, decides};
 use super::measure::{Compared, DiffError, Measured, Times};
 use super::threads::{STRETCHES, Stretch};
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
-use schedlab_run::histogram::Histogram;
-use schedlab_run::{InOrder, counted};
+use schedlab_plan::histogram::Histogram;
+use schedlab_plan::{InOrder, counted};
 use schedlab_stats::{enough_tail, welch};
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@ use super::names::group;
 use crate::trace::filter::TaskFilter;
 use crate::trace::follow::{Analysis, Now, Taken};
 use crate::trace::words;
-use schedlab_run::histogram::Histogram;
+use schedlab_plan::histogram::Histogram;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cells, Ended, PerTask, Reader};
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use super::follow::follow;
 use super::lacking::lacking;
 use super::words;
 use detector::{Detector, Episode, Held, Link, Lower, Sum, Who};
-use schedlab_run::InOrder;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Kind, Kinds, Name, Names, Reader, Tid, TraceError};
 use serde::Serialize;

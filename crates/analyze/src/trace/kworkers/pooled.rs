@@ -2,8 +2,8 @@
 
 use super::{DEFINITIONS, Figures, FunctionRow, Kworkers, Parts, figures_of};
 use crate::trace::Definition;
-use schedlab_run::InOrder;
-use schedlab_run::histogram::Histogram;
+use schedlab_plan::InOrder;
+use schedlab_plan::histogram::Histogram;
 use serde::Serialize;
 
 /// Version of the JSON document.

@@ -1,8 +1,8 @@
 //! Hand-made runs: a manifest, mirrored blocks of trials, and values from a seeded generator.
 #![allow(dead_code, unreachable_pub)]
 
-use schedlab_run::manifest::{Design, FORMAT_VERSION, LookRecord, OrderKnown};
-use schedlab_run::*;
+use schedlab_plan::manifest::{Design, FORMAT_VERSION, LookRecord, OrderKnown};
+use schedlab_plan::*;
 use schedlab_stats::Random;
 
 /// A run under construction.

@@ -7,8 +7,8 @@ use crate::transact::measured::PairMeasured;
 use crate::transact::message::Attributes;
 use crate::transact::report::Kept;
 use crate::transport::Transport;
-use schedlab_run::Histogram;
-use schedlab_run::histogram::{BUCKETS, bucket_of};
+use schedlab_plan::Histogram;
+use schedlab_plan::histogram::{BUCKETS, bucket_of};
 use serde_json::Value;
 
 const DEADLINE_NS: u64 = 2_500_000;

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use schedlab_import::{Imported, Kind, Options, Source, import};
-use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Count, Direction, TrialOutcome, TrialStatus};
+use schedlab_plan::manifest::OrderKnown;
+use schedlab_plan::{Count, Direction, TrialOutcome, TrialStatus};
 use schedlab_stats::Random;
 
 /// As without any option on the command line.

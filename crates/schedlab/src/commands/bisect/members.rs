@@ -8,7 +8,7 @@ use crate::exit::usage;
 use crate::input;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Arm, Setting};
+use schedlab_plan::{Arm, Setting};
 use schedlab_vm::host::build;
 use schedlab_vm::kernel::cache::Cache;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use crate::output::say;
 use crate::place;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Scale, arm_effects, bisect_findings, relative};
-use schedlab_run::{Arm, Direction, Plan};
+use schedlab_plan::{Arm, Direction, Plan};
 use schedlab_stats::{BisectAnswer, BisectRules, BisectStep, Bisection};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::rounds::{Round, Study};
@@ -102,7 +102,7 @@ impl BisectStudy {
 
     /// The first round's, for `--dry-run`.
     pub(super) fn first_plan(&self) -> Result<Plan> {
-        self.comparison([0, self.members.last()], schedlab_run::LEAST_UNITS)
+        self.comparison([0, self.members.last()], schedlab_plan::LEAST_UNITS)
     }
 
     /// The two members around the change, with as many blocks as show it once more.
@@ -149,7 +149,7 @@ impl BisectStudy {
         }
         self.tried.insert(member, why);
         std::fs::create_dir_all(&self.dir).with_context(|| format!("{} cannot be made", self.dir.display()))?;
-        let text = schedlab_run::json::pretty(&self.tried)?;
+        let text = schedlab_plan::json::pretty(&self.tried)?;
         crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
         Ok(runs)
     }
@@ -192,7 +192,7 @@ fn has_metric(plan: &Plan, metric: &str) -> Result<()> {
     let settings = plan.arms.first().map(|arm| arm.settings.as_slice()).unwrap_or_default();
     let primary = schedlab_bench::parse(&spec.with_options(settings))?.primary();
     if !primary.iter().any(|name| name == metric) {
-        let hint = schedlab_run::nearest::hint(metric, primary.iter().map(String::as_str));
+        let hint = schedlab_plan::nearest::hint(metric, primary.iter().map(String::as_str));
         usage!("--metric {metric}: it is not a primary metric of {}{hint}; it has {}", spec.name, primary.join(", "));
     }
     Ok(())

@@ -3,8 +3,8 @@
 use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::{FilePatch, Finding, Patch};
+use schedlab_plan::counted;
 use schedlab_report::port::{Rehearsal, confidence};
-use schedlab_run::counted;
 use schedlab_sys::places;
 use std::path::Path;
 

@@ -5,8 +5,8 @@ use crate::commands::vm;
 use anyhow::Result;
 use schedlab_kernel::dossier::{File, Status, compare};
 use schedlab_kernel::{Change, FilePatch, Line, Made, Read};
+use schedlab_plan::{Count, TrialOutcome};
 use schedlab_report::port::{Counted, Proof, Rehearsal};
-use schedlab_run::{Count, TrialOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 

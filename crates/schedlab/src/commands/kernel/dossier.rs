@@ -12,12 +12,12 @@ use schedlab_kernel::dossier::{
     Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names, mentions,
     similar, structures,
 };
+use schedlab_plan::InOrder;
+use schedlab_plan::json::pretty;
 use schedlab_report::{
     DossierSubject, Input, Lang, Measured, OldPage, Term, dossier_html, dossier_markdown, dossier_pictures,
     dossier_slots, measured,
 };
-use schedlab_run::InOrder;
-use schedlab_run::json::pretty;
 use schedlab_sys::places;
 use serde::Serialize;
 use std::collections::BTreeMap;

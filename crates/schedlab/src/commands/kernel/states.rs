@@ -7,7 +7,7 @@ use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
 use schedlab_kernel::{Finding, Obstacle, Patch, Port, doubt, rehearse_series};
-use schedlab_run::counted;
+use schedlab_plan::counted;
 use std::path::Path;
 
 /// `from`: the tree that the series was made for, before it or with it.

@@ -3,9 +3,9 @@
 use crate::cli::Listing;
 use schedlab_analyze::trace::Definition;
 use schedlab_bench::{OptionDoc, WORKLOADS, WorkloadInfo};
+use schedlab_plan::setting::SETTING_FORMS;
 use schedlab_record::topdown::{TABLES, Table, table_of};
 use schedlab_record::{COUNTERS, Roots};
-use schedlab_run::setting::SETTING_FORMS;
 use serde::Serialize;
 
 /// The answer of `list`; what was not asked for is absent.

@@ -5,7 +5,7 @@ use crate::commands::vm::{architecture, find, usual_jobs};
 use crate::exit::usage;
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_run::{BootedKernel, KernelSource, Pack, Plan, Setting};
+use schedlab_plan::{BootedKernel, KernelSource, Pack, Plan, Setting};
 use schedlab_vm::host::scratch::Scratch;
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;

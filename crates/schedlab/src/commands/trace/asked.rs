@@ -7,8 +7,8 @@ use crate::output::{print_line, print_page};
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_analyze::trace::Asked;
+use schedlab_plan::json::Room;
 use schedlab_report::{ANALYSES, Filtered, Form, RenderedOutput, TraceAnalysis};
-use schedlab_run::json::Room;
 
 /// An analysis and its parsed arguments.
 #[derive(Debug)]

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     }
     if args.json {
         // In one line: laid out it is half as long again.
-        return print_line(schedlab_run::json::small(&found)?);
+        return print_line(schedlab_plan::json::small(&found)?);
     }
     print_findings(&OutputOptions::default(), "", &found, schedlab_report::trace_diff)
 }
@@ -85,7 +85,7 @@ fn sides(args: &Sides) -> Result<[Vec<PathBuf>; 2]> {
         let (Some(b), Some(a), true) = (arms.pop(), arms.pop(), arms.is_empty()) else {
             bail!(
                 "{dir} has {} with traces ({}), but a comparison has two sides: give their files, {dir}/traces/*.slt, with --more-a and --more-b",
-                schedlab_run::counted(names.len(), "arms"),
+                schedlab_plan::counted(names.len(), "arms"),
                 names.join(", ")
             );
         };

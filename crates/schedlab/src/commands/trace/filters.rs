@@ -5,8 +5,8 @@ use crate::exit::usage;
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgroups};
+use schedlab_plan::units::CpuList;
 use schedlab_report::Filtered;
-use schedlab_run::units::CpuList;
 use std::path::Path;
 
 #[derive(Debug, Default, Args)]

@@ -8,7 +8,7 @@ use crate::output::print_findings;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
-use schedlab_run::TrialOutcome;
+use schedlab_plan::TrialOutcome;
 use std::path::{Path, PathBuf};
 
 /// Default number of time slices.

@@ -7,7 +7,8 @@ use crate::output::print_findings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::slow;
-use schedlab_run::{RunReader, SlowOperation, Stamping, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_plan::{SlowOperation, Stamping, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_run::RunReader;
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
 

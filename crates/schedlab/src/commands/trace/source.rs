@@ -7,7 +7,7 @@ use crate::output::{print_findings, say, to_stdout};
 use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Asked, Reader, Scope, TraceError, TraceFacts};
-use schedlab_run::json::USUAL_BYTES;
+use schedlab_plan::json::USUAL_BYTES;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ impl Source {
                     failed = header(out).err();
                 }
                 let written = if self.json {
-                    schedlab_run::json::small(row)
+                    schedlab_plan::json::small(row)
                         .map_err(std::io::Error::from)
                         .and_then(|line| writeln!(text, "{line}"))
                 } else {

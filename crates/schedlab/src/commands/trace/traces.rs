@@ -2,7 +2,8 @@
 
 use crate::session;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{RunReader, TrialRecord, TrialStatus};
+use schedlab_plan::{TrialRecord, TrialStatus};
+use schedlab_run::RunReader;
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use crate::commands::report::write_file;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result};
-use schedlab_run::Setting;
+use schedlab_plan::Setting;
 use schedlab_tune::{Exports, Roots, exports};
 use std::path::Path;
 

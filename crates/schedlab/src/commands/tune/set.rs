@@ -4,7 +4,7 @@ use super::Place;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Applied, Setting};
+use schedlab_plan::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_tune::{HostGuard, Of, Restored, check, needs_in_own_network, task};
 use std::os::unix::process::ExitStatusExt;

@@ -7,7 +7,7 @@ use crate::commands::{ab, bench, read_words};
 use crate::exit::usage;
 use crate::{input, session};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Pack, Plan};
+use schedlab_plan::{Pack, Plan};
 use schedlab_vm::host::initramfs::Added;
 use std::path::{Component, Path, PathBuf};
 

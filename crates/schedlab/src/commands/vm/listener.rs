@@ -1,8 +1,8 @@
 //! Who listens to a guest while it runs. A guest is not trusted: what it says reaches the terminal as text.
 
 use crate::output::say;
-use schedlab_run::plain::{Plain, line};
-use schedlab_run::units::format_ns;
+use schedlab_plan::plain::{Plain, line};
+use schedlab_plan::units::format_ns;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::{Events, Stage};
 use std::io::{Stderr, Stdout, Write};

@@ -13,9 +13,9 @@ use crate::exit::{self, usage};
 use crate::output::{fitted, print_answer, print_line, say, terminal_width, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::GroupFindings;
+use schedlab_plan::TrialOutcome;
+use schedlab_plan::plan::{GuestLane, GuestPlan};
 use schedlab_record::profile::KernelSymbols;
-use schedlab_run::TrialOutcome;
-use schedlab_run::plan::{GuestLane, GuestPlan};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::boot::{Ended, dry_run};
 use schedlab_vm::host::kept;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     });
     // Write the file even if printing failed: booting the guests was expensive.
     if let Some(file) = file {
-        let text = schedlab_run::json::pretty(&document(found))?;
+        let text = schedlab_plan::json::pretty(&document(found))?;
         write_file(file, |out| writeln!(out, "{text}"))?;
     }
     shown?;

@@ -3,7 +3,7 @@
 
 use crate::commands::doctor;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialOutcome};
+use schedlab_plan::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::HostRunner;
 use schedlab_vm::guest::{self, Keeper};
@@ -105,7 +105,7 @@ fn answered(result: GuestResult) -> GuestAnswer {
 }
 
 fn write(file: &Path, what: &impl Serialize) -> Result<()> {
-    let text = schedlab_run::json::pretty(what).context("the answer has no JSON form")?;
+    let text = schedlab_plan::json::pretty(what).context("the answer has no JSON form")?;
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 

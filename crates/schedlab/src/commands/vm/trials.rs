@@ -9,9 +9,9 @@ use super::inside::Inside;
 use super::listener::Quiet;
 use super::task;
 use anyhow::{Context, Result, bail};
-use schedlab_run::factorial::Toggles;
-use schedlab_run::plan::{GuestLane, GuestPlan};
-use schedlab_run::{Arm, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
+use schedlab_plan::factorial::Toggles;
+use schedlab_plan::plan::{GuestLane, GuestPlan};
+use schedlab_plan::{Arm, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE};
@@ -146,7 +146,7 @@ impl Guests {
     fn booted(&self, trial: &GuestTrial) -> Result<(GuestAnswer, Option<NoKvm>)> {
         self.extras()?;
         let directory = Scratch::new()?;
-        let task = schedlab_run::json::pretty(&trial.task)?;
+        let task = schedlab_plan::json::pretty(&trial.task)?;
         let mut reads = Vec::new();
         let boots = self.boot_of(trial).is_none();
         if boots {

@@ -8,7 +8,7 @@ use crate::output::say;
 use anyhow::{Context, Result};
 use schedlab_analyze::WhyFindings;
 use schedlab_analyze::profile::GroupFindings;
-use schedlab_run::{Arm, Plan, Setting};
+use schedlab_plan::{Arm, Plan, Setting};
 
 /// Adds it where there is a difference; where there is no profile, that is said.
 pub(crate) fn add(found: &mut WhyFindings, plan: &Plan) {

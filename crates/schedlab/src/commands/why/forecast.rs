@@ -3,8 +3,9 @@
 use crate::cli::OutputOptions;
 use anyhow::Result;
 use schedlab_analyze::WhyFactor;
-use schedlab_run::units::format_ns;
-use schedlab_run::{Plan, Run, counted};
+use schedlab_plan::units::format_ns;
+use schedlab_plan::{Plan, counted};
+use schedlab_run::Run;
 use schedlab_stats::screen::Stage;
 use schedlab_trial::why::{Cost, Why};
 use serde::Serialize;

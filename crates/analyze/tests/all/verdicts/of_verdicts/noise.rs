@@ -62,7 +62,7 @@ fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
 #[test]
 fn the_certificate_knows_arms_that_have_a_boot_each_in_a_block() {
     let (manifest, mut trials) = planted(&[1.0, 1.5], 10).run();
-    let said = |trials: &[schedlab_run::TrialRecord]| {
+    let said = |trials: &[schedlab_plan::TrialRecord]| {
         compare(&manifest, trials).workloads[0].aa_comparisons[0].sentence.clone()
     };
     // A guest for each trial, or one for both arms of a block: their trials are mirrored.

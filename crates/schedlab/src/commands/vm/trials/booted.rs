@@ -2,7 +2,7 @@
 
 use super::Guests;
 use anyhow::Result;
-use schedlab_run::{Arm, BootedKernel};
+use schedlab_plan::{Arm, BootedKernel};
 use schedlab_trial::guest::booted_with;
 
 impl Guests {

@@ -3,7 +3,7 @@
 use super::Guests;
 use crate::place::{self, Place};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Environment, Manifest, Plan, TrialRecord, counted};
+use schedlab_plan::{Environment, Manifest, Plan, TrialRecord, counted};
 use schedlab_sys::clock;
 use schedlab_trial::guest::{GuestTrial, description, guests, other_llc, preparations};
 use schedlab_trial::{Runner, Watch, prepare};

@@ -4,7 +4,7 @@
 use super::Guests;
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_run::Manifest;
+use schedlab_plan::Manifest;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_vm::VmError;
 use schedlab_vm::host::accelerate::Choice;

@@ -7,20 +7,20 @@ const AFTER: &str = "\"\n}";
 const DIGITS: usize = 8;
 
 /// Adds the member to an object as [`crate::json::pretty`] writes it.
-pub(crate) fn with_crc(object: &str) -> Vec<u8> {
+pub fn with_crc(object: &str) -> Vec<u8> {
     let body = object.strip_suffix("\n}").expect("an object with members, laid out");
     let crc = crc32fast::hash(body.as_bytes());
     format!("{body}{BEFORE}{crc:08x}{AFTER}").into_bytes()
 }
 
 /// Whether the content is what was written; `None` if it has no CRC.
-pub(crate) fn is_intact(bytes: &[u8]) -> Option<bool> {
+pub fn is_intact(bytes: &[u8]) -> Option<bool> {
     let (body, digits) = parts(bytes)?;
     Some(format!("{:08x}", crc32fast::hash(body)).as_bytes() == digits)
 }
 
 /// The object without the member; `None` if it is not what was written, or has no CRC.
-pub(crate) fn without_crc(bytes: &[u8]) -> Option<Vec<u8>> {
+pub fn without_crc(bytes: &[u8]) -> Option<Vec<u8>> {
     let (body, _) = parts(bytes).filter(|_| is_intact(bytes) == Some(true))?;
     Some([body, b"\n}"].concat())
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub const FORMAT_VERSION: u32 = 6;
 /// From this version on a manifest contains its own CRC-32, tables have their checksums, and trial files their list;
 /// older runs may lack them.
-pub(crate) const CHECKED_SINCE: u32 = 4;
+pub const CHECKED_SINCE: u32 = 4;
 /// From this version on there is a table of slow operations.
-pub(crate) const SLOW_OPERATIONS_SINCE: u32 = 3;
+pub const SLOW_OPERATIONS_SINCE: u32 = 3;
 
 /// The result of an environment check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
