@@ -189,12 +189,15 @@ impl Plan {
                 );
             }
             match self.stopping {
+                // Each round of a search has at most one for each of its blocks.
+                _ if self.search.is_some() && boots > 0 => {}
                 Stopping::Trials { blocks } if (1..=blocks).contains(&boots) => {}
                 Stopping::Trials { blocks } => {
                     return inconsistent(format!(
                         "[guest]: boots = {boots}: give 1 to {blocks}, a block of `trials` at least for each"
                     ));
                 }
+                _ if boots == 0 => return inconsistent("[guest]: boots = 0: give 1 or more, or leave it out"),
                 _ => {
                     return inconsistent("[guest]: boots divides a known number of blocks: say `trials = N` beside it");
                 }
@@ -268,6 +271,20 @@ mod tests {
         let real =
             error(&boots.replace("\"virtual\"\n", "\"real\"\n").replace("quantum = \"50us\"\ndither = \"6ms\"\n", ""));
         assert!(real.contains("boots belongs to"), "{real}");
+    }
+
+    #[test]
+    fn a_round_of_a_search_has_no_more_boots_than_blocks() {
+        const SEARCH: &str = "strategy = \"grid\"\nbudget = \"1h\"\n[guest]\nkernel = \"debian:6.1\"\n\
+                              lane = \"virtual\"\nboots = 6\n[[workload]]\nrun = \"pipe\"\n\
+                              [[knob]]\nset = \"nice\"\nvalues = [1, 2]\n";
+        let plan = Plan::parse(SEARCH).unwrap();
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        for (blocks, boots) in [(1, 1), (2, 2), (9, 6)] {
+            let round = plan.round(1, vec![crate::Arm::parse("default", "").unwrap()], blocks, 7);
+            assert_eq!(round.guest.unwrap().boots, Some(boots));
+        }
+        assert!(error(&SEARCH.replace("boots = 6", "boots = 0")).contains("give 1"));
     }
 
     #[test]
