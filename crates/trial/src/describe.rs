@@ -112,9 +112,9 @@ fn orders(text: &mut String, seed: u64, workload: u32, arms: &[Arm]) {
 }
 
 /// Range of the time that a guest takes to boot, s: small kernels under KVM to distribution kernels in translation.
-const BOOT_S: [u64; 2] = [3, 30];
+pub(crate) const BOOT_S: [u64; 2] = [3, 30];
 /// The shortest time that a restored guest and its trial take, ns.
-const SAMPLE_NS: u64 = 500_000_000;
+pub(crate) const SAMPLE_NS: u64 = 500_000_000;
 
 /// Order and time, as comments, of a plan whose trials run in this many kinds of guests. How long a trial with a number
 /// of loops takes is known only in a guest, so there is no upper limit.

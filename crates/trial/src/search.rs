@@ -3,13 +3,15 @@
 
 use crate::rounds::{Ended, Round, Study};
 use crate::schedule::Coins;
-use crate::workloads::OVERHEAD_NS;
+use crate::describe::{BOOT_S, SAMPLE_NS};
+use crate::experiment::trial_duration_ns;
+use crate::workloads::{OVERHEAD_NS, says_its_length};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{
     ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,
     Verdict, arm_effects,
 };
-use schedlab_plan::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
+use schedlab_plan::plan::{GuestPer, KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_plan::units::format_ns;
 use schedlab_plan::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::{Estimate, Interval};
@@ -45,7 +47,9 @@ impl SearchStudy {
         let planned = plan.search.clone().context("the plan has no knobs to search")?;
         let seed = plan.seed.context("a search needs a seed")?;
         let mut plan = plan.clone();
-        plan.trial_ns = plan.trial_ns.or(Some(TRIAL_NS));
+        if !says_its_length(&plan.workloads[0].run) {
+            plan.trial_ns = plan.trial_ns.or(Some(TRIAL_NS));
+        }
         let control = plan.arms.first().cloned().unwrap_or(Arm { name: "default".into(), settings: Vec::new() });
         let options = Options { seed, least: plan.sesoi.ln_1p(), ..options(&plan, &planned)? };
         let search = Search::new(space(&planned), options.clone());
@@ -202,16 +206,14 @@ impl SearchStudy {
     /// What the search may run, as text for people, before anything is measured.
     pub fn forecast(&self) -> Vec<String> {
         let Options { budget, points, blocks, confirmed, fresh_blocks, .. } = self.options;
-        let trial_ns = self.plan.trial_ns.unwrap_or(TRIAL_NS);
         let of_round = Options::trials_of(points.min(self.planned.points()), blocks);
         let confirm = Options::trials_of(confirmed.min(self.planned.points()), fresh_blocks);
         vec![
             format!("{} of {}", counted(self.planned.points(), "points"), counted(self.planned.knobs.len(), "knobs")),
             format!(
-                "about {budget} trials of {} and {} around each: rounds of at most {points} points beside the default in {}, \
+                "about {budget} trials, if each takes {}: rounds of at most {points} points beside the default in {}, \
                  {of_round} trials each with those that warm up",
-                format_ns(trial_ns),
-                format_ns(OVERHEAD_NS),
+                format_ns(trial_cost_ns(&self.plan)),
                 counted(blocks as usize, "blocks"),
             ),
             format!(
@@ -219,7 +221,7 @@ impl SearchStudy {
                 counted(confirmed.saturating_sub(1), "runners-up"),
                 counted(fresh_blocks as usize, "blocks"),
             ),
-            "a workload that takes longer than its trial has fewer of them: the time is the budget, and is kept".into(),
+            "if a trial takes longer there are fewer of them: the time is the budget, and is kept".into(),
         ]
     }
 }
@@ -262,6 +264,18 @@ fn space(planned: &PlannedSearch) -> Space {
     Space::new(&knobs)
 }
 
+/// How long a trial takes with what is around it, before any was measured.
+fn trial_cost_ns(plan: &Plan) -> u64 {
+    let trial_ns = plan.trial_ns.unwrap_or_else(|| trial_duration_ns(&plan.workloads[0].run));
+    let around_ns = match &plan.guest {
+        None => OVERHEAD_NS,
+        Some(guest) if guest.boots.is_none() && guest.per == GuestPer::Trial => BOOT_S[0] * 1_000_000_000,
+        Some(_) => 0,
+    };
+    let least_ns = if plan.guest.is_some() { SAMPLE_NS } else { 0 };
+    trial_ns.max(least_ns).saturating_add(around_ns)
+}
+
 fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
     let Stopping::Budget { budget_ns, .. } = plan.stopping else { bail!("a search needs a budget") };
     let strategy = match planned.strategy {
@@ -269,7 +283,7 @@ fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
         SearchStrategy::Surrogate => Strategy::Surrogate,
         SearchStrategy::Grid => Strategy::Grid,
     };
-    let trial_ns = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
+    let trial_ns = trial_cost_ns(plan);
     let objectives = plan.workloads[0].primary.len().max(1);
     // A round's own time, divided among some forty trials.
     let budget = budget_ns / trial_ns.saturating_add(ROUND_NS / 40);
@@ -277,13 +291,13 @@ fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
     let options = Options::for_budget(strategy, &space, objectives, budget);
     let least = options.least_budget(&space);
     if least > budget {
-        let needs =
-            least.saturating_mul(trial_ns + ROUND_NS / 40).div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
+        let each_ns = trial_ns.saturating_add(ROUND_NS / 40);
+        let needs = least.saturating_mul(each_ns).div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
         return Err(PlanError::Inconsistent(format!(
             "a budget of {} holds some {budget} trials of {}; a search by `{}` over {} needs {least}: give at least {}, a shorter \
              `trial`, or fewer values",
             format_ns(budget_ns),
-            format_ns(plan.trial_ns.unwrap_or(TRIAL_NS)),
+            format_ns(trial_ns),
             planned.strategy.name(),
             counted(planned.points(), "points"),
             format_ns(needs),

@@ -234,6 +234,11 @@ fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     }
 }
 
+/// Whether a workload as it is written ends by itself.
+pub(crate) fn says_its_length(run: &WorkloadSpec) -> bool {
+    ["loops", "duration"].iter().any(|key| run.args.contains_key(*key))
+}
+
 /// A workload with its length, as in the plan, before an arm changes it.
 fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn Workload>> {
     let parsed = schedlab_bench::parse(run);
@@ -244,9 +249,8 @@ fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn
     // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
     // its workloads that have one.
     let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
-    let written = ["loops", "duration"].iter().any(|key| run.args.contains_key(*key));
     let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
-    if insists || takes_length && !written {
+    if insists || takes_length && !says_its_length(run) {
         workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
     }
     Ok(workload)

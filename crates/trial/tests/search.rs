@@ -8,7 +8,7 @@ use schedlab_analyze::{SearchFindings, Verdict};
 use schedlab_plan::Plan;
 use schedlab_plan::manifest::Design;
 use schedlab_plan::plan::Stopping;
-use schedlab_trial::rounds::{Ended, Round, drive};
+use schedlab_trial::rounds::{Ended, Round, Study, drive};
 use schedlab_trial::search::SearchStudy;
 
 fn plan(strategy: &str, budget: &str) -> Plan {
@@ -96,4 +96,25 @@ fn a_round_that_was_cut_is_not_told_and_what_was_seen_stands() {
 fn a_budget_that_holds_no_search_says_what_it_takes() {
     let said = SearchStudy::new(&plan("grid", "30s")).err().unwrap().to_string();
     assert!(said.contains("over 18 points needs") && said.contains("give at least"), "{said}");
+}
+
+#[test]
+fn a_workload_that_says_its_length_keeps_it_and_a_sample_of_a_guest_takes_longer() {
+    let of = |run: &str, guest: &str| {
+        let text = plan("surrogate", "1h").to_toml().replace("trial = \"100ms\"\n", "");
+        let text = text.replace("[[workload]]", &format!("{guest}[[workload]]"));
+        let plan = Plan::parse(&text.replace("pipe:pin=same", run)).unwrap();
+        let mut study = SearchStudy::new(&plan).unwrap();
+        (study.forecast().join("\n"), study.ask().unwrap().unwrap())
+    };
+    let (said, round) = of("pipe:pin=same", "");
+    assert!(said.contains("if each takes 260ms") && round.trial_ns == Some(200_000_000), "{said}");
+    let (said, round) = of("pipe:pin=same,loops=500", "");
+    assert!(said.contains("if each takes 1.06s") && round.trial_ns.is_none(), "{said}");
+    const GUEST: &str = "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\n";
+    let (said, _) = of("pipe:pin=same,loops=500", GUEST);
+    assert!(said.contains("if each takes 4s"), "a boot for each: {said}");
+    let (said, round) = of("pipe:pin=same", &format!("{GUEST}boots = 6\n"));
+    assert!(said.contains("if each takes 500ms"), "{said}");
+    assert!(round.guest.unwrap().boots.is_some_and(|boots| boots <= 6));
 }
