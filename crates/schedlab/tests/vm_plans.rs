@@ -41,6 +41,16 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
         let ran = dry(guest, b).failure();
         assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);
     }
+    // The knobs of a search are the guest's, not this host's.
+    let search = format!(
+        "strategy = \"halving\"\nbudget = \"1h\"\n[guest]\nkernel = \"{KERNEL}\"\nlane = \"virtual\"\nboots = 2\n\
+         [[workload]]\nrun = \"pipe:pin=same,loops=50\"\n\
+         [[knob]]\nset = \"debugfs:sched/min_granularity_ns\"\nvalues = [\"1ms\", \"9ms\", \"30ms\"]\n"
+    );
+    std::fs::write(lab.path("plan.toml"), search).unwrap();
+    let printed = from(&lab, &["run", "plan.toml", "--dry-run"]).success().stdout;
+    assert!(printed.contains("# 3 points of 1 knob\n") && printed.contains("#   block 0: "), "{printed}");
+    assert!(printed.contains(" qemu-system-x86_64 ") && !printed.contains("needs root"), "{printed}");
     // What only the guest has is asked of the guest.
     let plan = format!(
         "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\nadd = [\"/bin/true:/added\"]\n[[workload]]\nrun = \"exec\"\n\

@@ -5,6 +5,7 @@ use super::rounds;
 use crate::cli::RunOutput;
 use crate::exit::{self, usage};
 use crate::output::{print_findings, say, to_stdout};
+use crate::place;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
 use schedlab_plan::{Arm, Plan, RunEnd};
@@ -117,7 +118,8 @@ fn describe(plan: &Plan) -> Result<u8> {
     let mut lines = SearchStudy::new(&plan)?.forecast();
     let first = first_round(&plan)?;
     let search = plan.search.as_ref().context("a search")?;
-    for knob in &search.knobs {
+    // What the values need is this host's; in guests the kernel of each has them or not.
+    for knob in search.knobs.iter().filter(|_| plan.guest.is_none()) {
         let of = |value: usize| knob.arm(value);
         let arms: Vec<Arm> = (0..knob.values.len()).map(of).collect::<Result<_, _>>()?;
         // One line says of all values what they need, where all need the same.
@@ -133,9 +135,14 @@ fn describe(plan: &Plan) -> Result<u8> {
     }
     let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
     lines.push(format!("round 1, for seed {}: {}", plan.seed.unwrap_or(0), names.join(" · ")));
+    let of_guests = match &plan.guest {
+        Some(_) => place::of(&first)?.describe(&first)?,
+        None => String::new(),
+    };
     to_stdout(|out| {
         writeln!(out, "{}", plan.to_toml())?;
-        lines.iter().try_for_each(|line| writeln!(out, "# {line}"))
+        lines.iter().try_for_each(|line| writeln!(out, "# {line}"))?;
+        of_guests.lines().filter(|line| line.starts_with("# ")).try_for_each(|line| writeln!(out, "{line}"))
     })?;
     Ok(exit::DONE)
 }
