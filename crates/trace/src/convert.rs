@@ -73,8 +73,9 @@ pub fn convert(
             Target::Text => text.batch(&batch, reader, out)?,
         };
         converted.written += written;
-        let marks = batch.iter().filter(|event| event.what.is_mark()).count();
-        converted.left_out += (batch.len() - marks) as u64 - written;
+        // Names from before the trace are in the lines of their threads, and are no events that anyone would miss.
+        let are_none = batch.iter().filter(|event| event.what.is_mark() || event.is_from_before()).count();
+        converted.left_out += (batch.len() - are_none) as u64 - written;
     }
     if target == Target::Perfetto {
         engine.finish_telling(&mut waits);
