@@ -147,7 +147,7 @@ fn terms(found: &SearchFindings) -> Vec<(String, String)> {
     let term = |name: &str, text: String| (name.to_owned(), text);
     let mut terms = vec![
         term("workload", found.workload.clone()),
-        term("default", if found.control.is_empty() { "the host as it is".into() } else { found.control.clone() }),
+        term("default", if found.control.is_empty() { "the default settings".into() } else { found.control.clone() }),
         term("strategy", format!("{}, seed {}", found.strategy, found.seed)),
         term("points", format!("{} of {} measured", found.measured.len(), found.points)),
         term(

@@ -22,7 +22,7 @@ pub struct SearchFindings {
     pub strategy: String,
     /// Seed of all coins.
     pub seed: u64,
-    /// Settings of all points, as a SPEC; empty for the host as it is.
+    /// Settings of all points, as a SPEC; empty for the default settings.
     pub control: String,
     /// What was searched.
     pub knobs: Vec<SearchedKnob>,
