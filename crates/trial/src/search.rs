@@ -1,10 +1,10 @@
 //! A search over knobs as a study in rounds: points of the search in crate `tune` become arms, effects of arms become
 //! gains, and its result becomes findings.
 
-use crate::rounds::{Ended, Round, Study};
-use crate::schedule::Coins;
 use crate::describe::{BOOT_S, SAMPLE_NS};
 use crate::experiment::trial_duration_ns;
+use crate::rounds::{Ended, Round, Study};
+use crate::schedule::Coins;
 use crate::workloads::{OVERHEAD_NS, says_its_length};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{
