@@ -148,7 +148,9 @@ impl<'t> Workload<'t> {
         let Some(test) = carry_over_test(&units, 1.0 - self.manifest.alpha) else { return };
         let (percent, p) = (test.mean.exp_m1() * 100.0, test.p_value);
         contrast.notes.push(format!("Carry-over into the next window: {percent:+.2} % (p {p:.3})."));
-        let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p();
+        // A tenth of the smallest effect of interest, or of the effect where that is larger, changes no answer.
+        let size = contrast.effect.filter(|e| e.scale == Scale::Ratio).map_or(0.0, |e| e.value.ln().abs());
+        let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p().max(size);
         if p < CARRY_OVER_P && matters {
             let reason = format!(
                 "the arm of the window before still acts ({percent:+.2} %, p {p:.4}): lengthen the windows or use blocks"

@@ -114,7 +114,7 @@ fn a_switchback_finds_it_too() {
         "--a",
         "plant=spin:0ns",
         "--b",
-        "plant=spin:2ms",
+        "plant=spin:500us",
         "--trials",
         "6",
         "--trial",

@@ -60,6 +60,11 @@ fn switchback_trials_are_the_unit_and_carry_over_is_tested() {
     assert!(contrast.notes.iter().any(|n| n.starts_with("Carry-over")));
     assert!(findings.workloads[0].metrics[0].values.iter().all(|v| v.n == 8));
     assert!(reason(primary(&switchback(1.2, 1.1))).contains("window before still acts"));
+    // 10 % beside 20 % is much; beside a factor of 100 it is the last operation of B, which ends in A's window.
+    let slow = switchback(0.01, 1.1);
+    let contrast = primary(&slow);
+    assert_eq!(contrast.verdict, Verdict::Worse, "{:?}", contrast.notes);
+    assert!(contrast.notes.iter().any(|n| n.starts_with("Carry-over") && n.contains("+10.")), "{:?}", contrast.notes);
 }
 
 #[test]
