@@ -97,7 +97,7 @@ fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let out = lab.path("run");
     // By operations and not by time: a trial whose CPU is taken away ends later, and has done something.
     let arguments =
-        ["ab", "-w", "pipe:pin=same,loops=500", "--a", "plant=spin:0ns", "--b", "plant=spin:1ms", "--trials", "6"];
+        ["ab", "-w", "pipe:pin=same,loops=100", "--a", "plant=spin:0ns", "--b", "plant=spin:1ms", "--trials", "6"];
     let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("worse"), "{}", ran.stdout);

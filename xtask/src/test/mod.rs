@@ -21,6 +21,7 @@ use anyhow::{Result, bail};
 use hogs::Hogs;
 use ledger::{Ledger, Outcome};
 use libraries::{FUZZ, Libraries};
+use programs::Lane;
 
 /// How to treat the machine.
 pub(crate) struct Options {
@@ -62,18 +63,24 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
             let failed = std::mem::take(&mut built.warnings);
             Ok(Outcome { passed: 1 + usize::from(failed.is_empty()), failed, skipped: vec![] })
         });
-        let tests = |lanes| workspace_tests::run(workspace, &built.programs, lanes, &machine, options.strict);
+        let tests = |lane: Lane| {
+            let run = || workspace_tests::run(workspace, &built.programs, lane, &machine, options.strict);
+            ledger.stage(lane.stage(), run);
+        };
         std::thread::scope(|beside| {
             beside.spawn(|| {
                 read_source(&ledger, workspace, &built.libraries);
                 ledger.stage("aarch64", || aarch64(workspace, &machine));
             });
-            beside.spawn(|| ledger.stage("tests", || tests(programs::WITHOUT_BINARY)));
+            beside.spawn(|| tests(Lane::Others));
+            let host = beside.spawn(|| tests(Lane::Host));
             // It is what guests of tests run; whether it was built is in the ledger.
             let _ = release.join();
             let binary = workspace.release_binary(&workspace.host);
             ledger.stage("guest kernel", || packages::guest_kernel(&binary, options.install));
-            ledger.stage("tests of the binary", || tests(programs::WITH_BINARY));
+            beside.spawn(|| tests(Lane::Guests));
+            let _ = host.join();
+            tests(Lane::Release);
         });
     });
     Ok(ledger.close())

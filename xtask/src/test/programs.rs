@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Crates whose tests set, kill and restore on this host: what one leaves, the next start of schedlab takes back and says so. They run
@@ -17,6 +16,9 @@ const OF_THE_HOST: [&str; 7] = ["bench", "host", "record", "schedlab", "sys", "t
 
 /// Of them, programs that change nothing but guests: of the time of all that took turns they were 325 s of 547.
 const OF_GUESTS: [&str; 5] = ["vm", "vm_accel", "vm_plans", "vm_profile", "vm_states"];
+
+/// Of them, programs that run the released binary and boot nothing.
+const OF_THE_RELEASE: [&str; 4] = ["bisect", "json", "pack", "released"];
 
 /// In a mount namespace: a `/run` of its own, so that what tests of the host leave there on purpose is not found, and taken back,
 /// by a schedlab of another lane.
@@ -36,7 +38,14 @@ impl TestProgram {
     /// What it may run beside. Without a `/run` of their own guests are the host's.
     fn lane(&self, can_own_run: bool) -> Lane {
         match self.name.split_once('/') {
-            Some(("schedlab", target)) if can_own_run && OF_GUESTS.contains(&target) => Lane::Guests,
+            Some(("schedlab", target)) if OF_GUESTS.contains(&target) => {
+                if can_own_run {
+                    Lane::Guests
+                } else {
+                    Lane::Release
+                }
+            }
+            Some(("schedlab", target)) if OF_THE_RELEASE.contains(&target) => Lane::Release,
             Some((package, _)) if OF_THE_HOST.contains(&package) => Lane::Host,
             _ => Lane::Others,
         }
@@ -52,7 +61,7 @@ impl TestProgram {
             Lane::Guests => words.extend(OWN_RUN_WORDS.map(OsStr::new)),
             // The build of the release is beside them, and waited for.
             Lane::Others => words.extend(["nice", "-n", "5"].map(OsStr::new)),
-            Lane::Host => {}
+            Lane::Host | Lane::Release => {}
         }
         words.extend([self.file.as_os_str(), OsStr::new("--show-output")]);
         let mut command = Command::new(words[0]);
@@ -61,22 +70,30 @@ impl TestProgram {
     }
 }
 
-/// Programs of different lanes run side by side, those of one lane one after the other.
+/// Programs of different lanes may run side by side, those of one lane run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     /// Needs this host to itself, as far as other tests go.
     Host,
-    /// Boots guests.
+    /// The same, and the released binary, which is built longer than the tests are.
+    Release,
+    /// Boots guests, with the released binary.
     Guests,
     /// Any time.
     Others,
 }
 
-/// The lanes of programs that do not run the released binary, which is built longer than the tests are.
-pub(super) const WITHOUT_BINARY: &[Lane] = &[Lane::Others];
-
-/// The lanes of all others.
-pub(super) const WITH_BINARY: &[Lane] = &[Lane::Host, Lane::Guests];
+impl Lane {
+    /// The stage that runs it.
+    pub(super) fn stage(self) -> &'static str {
+        match self {
+            Lane::Host => "tests of the host",
+            Lane::Release => "tests of the binary",
+            Lane::Guests => "tests with guests",
+            Lane::Others => "tests",
+        }
+    }
+}
 
 const OWN_RUN_WORDS: [&str; 6] = ["unshare", "--mount", "sh", "-c", OWN_RUN, "sh"];
 
@@ -95,38 +112,29 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
-/// Runs those of some lanes, which are side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
-/// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
+/// Runs those of a lane, each below `limit_seconds` where that is given (timeout(1) also ends what a program has started). What
+/// they print goes into `log` whole; what a reader wants to see, to the terminal.
 pub(super) fn run(
     programs: &[TestProgram],
-    lanes: &[Lane],
+    lane: Lane,
     environment: &[(&str, PathBuf)],
     limit_seconds: Option<&str>,
     log: &Path,
 ) -> Result<Vec<Ended>> {
-    let log = Mutex::new(File::create(log).with_context(|| format!("{} cannot be written", log.display()))?);
+    let mut log = File::create(log).with_context(|| format!("{} cannot be written", log.display()))?;
     let can_own_run = can_own_run();
-    let ended = Mutex::new(Vec::new());
-    let in_turn = |lane: Lane| {
-        for program in programs.iter().filter(|program| program.lane(can_own_run) == lane) {
-            let mut command = program.command(lane, limit_seconds);
-            let result = run_one(program, command.envs(environment.iter().cloned()), &log);
-            ended.lock().expect("no lane panics").push(result);
-        }
+    let of_lane = programs.iter().filter(|program| program.lane(can_own_run) == lane);
+    let mut run_one = |program: &TestProgram| {
+        let mut command = program.command(lane, limit_seconds);
+        run_one(program, command.envs(environment.iter().cloned()), &mut log)
     };
-    std::thread::scope(|scope| {
-        for lane in lanes {
-            scope.spawn(move || in_turn(*lane));
-        }
-    });
-    ended.into_inner().expect("no lane panics").into_iter().collect()
+    of_lane.map(&mut run_one).collect()
 }
 
-fn run_one(program: &TestProgram, command: &mut Command, log: &Mutex<File>) -> Result<Ended> {
+fn run_one(program: &TestProgram, command: &mut Command, log: &mut File) -> Result<Ended> {
     let started = Instant::now();
     let watched = watch(command.stdin(Stdio::null()))?;
     let took = started.elapsed();
-    let mut log = log.lock().expect("no lane panics");
     // The log is a convenience; a full disk must not hide the result.
     let _ = writeln!(log, "== {}: {:.1} s\n{}", program.name, took.as_secs_f64(), watched.all);
     if !watched.shown.is_empty() {
@@ -183,15 +191,23 @@ mod tests {
     #[test]
     fn programs_that_change_the_host_and_those_with_guests_are_told_from_others() {
         let lanes = |can_own_run: bool| {
-            ["schedlab/crash", "tune/host", "schedlab/vm_plans", "schedlab/vm_fetch", "report/size", "vm/schedlab_vm"]
-                .map(|name| {
-                    let program = TestProgram { name: name.into(), folder: PathBuf::new(), file: PathBuf::new() };
-                    program.lane(can_own_run)
-                })
+            [
+                "schedlab/crash",
+                "schedlab/pack",
+                "tune/host",
+                "schedlab/vm_plans",
+                "schedlab/vm_fetch",
+                "report/size",
+                "vm/schedlab_vm",
+            ]
+            .map(|name| {
+                let program = TestProgram { name: name.into(), folder: PathBuf::new(), file: PathBuf::new() };
+                program.lane(can_own_run)
+            })
         };
-        use Lane::{Guests, Host, Others};
-        assert_eq!(lanes(true), [Host, Host, Guests, Host, Others, Others]);
-        assert_eq!(lanes(false), [Host, Host, Host, Host, Others, Others]);
+        use Lane::{Guests, Host, Others, Release};
+        assert_eq!(lanes(true), [Host, Release, Host, Guests, Host, Others, Others]);
+        assert_eq!(lanes(false), [Host, Release, Host, Release, Host, Others, Others]);
     }
 
     #[test]
@@ -225,7 +241,7 @@ mod tests {
             script("bad", "echo 'test b ... FAILED'; echo reason >&2; exit 101"),
         ];
         let log = folder.join("log");
-        let mut ended = run(&programs, WITHOUT_BINARY, &[("NAME", "a".into())], Some("60"), &log).unwrap();
+        let mut ended = run(&programs, Lane::Others, &[("NAME", "a".into())], Some("60"), &log).unwrap();
         ended.sort_by_key(|e| e.name.clone());
         let kept = std::fs::read_to_string(&log).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();

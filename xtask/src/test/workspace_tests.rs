@@ -16,19 +16,18 @@ const CI_LIMIT_SECONDS: &str = "1200";
 /// Programs whose seconds are told.
 const SLOWEST: usize = 10;
 
-/// Runs the test programs of some lanes; the released binary is in `SCHEDLAB_BIN` for those that run it.
+/// Runs the test programs of a lane; the released binary is in `SCHEDLAB_BIN` for those that run it.
 pub(super) fn run(
     workspace: &Workspace,
     programs: &[TestProgram],
-    lanes: &[Lane],
+    lane: Lane,
     machine: &Machine,
     strict: bool,
 ) -> Result<Outcome> {
     let environment =
         [("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)), ("SCHEDLAB_PYTHON", readers::python(workspace))];
-    let log = if lanes == programs::WITH_BINARY { "xtask-test-binary.log" } else { "xtask-test.log" };
-    let log = workspace.target_dir.join(log);
-    let mut ended = programs::run(programs, lanes, &environment, strict.then_some(CI_LIMIT_SECONDS), &log)?;
+    let log = workspace.target_dir.join(format!("xtask-{}.log", lane.stage().replace(' ', "-")));
+    let mut ended = programs::run(programs, lane, &environment, strict.then_some(CI_LIMIT_SECONDS), &log)?;
     println!("  the whole output: {}", log.display());
     ended.sort_by_key(|e| std::cmp::Reverse(e.took));
     for slow in ended.iter().take(SLOWEST) {

@@ -122,7 +122,7 @@ const SOMEWHERE: &[&str] = &[
     "trace slow traced --json",
     "trace copies traced --json",
     "record -o recorded --json -- true",
-    "record --self-test -o cost --json",
+    "record --self-test --trials 6 --trial 30ms -o cost --json",
     "bench pipe:copies=2,loops=200 --trace beside --json -",
     "trace copies beside --json",
     "run traced.toml -o of_arms --json",
