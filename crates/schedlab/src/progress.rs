@@ -16,7 +16,7 @@ use schedlab_plan::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus, Workl
 use schedlab_run::RunLog;
 use schedlab_trial::Event;
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
@@ -104,11 +104,14 @@ impl Progress {
                     .and_then(|blocks| schedlab_analyze::forecast(manifest, trials, *workload, blocks))
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
+                let most = if matches!(manifest.design, Design::OpenEnded { .. }) { " at most" } else { "" };
+                let all = Duration::from_nanos(block_ns.saturating_mul(u64::from(*blocks)));
                 self.say(&format!(
-                    "{}: {} of {}{detectable}",
+                    "{}: {} of {}, about {}{most}{detectable}",
                     self.workloads[*workload as usize],
                     counted(*blocks, "blocks"),
-                    format_ns(block_ns / 1_000_000 * 1_000_000)
+                    format_ns(block_ns / 1_000_000 * 1_000_000),
+                    remaining::about(all),
                 ));
             }
             Event::ArmDropped { arm, reason, .. } => {

@@ -28,7 +28,7 @@ impl Remaining {
                 format!("{:.0} % of the budget, block {}", 100.0 * share.min(1.0), block + 1)
             }
         };
-        let left = self.left(of_run, of_workload).map(|left| format!(", about {} left", minutes(left)));
+        let left = self.left(of_run, of_workload).map(|left| format!(", about {} left", about(left)));
         place + &left.unwrap_or_default()
     }
 
@@ -43,8 +43,11 @@ impl Remaining {
         match self.design {
             Design::OpenEnded { .. } => None,
             Design::Fixed { blocks } => {
-                let left = (blocks * self.workloads).saturating_sub(self.before + self.done);
-                (self.done > 0).then(|| of_run.mul_f64(f64::from(left) / f64::from(self.done)))
+                let planned = u64::from(blocks) * u64::from(self.workloads);
+                let left = planned.saturating_sub(u64::from(self.before) + u64::from(self.done));
+                // Of a run of years the pace of its first block is nothing to add up to the second.
+                let left = of_run.as_secs_f64() * left as f64 / f64::from(self.done);
+                (self.done > 0).then(|| Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX))
             }
             Design::Budgeted { budget_ns, .. } => {
                 let budget = Duration::from_nanos(budget_ns);
@@ -54,10 +57,17 @@ impl Remaining {
     }
 }
 
-/// `1:05`.
-fn minutes(time: Duration) -> String {
+/// `1:05`, `2:00:05`, `3 days` or `10 years`.
+pub(super) fn about(time: Duration) -> String {
+    const DAY: u64 = 24 * 3600;
     let s = time.as_secs_f64().round() as u64;
-    format!("{}:{:02}", s / 60, s % 60)
+    let (m, h) = (s / 60 % 60, s / 3600);
+    match s / DAY {
+        0 | 1 if h == 0 => format!("{m}:{:02}", s % 60),
+        0 | 1 => format!("{h}:{m:02}:{:02}", s % 60),
+        days @ 2..730 => format!("{days} days"),
+        days => format!("{} years", days / 365),
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +90,17 @@ mod tests {
         assert_eq!(remaining.say(5, S(20), S(20)), "block 6 of 10, about 0:20 left", "resumed: its own pace");
         remaining.done = 12;
         assert_eq!(remaining.say(11, S(48), S(48)), "block 12 of 12, about 0:00 left", "two were repeated");
+    }
+
+    #[test]
+    fn a_run_of_years_is_told_in_years() {
+        let blocks = 4_000_000_000;
+        let remaining = Remaining { done: 1, ..remaining(Design::Fixed { blocks }) };
+        assert_eq!(remaining.say(1, S(1), S(1)), "block 2 of 4000000000, about 253 years left", "of two workloads");
+        let times = [S(65), S(7_205), S(40 * 3600), S(49 * 3600), S(729 * 86_400), S(3650 * 86_400), Duration::MAX];
+        let said = times.map(about);
+        assert_eq!(said[..6], ["1:05", "2:00:05", "40:00:00", "2 days", "729 days", "10 years"]);
+        assert!(said[6].ends_with(" years"), "{}", said[6]);
     }
 
     #[test]
