@@ -22,7 +22,7 @@ pub(super) struct Built {
 /// Builds and lints every target in one pass: `cargo clippy` before it would read all crates twice. Without Clippy the
 /// programs are built all the same, and its absence is what it found.
 pub(super) fn build(workspace: &Workspace) -> Result<Built> {
-    let mut cargo = workspace.cargo(&["build", "--workspace", "--all-targets", "--locked", "--quiet"]);
+    let mut cargo = workspace.cargo_behind(&["build", "--workspace", "--all-targets", "--locked", "--quiet"]);
     cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());
     let has_clippy = Command::new(CLIPPY).arg("--version").output().is_ok_and(|o| o.status.success());
     if has_clippy {
