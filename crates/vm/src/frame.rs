@@ -1,17 +1,17 @@
 //! What comes out of a guest over its port: frames with a length and a checksum, because a serial line loses bytes
 //! silently, and because a guest can die in the middle of a word.
 
+use crate::packed;
 use std::path::{Component, Path};
 
 /// First bytes of every frame.
 const MAGIC: [u8; 4] = *b"SLG1";
 /// Magic, kind, length (u32 LE), CRC-32 of kind, length and payload (u32 LE).
 const HEADER_BYTES: usize = 13;
-/// Kinds with this bit have a packed payload: its length (u32 LE), and an LZ4 block. Each byte costs the guest an exit and QEMU a
-/// system call, which for the 5 MB of a kernel's symbols took longer than the boot.
+/// Kinds with this bit have a packed payload.
 const PACKED: u8 = 0x80;
-/// Shorter payloads are sent as they are.
-const LEAST_PACKED_BYTES: usize = 512;
+/// Most bytes that the packed payloads of one guest may stand for.
+const MOST_UNPACKED_BYTES: u64 = 1 << 30;
 /// Longest payload: more is a damaged length.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 /// Longest file that a guest sends: with its path it fits a payload by far.
@@ -57,6 +57,9 @@ pub enum FrameError {
         /// Where.
         at: u64,
     },
+    /// A guest that packs zeros sends little and would fill a disk.
+    #[error("the guest sent more than {} MiB, the most that is taken of one guest", MOST_UNPACKED_BYTES >> 20)]
+    TooMuch,
     /// The checksum does not fit.
     #[error("the message at byte {at} of the guest's port is damaged")]
     Damaged {
@@ -91,7 +94,7 @@ impl Frame {
     /// As it goes over the port.
     pub fn encode(&self) -> Vec<u8> {
         let (mut kind, mut payload) = (self.kind(), self.payload());
-        if let Some(packed) = packed(&payload) {
+        if let Some(packed) = packed::pack(&payload) {
             (kind, payload) = (kind | PACKED, packed);
         }
         let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
@@ -121,30 +124,6 @@ impl Frame {
     }
 }
 
-/// `None` where it is not shorter than the payload.
-fn packed(payload: &[u8]) -> Option<Vec<u8>> {
-    if payload.len() < LEAST_PACKED_BYTES {
-        return None;
-    }
-    let mut packed = (payload.len() as u32).to_le_bytes().to_vec();
-    packed.resize(packed.len() + lz4_flex::block::get_maximum_output_size(payload.len()), 0);
-    let length = lz4_flex::block::compress_into(payload, &mut packed[4..]).ok()?;
-    packed.truncate(4 + length);
-    (packed.len() < payload.len()).then_some(packed)
-}
-
-/// What `packed` was made from.
-fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
-    let (length, block) = packed.split_first_chunk::<4>()?;
-    let length = u32::from_le_bytes(*length) as usize;
-    // A byte of an LZ4 block stands for 255 bytes at most: a guest cannot ask for more memory than that.
-    if length > MAX_PAYLOAD_BYTES.min(block.len().saturating_mul(256)) {
-        return None;
-    }
-    let mut payload = vec![0; length];
-    (lz4_flex::block::decompress_into(block, &mut payload).ok()? == length).then_some(payload)
-}
-
 /// A path, a zero byte, and what is in it.
 fn file(payload: &[u8]) -> Option<(String, Vec<u8>)> {
     let end = payload.iter().position(|&byte| byte == 0)?;
@@ -167,6 +146,8 @@ pub struct Decoder {
     taken: usize,
     /// Bytes of the frames before `pending`.
     passed: u64,
+    /// Bytes that packed payloads stood for.
+    unpacked: u64,
 }
 
 impl Decoder {
@@ -197,9 +178,15 @@ impl Decoder {
         }
         let frame = match header[4] & PACKED {
             0 => Frame::from_parts(header[4], payload),
-            _ => unpacked(payload).and_then(|payload| Frame::from_parts(header[4] & !PACKED, &payload)),
+            _ if self.unpacked + u64::from(packed::unpacked_bytes(payload)) > MOST_UNPACKED_BYTES => {
+                return Err(FrameError::TooMuch);
+            }
+            _ => packed::unpack(payload).and_then(|payload| Frame::from_parts(header[4] & !PACKED, &payload)),
         };
         let frame = frame.ok_or(FrameError::Damaged { at })?;
+        if header[4] & PACKED != 0 {
+            self.unpacked += u64::from(packed::unpacked_bytes(payload));
+        }
         self.taken += end;
         self.passed += end as u64;
         Ok(Some(frame))
@@ -251,16 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_are_sent_once_and_no_length_is_believed() {
-        let text = b"ffffffff81000000 T _text\n".repeat(1000);
-        let sent = Frame::Stdout(text.clone()).encode();
-        assert!(sent.len() < text.len() / 10, "{} of {}", sent.len(), text.len());
-        let whole = packed(&text).unwrap();
-        assert_eq!(unpacked(&whole), Some(text.clone()));
-        for length in [0, 1, text.len() as u32 - 1, text.len() as u32 + 1, u32::MAX] {
-            assert_eq!(unpacked(&[&length.to_le_bytes(), &whole[4..]].concat()), None, "{length}");
-        }
-        assert_eq!(unpacked(&whole[..3]), None);
+    fn packed_zeros_do_not_fill_a_disk() {
+        let mut decoder = Decoder::default();
+        decoder.push(&Frame::File { path: "/work/out/zeros".into(), content: vec![0; 64 << 20] }.encode().repeat(16));
+        let taken = (0..16).map_while(|_| decoder.next_frame().transpose());
+        let taken: Vec<_> = taken.map(|frame| frame.map(|_| ())).collect();
+        assert_eq!(taken[..15], [Ok(()); 15]);
+        assert_eq!(taken[15], Err(FrameError::TooMuch), "1 GiB and sixteen paths");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod job;
 pub mod kernel;
 pub mod lane;
 pub mod machine;
+mod packed;
 pub mod profile;
 pub mod qemu;
 mod qemu_version;
