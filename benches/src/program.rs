@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The released schedlab: `$SCHEDLAB_BIN`, or the sibling of this benchmark.
 pub fn schedlab() -> Result<PathBuf> {
@@ -76,4 +76,40 @@ pub fn metric(outcome: &serde_json::Value, name: &str) -> Result<f64> {
     let metrics = outcome["metrics"].as_array().context("no metrics")?;
     let found = metrics.iter().find(|m| m["name"] == name).and_then(|m| m["value"].as_f64());
     found.with_context(|| format!("the trial has no metric {name}"))
+}
+
+/// A program beside what is measured; it ends with this.
+pub struct Running(Child);
+
+impl Running {
+    /// Starts it, and hears nothing of it.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        Ok(Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?))
+    }
+
+    /// Ends it now. A workload's tasks die with their parent (PR_SET_PDEATHSIG), so killing the one process ends them all.
+    pub fn stop(mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Burners of the lowest weight, one on each CPU: none is ever idle. (Some kernels of virtual machines leave out switches from the idle
+/// task: up to 283 of 5000 were missing in one recording, in perf's and in tracefs's as well.)
+pub fn keep_cpus_busy() -> Result<Vec<Running>> {
+    let cpus = std::thread::available_parallelism()?.get();
+    let burn = |cpu: usize| {
+        let mut command = Command::new("nice");
+        command.args(["-n", "19", "taskset", "--cpu-list", &cpu.to_string()]).arg(schedlab()?);
+        Running::start(command.args(["bench", "burn:1,duration=1h"]))
+    };
+    (0..cpus).map(burn).collect()
 }

@@ -1,13 +1,13 @@
 //! Recorded series: ordinary run directories below `benches/series/`, made by `schedlab run`, resumed when interrupted,
 //! and cut into disjoint comparisons that the product's own analysis judges.
 
-use crate::program;
+use crate::program::{self, Running};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Manifest, TrialRecord};
 use schedlab_run::RunReader;
 use schedlab_stats::Random;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A series to record.
@@ -60,7 +60,7 @@ fn run_plan(plan: &Path, dir: &PathBuf, disturbed: bool) -> Result<()> {
 
 /// One burner on any CPU, on or off; toggled with probability 1/15 at each call: phases of 3 s on average.
 struct Burner {
-    child: Option<Child>,
+    child: Option<Running>,
     random: Random,
 }
 
@@ -70,33 +70,14 @@ impl Burner {
             return Ok(());
         }
         match self.child.take() {
-            Some(child) => stop(child),
+            Some(child) => child.stop(),
             None => {
-                let burn = Command::new(program::schedlab()?)
-                    .args(["bench", "burn:1,duration=1h"])
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .spawn()?;
-                self.child = Some(burn);
+                self.child =
+                    Some(Running::start(Command::new(program::schedlab()?).args(["bench", "burn:1,duration=1h"]))?);
                 Ok(())
             }
         }
     }
-}
-
-impl Drop for Burner {
-    fn drop(&mut self) {
-        if let Some(child) = self.child.take() {
-            let _ = stop(child);
-        }
-    }
-}
-
-fn stop(mut child: Child) -> Result<()> {
-    // The workload's tasks die with their parent (PR_SET_PDEATHSIG), so killing the one process ends it all.
-    child.kill()?;
-    child.wait()?;
-    Ok(())
 }
 
 /// The trials of some blocks and two arms as an A/B run of their own, as if nothing else had been measured.

@@ -106,6 +106,7 @@ impl Lab {
     /// A trace in which nothing is missing, and what is reported about it: every complaint about a mutant is one about
     /// the mutation.
     fn specimen(&self, kind: &specimen::Kind) -> Result<(Specimen, Told)> {
+        let _busy = program::keep_cpus_busy()?;
         for _ in 0..RECORDINGS {
             let specimen = Specimen::new(kind, &self.schedlab, &self.scratch)?;
             let answer = self.ask(&specimen, &specimen.bytes, &mut Most::default())?.map_err(anyhow::Error::msg)?;
