@@ -15,8 +15,9 @@ pub fn decode(trace: &[u8]) -> Option<Vec<Happened>> {
         for part in fields(packet)? {
             match part {
                 (super::field::FTRACE_EVENTS, Value::Bytes(of)) => bundle(of, &mut events)?,
-                (super::field::SEQUENCE, Value::Number(_)) | (super::field::SYSTEM_INFO, Value::Bytes(_)) => {}
-                _ => return None,
+                (super::field::FTRACE_EVENTS, _) => return None,
+                // Of another kind, as most packets of a trace are.
+                _ => {}
             }
         }
     }
@@ -168,6 +169,14 @@ mod tests {
             }
         }
         assert_eq!(decode(&bytes), Some(events));
+    }
+
+    #[test]
+    fn a_packet_of_another_kind_is_passed_over() {
+        // A byte that is no bundle, and the same after one flipped bit: `process_stats`.
+        let packet = |tag: u8| decode(&[1 << 3 | 2, 3, tag, 1, 0]);
+        assert_eq!(packet(1 << 3 | 2), None);
+        assert_eq!(packet((1 << 3 | 2) ^ 1 << 6), Some(vec![]));
     }
 
     #[test]
