@@ -20,7 +20,8 @@ pub(super) struct Built {
 }
 
 /// Builds and lints every target in one pass: `cargo clippy` before it would read all crates twice. Without Clippy the
-/// programs are built all the same, and its absence is what it found.
+/// programs are built all the same, and its absence is what it found. At a lower priority: the release is built beside it, ends with
+/// a minute on one CPU, and is what the longest tests wait for.
 pub(super) fn build(workspace: &Workspace) -> Result<Built> {
     let mut cargo = workspace.cargo_behind(&["build", "--workspace", "--all-targets", "--locked", "--quiet"]);
     cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());

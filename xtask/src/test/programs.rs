@@ -1,5 +1,5 @@
 //! The test programs of the workspace, run in lanes side by side, which cargo itself does not: those of the host, which wait
-//! for timers most of their time, those that boot guests, and all others.
+//! for timers most of their time, those that run the released binary, those that boot guests, and all others.
 
 use super::cargo_output::{Skip, TestOutput};
 use anyhow::{Context, Result};
@@ -38,14 +38,10 @@ impl TestProgram {
     /// What it may run beside. Without a `/run` of their own guests are the host's.
     fn lane(&self, can_own_run: bool) -> Lane {
         match self.name.split_once('/') {
-            Some(("schedlab", target)) if OF_GUESTS.contains(&target) => {
-                if can_own_run {
-                    Lane::Guests
-                } else {
-                    Lane::Release
-                }
+            Some(("schedlab", target)) if can_own_run && OF_GUESTS.contains(&target) => Lane::Guests,
+            Some(("schedlab", target)) if OF_GUESTS.contains(&target) || OF_THE_RELEASE.contains(&target) => {
+                Lane::Release
             }
-            Some(("schedlab", target)) if OF_THE_RELEASE.contains(&target) => Lane::Release,
             Some((package, _)) if OF_THE_HOST.contains(&package) => Lane::Host,
             _ => Lane::Others,
         }
@@ -124,11 +120,14 @@ pub(super) fn run(
     let mut log = File::create(log).with_context(|| format!("{} cannot be written", log.display()))?;
     let can_own_run = can_own_run();
     let of_lane = programs.iter().filter(|program| program.lane(can_own_run) == lane);
-    let mut run_one = |program: &TestProgram| {
-        let mut command = program.command(lane, limit_seconds);
-        run_one(program, command.envs(environment.iter().cloned()), &mut log)
-    };
-    of_lane.map(&mut run_one).collect()
+    // All of them, also after one that could not be started.
+    let ended: Vec<Result<Ended>> = of_lane
+        .map(|program| {
+            let mut command = program.command(lane, limit_seconds);
+            run_one(program, command.envs(environment.iter().cloned()), &mut log)
+        })
+        .collect();
+    ended.into_iter().collect()
 }
 
 fn run_one(program: &TestProgram, command: &mut Command, log: &mut File) -> Result<Ended> {
