@@ -69,14 +69,11 @@ impl Burner {
         if self.random.below(15) != 0 {
             return Ok(());
         }
-        match self.child.take() {
-            Some(child) => child.stop(),
-            None => {
-                self.child =
-                    Some(Running::start(Command::new(program::schedlab()?).args(["bench", "burn:1,duration=1h"]))?);
-                Ok(())
-            }
-        }
+        self.child = match self.child.take() {
+            Some(_) => None,
+            None => Some(Running::start(&mut program::bench(None, &["burn:1,duration=1h"])?)?),
+        };
+        Ok(())
     }
 }
 
