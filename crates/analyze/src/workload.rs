@@ -149,7 +149,7 @@ impl<'t> Workload<'t> {
         let (percent, p) = (test.mean.exp_m1() * 100.0, test.p_value);
         contrast.notes.push(format!("Carry-over into the next window: {percent:+.2} % (p {p:.3})."));
         // A tenth of the smallest effect of interest, or of the effect where that is larger, changes no answer.
-        let size = contrast.effect.filter(|e| e.scale == Scale::Ratio).map_or(0.0, |e| e.value.ln().abs());
+        let size = contrast.effect.map_or(0.0, |ratio| ratio.value.ln().abs());
         let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p().max(size);
         if p < CARRY_OVER_P && matters {
             let reason = format!(
