@@ -206,7 +206,7 @@ fn of_workload(
         metric.note.iter().for_each(|note| say(format!("{}: {note}", metric_name(&metric.name)), ""));
     }
     for aa_comparison in workload.aa_comparisons.iter().filter(|c| !c.includes_no_effect) {
-        say(aa_comparison.sentence.clone(), "`schedlab doctor` names what moves by itself, such as the frequency");
+        say(aa_comparison.sentence.clone(), lane::apart(&manifest.environment));
     }
     missing_primaries(manifest, part).into_iter().for_each(|text| say(text, "`schedlab list workloads` has the names"));
     problems

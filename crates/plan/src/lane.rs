@@ -316,6 +316,19 @@ impl Provenance {
     }
 }
 
+/// What to do about equal arms that were measured apart: by the host's clock the host may move, by counted instructions it cannot.
+pub fn apart(environment: &Environment) -> &'static str {
+    match Provenance::of_command_line(&environment.cmdline).map(|made_by| made_by.lane) {
+        Some(Lane::Virtual(_)) => {
+            "run it with another `first_seed`: nothing on the host moves what is counted in instructions"
+        }
+        Some(Lane::Real { .. }) => {
+            "`schedlab doctor` on the guest's host names what moves by itself, such as the frequency"
+        }
+        None => "`schedlab doctor` names what moves by itself, such as the frequency",
+    }
+}
+
 /// Why a run gets no verdict at all.
 pub fn worthless(environment: &Environment) -> Option<String> {
     let made_by = Provenance::of_command_line(&environment.cmdline)?;
@@ -417,6 +430,14 @@ mod tests {
         assert!(said(Some(REAL)).unwrap().contains("translated code (QEMU 10.0.2)"));
         let kvm = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false };
         assert_eq!((said(Some(kvm)), said(None)), (None, None));
+    }
+
+    #[test]
+    fn the_host_is_not_blamed_for_what_is_counted_in_instructions() {
+        let advice = |lane| apart(&environment(lane, "10.0.2"));
+        assert!(!advice(Some(Lane::Virtual(VIRTUAL))).contains("doctor"));
+        assert!(advice(Some(REAL)).contains("the guest's host"));
+        assert!(advice(None).starts_with("`schedlab doctor` names"));
     }
 
     #[test]
