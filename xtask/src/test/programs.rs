@@ -80,6 +80,11 @@ pub(super) enum Lane {
 }
 
 impl Lane {
+    /// Whether it begins when the release is built, not before: on a warm target it would meet the binary of the build before.
+    pub(super) fn has_release(self) -> bool {
+        matches!(self, Lane::Release | Lane::Guests)
+    }
+
     /// The stage that runs it.
     pub(super) fn stage(self) -> &'static str {
         match self {

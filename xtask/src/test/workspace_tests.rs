@@ -16,7 +16,7 @@ const CI_LIMIT_SECONDS: &str = "1200";
 /// Programs whose seconds are told.
 const SLOWEST: usize = 10;
 
-/// Runs the test programs of a lane; the released binary is in `SCHEDLAB_BIN` for those that run it.
+/// Runs the test programs of a lane; the released binary is in `SCHEDLAB_BIN` for lanes that wait for it.
 pub(super) fn run(
     workspace: &Workspace,
     programs: &[TestProgram],
@@ -24,8 +24,10 @@ pub(super) fn run(
     machine: &Machine,
     strict: bool,
 ) -> Result<Outcome> {
-    let environment =
-        [("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)), ("SCHEDLAB_PYTHON", readers::python(workspace))];
+    let mut environment = vec![("SCHEDLAB_PYTHON", readers::python(workspace))];
+    if lane.has_release() {
+        environment.push(("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)));
+    }
     let log = workspace.target_dir.join(format!("xtask-{}.log", lane.stage().replace(' ', "-")));
     let mut ended = programs::run(programs, lane, &environment, strict.then_some(CI_LIMIT_SECONDS), &log)?;
     println!("  the whole output: {}", log.display());
