@@ -1,8 +1,8 @@
 //! What was wrong with a trace that could be read all the same: kinds, how often, and where first. Bounded, whatever
 //! the file holds.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::Location;
 
 /// What can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,42 +59,67 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of a trace, by kind.
+/// The problems of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Problems(BTreeMap<ProblemKind, (u64, String)>);
+pub struct Problems(Vec<(Met, Problem)>);
+
+/// What is counted as one problem: a kind, and for kinds whose sentences say unrelated things the line of code that says it.
+/// Few whatever the file holds, and compared without making the sentence.
+type Met = (ProblemKind, Option<&'static Location<'static>>);
+
+impl ProblemKind {
+    fn is_of_unrelated_sentences(self) -> bool {
+        matches!(self, ProblemKind::SkippedPart | ProblemKind::Recording)
+    }
+}
 
 impl Problems {
-    /// Counts one; `first` is asked for the sentence when it is the first of its kind.
+    /// Counts one; `first` is asked for the sentence when it is the first of its kind. Of [`ProblemKind::Recording`] and
+    /// [`ProblemKind::SkippedPart`] each caller's first sentence is kept.
+    #[track_caller]
     pub fn add(&mut self, kind: ProblemKind, first: impl FnOnce() -> String) {
         self.add_many(kind, 1, first);
     }
 
     /// Counts several at once.
+    #[track_caller]
     pub fn add_many(&mut self, kind: ProblemKind, count: u64, first: impl FnOnce() -> String) {
-        let (total, _) = self.0.entry(kind).or_insert_with(|| (0, first()));
-        *total = total.saturating_add(count);
-    }
-
-    /// The kinds that were met, a bit for each.
-    pub(crate) fn kinds(&self) -> u32 {
-        self.0.keys().fold(0, |kinds, kind| kinds | 1 << *kind as u32)
-    }
-
-    /// For kinds that were met since then, says where the first one was.
-    pub(crate) fn tell_where(&mut self, since: u32, place: &str) {
-        for (_, (_, first)) in self.0.iter_mut().filter(|(kind, _)| since & 1 << **kind as u32 == 0) {
-            first.insert_str(0, place);
+        let caller = Location::caller();
+        let met = (kind, kind.is_of_unrelated_sentences().then_some(caller));
+        match self.0.iter_mut().find(|(known, _)| *known == met) {
+            Some((_, problem)) => problem.count = problem.count.saturating_add(count),
+            None => self.0.push((met, Problem { kind, count, first: first() })),
         }
+    }
+
+    /// Counts one whose sentence is made already; each other sentence of its kind is kept, too.
+    pub(crate) fn add_sentence(&mut self, kind: ProblemKind, sentence: String) {
+        match self.0.iter_mut().find(|(_, known)| known.kind == kind && known.first == sentence) {
+            Some((_, problem)) => problem.count = problem.count.saturating_add(1),
+            None => self.0.push(((kind, None), Problem { kind, count: 1, first: sentence })),
+        }
+    }
+
+    /// How many were met, each once.
+    pub(crate) fn met(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Says of those that were met since then where the first one was.
+    pub(crate) fn tell_where(&mut self, since: usize, place: &str) {
+        self.0.iter_mut().skip(since).for_each(|(_, problem)| problem.first.insert_str(0, place));
     }
 
     /// How often a kind was met.
     pub fn count(&self, kind: ProblemKind) -> u64 {
-        self.0.get(&kind).map_or(0, |p| p.0)
+        self.0.iter().filter(|(met, _)| met.0 == kind).fold(0, |sum, (_, problem)| sum.saturating_add(problem.count))
     }
 
-    /// All kinds that were met, the gravest first.
+    /// All that were met, the gravest kinds first.
     pub fn all(&self) -> impl Iterator<Item = Problem> + '_ {
-        self.0.iter().map(|(kind, (count, first))| Problem { kind: *kind, count: *count, first: first.clone() })
+        let mut all: Vec<&Problem> = self.0.iter().map(|(_, problem)| problem).collect();
+        all.sort_by_key(|problem| problem.kind);
+        all.into_iter().cloned()
     }
 }
 
@@ -111,5 +136,34 @@ mod tests {
         assert_eq!((problems.count(ProblemKind::BadRecord), problems.count(ProblemKind::Truncated)), (2, 0));
         let told: Vec<String> = problems.all().map(|p| p.to_string()).collect();
         assert_eq!(told, ["CPU 1 lost events (40 in all)", "byte 7: odd (2 in all)"]);
+    }
+
+    #[test]
+    fn unrelated_notes_do_not_hide_each_other() {
+        let mut problems = Problems::default();
+        for event in ["irq", "timer"] {
+            problems.add(ProblemKind::Recording, || format!("{event} could not be recorded"));
+        }
+        for clock in ["local", "global", "local"] {
+            problems.add_sentence(ProblemKind::Recording, format!("the clock is {clock}"));
+        }
+        problems.add(ProblemKind::Recording, || "the trace is of 2 machines".into());
+        problems.add(ProblemKind::Lost, || "40 lost".into());
+        let since = problems.met();
+        problems.add(ProblemKind::SkippedPart, || "a section is cut".into());
+        problems.tell_where(since, "data.1: ");
+        let told: Vec<String> = problems.all().map(|p| p.to_string()).collect();
+        assert_eq!(
+            told,
+            [
+                "40 lost",
+                "data.1: a section is cut",
+                "irq could not be recorded (2 in all)",
+                "the clock is local (2 in all)",
+                "the clock is global",
+                "the trace is of 2 machines"
+            ]
+        );
+        assert_eq!(problems.count(ProblemKind::Recording), 6);
     }
 }

@@ -50,7 +50,7 @@ impl Parts {
             tell_unseen(records);
             return Ok(false);
         };
-        let known = records.problems.kinds();
+        let known = records.problems.met();
         self.all[number].read_on(records, &mut self.buffer)?;
         records.problems.tell_where(known, &format!("data.{number}: "));
         let cpus = records.coverage.cpus().count();

@@ -102,7 +102,7 @@ impl TraceDat {
             owner: None,
             header,
         };
-        notices.into_iter().for_each(|(kind, why)| reader.problems.add(kind, || why));
+        notices.into_iter().for_each(|(kind, why)| reader.problems.add_sentence(kind, why));
         reader.open_streams()?;
         reader.name_threads();
         Ok(reader)
