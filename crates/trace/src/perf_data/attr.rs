@@ -112,7 +112,8 @@ impl Attr {
         };
         let identifier = next(part::IDENTIFIER);
         next(part::IP);
-        next(part::TID);
+        // Behind the process.
+        layout.tid = next(part::TID).map(|at| at + 4);
         layout.time = next(part::TIME);
         next(part::ADDR);
         layout.id = identifier.or(next(part::ID));
@@ -160,6 +161,8 @@ pub(crate) struct Layout {
     pub(crate) id: Option<usize>,
     pub(crate) time: Option<usize>,
     pub(crate) cpu: Option<usize>,
+    /// The thread.
+    pub(crate) tid: Option<usize>,
     pub(crate) has_raw: bool,
     /// The number of the cgroup, in bytes before the end of the record.
     pub(crate) cgroup: Option<usize>,

@@ -1,5 +1,6 @@
-//! What was recorded: all of the machine (`perf record -a`), some of its CPUs, or some tasks. It is in the records in which
-//! perf says which id each event has on which CPU and of which thread; perf before 4.0 wrote none.
+//! What was recorded: all of the machine (`perf record -a`), some of its CPUs, or some tasks. Two records say it. In one perf
+//! lists the threads that it was told of (since 4.4); in the other, which id each event has on which CPU and of which thread
+//! (always since 6.0, before that only beside AUX data, and only where there are several events).
 
 use super::attr::u64_at;
 use crate::event::Cpu;
@@ -35,6 +36,17 @@ impl Coverage {
                 self.cpus.insert(cpu);
             }
         }
+        self.has_threads
+    }
+
+    /// `PERF_RECORD_THREAD_MAP`: a number of entries of a thread and its name; one of thread -1 is all of them. Whether only some
+    /// tasks were recorded.
+    pub(super) fn thread_map(&mut self, record: &[u8], big_endian: bool) -> bool {
+        const ENTRY: usize = 24;
+        let entries = record.get(16..).unwrap_or_default().chunks_exact(ENTRY);
+        let mut tids = entries.filter_map(|entry| u64_at(entry, 0, big_endian));
+        // Of either width, as below. Nothing runs as thread 0 but idle CPUs.
+        self.has_threads |= tids.any(|tid| tid as u32 != ALL && tid != 0);
         self.has_threads
     }
 
@@ -75,6 +87,20 @@ impl Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_perf_was_told_of_are_told_from_all() {
+        let of = |tids: &[u64], big_endian: bool| {
+            let bytes = |word: u64| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+            let mut record = [bytes(0), bytes(tids.len() as u64)].concat();
+            tids.iter().for_each(|tid| record.extend([&bytes(*tid)[..], b"a.out\0\0\0\0\0\0\0\0\0\0\0"].concat()));
+            Coverage::default().thread_map(&record, big_endian)
+        };
+        for big_endian in [false, true] {
+            assert!(of(&[77], big_endian) && of(&[u64::MAX, 77], big_endian));
+            assert!(!of(&[u64::MAX], big_endian) && !of(&[u32::MAX.into()], big_endian) && !of(&[], big_endian));
+        }
+    }
 
     #[test]
     fn some_cpus_are_told_from_all() {

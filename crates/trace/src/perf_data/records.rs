@@ -37,9 +37,12 @@ mod record {
     pub(super) const FINISHED_ROUND: u32 = 68;
     pub(super) const ID_INDEX: u32 = 69;
     pub(super) const AUXTRACE: u32 = 71;
+    pub(super) const THREAD_MAP: u32 = 73;
     pub(super) const HEADER_FEATURE: u32 = 80;
     pub(super) const COMPRESSED: u32 = 81;
     pub(super) const COMPRESSED2: u32 = 83;
+    /// In `misc` of LOST_SAMPLES.
+    pub(super) const LOST_SAMPLES_BPF: u16 = 1 << 15;
 }
 
 /// What the caller must do before it continues.
@@ -112,6 +115,7 @@ pub(super) struct Records {
     pub(super) noted: BTreeMap<Cpu, u64>,
     /// Records of types that are not known here; type and place of the first.
     unknown_types: Option<(u64, u32, u64)>,
+    ids: threads::Ids,
 }
 
 impl Records {
@@ -136,6 +140,7 @@ impl Records {
             cgroups: None,
             noted: BTreeMap::new(),
             unknown_types: None,
+            ids: threads::Ids::default(),
         }
     }
 
@@ -205,6 +210,9 @@ impl Records {
         let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else {
             return tell_refused(Refused::Number, offset, &mut self.problems);
         };
+        if self.ids.are_open() {
+            self.ids.compare::<BIG>(layout.tid.and_then(|at| u32_at(record, at, BIG)), raw);
+        }
         // Frequent kinds are put into their lane by code of their own. Behind one common end an event is put together in
         // memory by narrow stores, and the wide loads that copy it from there wait for them.
         let (order, problems) = (&mut self.order, &mut self.problems);
@@ -255,6 +263,10 @@ impl Records {
                 let some_tasks = coverage.id_index(record, big_endian, |id| !sources.is_unplanned(id));
                 self.order.breaks_are_expected(some_tasks);
             }
+            record::THREAD_MAP => {
+                let some_tasks = self.coverage.thread_map(record, big_endian);
+                self.order.breaks_are_expected(some_tasks);
+            }
             record::COMM | record::FORK | record::EXIT => self.thread_record(kind, record),
             record::LOST => {
                 let lost = word(16).unwrap_or(1);
@@ -266,7 +278,13 @@ impl Records {
             record::THROTTLE if self.sources.is_planned(word(16)?) => {
                 self.lost(record, 1);
             }
-            // What perf reads from the kernel's counters at the end, of whole events: most of it was reported by LOST.
+            // What perf reads from the kernel's counters at the end, of whole events: most of it was reported by LOST. What
+            // a filter of BPF dropped is counted in records of the same type.
+            record::LOST_SAMPLES if u16_at(record, 4, big_endian) & record::LOST_SAMPLES_BPF != 0 => {
+                self.problems.add_many(ProblemKind::Recording, word(8).filter(|dropped| *dropped > 0)?, || {
+                    "a filter of perf record (--filter) dropped samples: what they would have shown is missing".into()
+                });
+            }
             record::LOST_SAMPLES => self.counted.lost_samples += word(8).unwrap_or(0),
             record::CGROUP => self.cgroups.iter_mut().for_each(|cgroups| cgroups.name(record, big_endian)),
             record::FINISHED_ROUND => return self.end_of_round(),
@@ -304,6 +322,7 @@ impl Records {
     pub(super) fn finish(&mut self, online: Option<u32>) {
         self.end_of_stream();
         self.sort_held();
+        self.lost_untold();
         self.order.finish(&mut self.problems);
         self.coverage.tell(online, &mut self.problems);
         if let Some((number, kind, offset)) = self.unknown_types {
@@ -315,12 +334,16 @@ impl Records {
                 )
             });
         }
+    }
+
+    /// What the kernel counted as lost and no record of a loss told of: such a record comes with the next event that has room,
+    /// and after the last loss there may be none.
+    fn lost_untold(&mut self) {
         let untold = self.counted.lost_samples.saturating_sub(self.counted.lost);
         if untold > 0 {
-            self.problems.add_many(ProblemKind::Recording, untold, || {
-                "perf counts samples as lost without saying when; waits that a loss would make false are not known"
-                    .into()
-            });
+            self.order.lost_at_unknown_times(Cpu::ANY, untold);
+            self.problems
+                .add_many(ProblemKind::Lost, untold, || "perf counts samples as lost without saying when".into());
         }
     }
 }

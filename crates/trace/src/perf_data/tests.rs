@@ -225,11 +225,21 @@ fn what_the_kernel_counted_as_lost_is_counted_once() {
     for (samples, untold) in [(4, 0), (9, 5)] {
         let lost_samples = LITTLE.record(13, &LITTLE.u64(samples));
         let (_, reader) = read(LITTLE.file(&[events.clone(), lost_samples].concat())).unwrap();
-        assert_eq!(reader.problems().count(ProblemKind::Lost), 4);
-        assert_eq!(reader.problems().count(ProblemKind::Recording), untold);
+        assert_eq!(reader.problems().count(ProblemKind::Lost), 4 + untold);
         let counts = reader.record_counts().unwrap();
         assert_eq!((counts.records, counts.lost, counts.losses), (4, 4, 1));
     }
+}
+
+#[test]
+fn what_a_filter_dropped_is_no_loss() {
+    let mut dropped = LITTLE.record(13, &LITTLE.u64(9));
+    // PERF_RECORD_MISC_LOST_SAMPLES_BPF.
+    dropped[5] |= 0x80;
+    let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let (_, reader) = read(LITTLE.file(&[events, dropped].concat())).unwrap();
+    let counts = [ProblemKind::Lost, ProblemKind::Recording].map(|kind| reader.problems().count(kind));
+    assert_eq!(counts, [0, 9]);
 }
 
 #[test]

@@ -205,16 +205,16 @@ impl Writer {
     /// A sample: IDENTIFIER, TID, TIME, CPU, RAW, CGROUP.
     pub(crate) fn sample(self, drawing: &Drawing, event: &Event) -> Option<Vec<u8>> {
         let (kind, mut raw) = self.raw(drawing, event.what)?;
+        let common_pid = u32_at(&raw, 4, self.big_endian).expect("every event has one");
         let mut body = Vec::new();
         body.extend(self.u64(id(kind, event.cpu)));
-        body.extend(self.u64(0));
+        body.extend([self.u32(common_pid), self.u32(common_pid)].concat());
         body.extend(self.u64(event.ts));
         body.extend(self.u32(u32::from(event.cpu.0)));
         body.extend(self.u32(0));
         while !(raw.len() + 4).is_multiple_of(8) {
             raw.push(0);
         }
-        let common_pid = u32_at(&raw, 4, self.big_endian).expect("every event has one");
         body.extend(self.u32(raw.len() as u32));
         body.extend(raw);
         body.extend(self.cgroup_of.iter().flat_map(|cgroup_of| self.u64(cgroup_of(Tid(common_pid)))));

@@ -4,6 +4,33 @@ use super::super::attr::{u32_at, u64_at};
 use super::{Records, record};
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::kind::Kind;
+use crate::problem::ProblemKind;
+
+/// Whether thread ids in perf's own parts of samples and records are those that the events have. In a container perf writes
+/// the ids of its PID namespace, or 0 for a thread that has none there (`perf_event_tid`).
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    compared: u8,
+    pub(super) are_of_a_namespace: bool,
+}
+
+impl Ids {
+    /// Whether more samples are needed to know. The first ones decide: in a namespace nearly every one differs.
+    #[inline(always)]
+    pub(super) fn are_open(&self) -> bool {
+        self.compared < u8::MAX
+    }
+
+    /// `tid` of a sample against `common_pid` of its event, which is the second word of each.
+    #[cold]
+    pub(super) fn compare<const BIG: bool>(&mut self, tid: Option<u32>, raw: &[u8]) {
+        self.compared += 1;
+        // A thread past its exit has no id any more.
+        let tid = tid.filter(|tid| *tid != u32::MAX);
+        let differ = tid.zip(u32_at(raw, 4, BIG)).is_some_and(|(tid, common_pid)| tid != common_pid);
+        self.are_of_a_namespace |= differ;
+    }
+}
 
 impl Records {
     /// A record in which the kernel says that it lost events.
@@ -29,6 +56,13 @@ impl Records {
 
     /// COMM, FORK and EXIT: names and lifetimes, also of threads that were there before the recording (time 0).
     pub(super) fn thread_record(&mut self, kind: u32, record: &[u8]) {
+        if self.ids.are_of_a_namespace {
+            return self.problems.add(ProblemKind::Recording, || {
+                "perf ran in a PID namespace: its records of threads have ids of that namespace, and the events those of the \
+                 machine; from the first events on the names and ends of threads in these records are left out"
+                    .into()
+            });
+        }
         let tid = |at: usize| u32_at(record, at, self.big_endian).and_then(|raw| Tid::from_raw(i64::from(raw)));
         let (mut ts, cpu) = self.when(record);
         let what = if kind == record::COMM {

@@ -30,6 +30,29 @@ fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
 }
 
 #[test]
+fn ids_of_a_pid_namespace_are_not_taken_for_the_machines() {
+    let drawing = Drawing::new("0 10 . R > A\n0 20 A S > .");
+    let mut switches = records(LITTLE, &drawing);
+    let exit = life(EXIT, 10, 30_000, 0);
+    let ends = |bytes: Vec<u8>| {
+        let (events, reader) = read(LITTLE.file(&bytes)).unwrap();
+        let exits = events.iter().filter(|event| matches!(event.what, crate::What::Exit { .. })).count();
+        (exits, reader.problems().count(ProblemKind::Recording))
+    };
+    assert_eq!(ends([switches.clone(), exit.clone()].concat()), (1, 0));
+    // Thread 10 of the machine is 3 in the container.
+    let mut at = 0;
+    while at < switches.len() {
+        let tid = at + 20..at + 24;
+        if switches[tid.clone()] == [10, 0, 0, 0] {
+            switches[tid].copy_from_slice(&[3, 0, 0, 0]);
+        }
+        at += usize::from(u16::from_le_bytes([switches[at + 6], switches[at + 7]]));
+    }
+    assert_eq!(ends([switches, exit].concat()), (0, 1));
+}
+
+#[test]
 fn what_perf_notes_apart_is_no_event_of_the_file() {
     let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
     let file = |cpu| LITTLE.file(&[switches.clone(), life(EXIT, 10, 25_000, cpu), life(EXIT, 11, 0, cpu)].concat());
@@ -75,4 +98,11 @@ fn tasks_alone_are_told_from_a_loss() {
     assert_eq!(problems(id_index(0, -1)), [2, 0], "the whole machine");
     assert_eq!(problems(id_index(0, 77)), [0, 1], "perf record without -a");
     assert_eq!(problems(id_index(-1, 77)), [0, 1], "perf record --per-thread");
+    // Where there is no index: perf before 6.0, or one event alone.
+    let thread_map = |tid: u64| {
+        let entry = [1, tid, 0, 0].map(|word| LITTLE.u64(word)).concat();
+        LITTLE.record(73, &entry)
+    };
+    assert_eq!(problems(thread_map(77)), [0, 1], "perf record without -a");
+    assert_eq!(problems(thread_map(u64::MAX)), [2, 0], "the whole machine");
 }
