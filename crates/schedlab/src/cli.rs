@@ -12,7 +12,7 @@ use schedlab_plan::units::parse_duration_ns;
 pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 
-/// Is B better than A for the Linux scheduler and IPC: how much, how sure, why?
+/// Is B better than A for the Linux scheduler and IPC: by how much, how sure, and why?
 #[derive(Debug, Parser)]
 #[command(name = "schedlab", version, propagate_version = true)]
 pub(crate) struct Cli {
@@ -98,7 +98,7 @@ pub(crate) struct Ab {
     /// The workload; repeat the option to compare on several
     #[arg(short, long, required_unless_present = "commands", value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Compare at each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    /// Compare at each value of an option, such as copies=1,2,4,ncpu, and show how the result scales
     #[arg(long, value_name = "OPTION=LIST")]
     pub(crate) sweep: Option<String>,
     /// Settings of the control, separated by `;`; '' for the default

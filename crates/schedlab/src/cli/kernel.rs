@@ -41,7 +41,7 @@ pub(crate) struct Related {
     /// Print the commits as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print at most N commits with --json, the oldest, 0 for all [default: as many as fit in 20 kB]
+    /// With --json: print only the N oldest commits, 0 for all [default: as many as fit in 20 kB]
     #[arg(long, value_name = "N", requires = "json")]
     pub(crate) top: Option<usize>,
 }
@@ -54,8 +54,8 @@ pub(crate) struct Port {
     /// The source tree to apply them to
     #[arg(long, value_name = "TREE")]
     pub(crate) onto: PathBuf,
-    /// The source tree that the series was written for; the code that writes the data which the series reads is
-    /// compared between this tree and --onto
+    /// The source tree that the series was written for. For the data that the series reads, the report shows where the
+    /// code that writes it differs between this tree and --onto
     #[arg(long, value_name = "TREE")]
     pub(crate) from: Option<PathBuf>,
     /// Also write one JSON object per hunk to FILE (with `-`, only that, to standard output)
@@ -67,7 +67,7 @@ pub(crate) struct Port {
     /// Compile the tree (as `vm build` does), then again after each patch of the adapted series, until one fails
     #[arg(long)]
     pub(crate) build: bool,
-    /// Boot the built kernel (and count how often the changed functions run in `bench WORKLOAD`)
+    /// Boot the built kernel, run `bench WORKLOAD` in it, and count how often the changed functions run
     #[arg(long, value_name = "WORKLOAD", requires = "build")]
     pub(crate) boot: Option<String>,
     /// A kernel config option, such as HZ_1000=y; may be given several times

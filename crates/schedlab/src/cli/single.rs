@@ -74,7 +74,7 @@ pub(crate) struct Bench {
     pub(crate) measuring: Measuring,
     #[command(flatten)]
     pub(crate) tracing: Tracing,
-    /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    /// Run once for each value of an option, such as copies=1,2,4,ncpu, and show how the result scales
     #[arg(long, value_name = "OPTION=LIST")]
     pub(crate) sweep: Option<String>,
     /// Settings to run under, separated by `;`, such as 'slice=0.1ms;policy=batch'

@@ -23,9 +23,9 @@ pub(crate) enum VmAction {
     List,
     /// Boot a kernel and show what its guest can measure; or open a shell in it
     Boot(Boot),
-    /// Run `bench`, `ab`, `run` or `doctor` in a guest; results are written to the same paths as if run on the host
+    /// Run `bench`, `ab`, `run`, `repeat` or `doctor` in a guest, or look at its knobs (`tune`); results are written to the same paths as if run on the host
     Run(VmRun),
-    /// Count exactly the instructions of each kernel function per operation; for one kernel, or against another kernel or run
+    /// Count the instructions of each kernel function per operation, exactly; --against compares with a kernel or a file
     Profile(VmProfile),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Fetch {
     /// Fetch the kernel for arm64
     #[arg(long)]
     pub(crate) aarch64: bool,
-    /// A mirror of Debian's archive, such as http://HOST/debian; a second one whose name ends in -security serves those suites
+    /// A mirror of Debian's archive, such as http://HOST/debian; a second one, ending in -security, for the security suites
     /// [default: those of the host's own apt sources]
     #[arg(long, value_name = "URL")]
     pub(crate) mirror: Vec<String>,
@@ -158,8 +158,8 @@ pub(crate) struct GuestOptions {
     /// The same as --accel tcg
     #[arg(long, hide = true)]
     no_kvm: bool,
-    /// Virtual lane: seed of the random differences between boots; boots with the same seed are identical, and count as
-    /// one sample
+    /// Virtual lane: seed of the random differences between boots; equal boots with equal seeds are identical, and
+    /// count as one sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Virtual lane: an instruction takes 2^N ns [default: depends on QEMU's version and the number of CPUs]

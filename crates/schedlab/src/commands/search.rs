@@ -103,7 +103,8 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The first round, of a seed that is drawn later of seed 0: whatever no machine could run is refused before anything is made.
+/// The first round, with seed 0 if the plan gives no seed. A plan that no machine could run is refused here, before
+/// anything is created.
 fn first_round(plan: &Plan) -> Result<Plan> {
     let plan = Plan { seed: plan.seed.or(Some(0)), ..plan.clone() };
     let first = SearchStudy::new(&plan)?.ask()?.context("a search has a first round")?;

@@ -1,5 +1,5 @@
-//! What the tree knows that a series is from: places that its hunks have there, and the state contract, for which the code
-//! of both trees is read that could change what the series reads.
+//! Uses the tree that the series was written for (`--from`): where each hunk belongs there, and the state contract, which
+//! compares the code in both trees that could change what the series reads.
 
 use super::dossier::Raw;
 use super::{port, trees};

@@ -63,7 +63,7 @@ fn bytes(path: &Path) -> Result<Box<dyn ByteSource>> {
     Ok(if kind.is_file() { Box::new(file) } else { Box::new(Forward::new(file)) })
 }
 
-/// Also standard input is read by position where it is a file from which nothing was taken yet.
+/// Standard input, too, is read by position if it is a file of which nothing has been read yet.
 fn standard_input() -> Result<Box<dyn ByteSource>> {
     let owned = std::io::stdin().as_fd().try_clone_to_owned().context("standard input cannot be read")?;
     let mut file = File::from(owned);

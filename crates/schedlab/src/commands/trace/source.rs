@@ -135,7 +135,7 @@ impl Source {
     }
 }
 
-/// An answer whose tables the analysis has cut already, where `top` was said.
+/// Output options for findings whose tables the analysis has already cut: if `--top` was given, nothing else is cut.
 pub(super) fn answer(json: bool, top: Option<usize>) -> OutputOptions {
     OutputOptions { json, top: top.map(|_| 0) }
 }

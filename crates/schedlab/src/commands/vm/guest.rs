@@ -1,4 +1,4 @@
-//! One guest: its options made a machine and a lane, its events shown.
+//! One guest: turns its options into a machine and a lane, and shows its events.
 
 use super::inside::Inside;
 use super::listener::Screen;

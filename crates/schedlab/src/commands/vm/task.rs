@@ -18,8 +18,8 @@ pub(crate) const ARGUMENT: &str = "__guest";
 /// The guest has a limit of its own, by the host's clock.
 const TRIAL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// In the directory of answers: the answer without its outcomes, of which each is a file of its own, so that none leaves the
-/// guest with all that came before it.
+/// In the directory of answers: the answer without its outcomes. Each outcome is a file of its own, so that the guest sends
+/// each of them only once.
 const ANSWER: &str = "answer.json";
 
 type Outcome = Result<TrialOutcome, String>;
