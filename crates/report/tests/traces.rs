@@ -168,6 +168,9 @@ fn a_loss_that_nobody_counted_is_a_loss() {
         believed_of(&counted),
         "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
     );
+    // Nobody reports a loss, and half of the switches do not follow the one before.
+    let filtered = believed(&format!("{first}{}", switch(2, "C-12", "A-10")));
+    assert!(filtered.ends_with("trace-cmd -P), that is why."), "{filtered}");
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));
     assert!(at_the_end.starts_with("Events are missing: "), "{at_the_end}");

@@ -63,7 +63,7 @@ fn missing(found: &Check) -> String {
             let follow = if breaks == 1 { "does" } else { "do" };
             parts.push(format!("{} that {follow} not follow the one before", many(breaks, "switches")));
             parts.push(format!("{} that went back", many(backs, "clocks")));
-            format!("Events are missing: {}.", parts.join(", "))
+            format!("Events are missing: {}.{}", parts.join(", "), by_choice(found, breaks))
         }
         Completeness::MayBeMissing => format!(
             "Events may be missing: {} of the file could not be read. None is reported lost{}.",
@@ -71,6 +71,19 @@ fn missing(found: &Check) -> String {
             chain(found)
         ),
         Completeness::NoneFoundMissing => format!("No missing events found: none was reported lost{}.", chain(found)),
+    }
+}
+
+/// A recording of some tasks looks as if many events had been lost; ftrace does not say that it was one.
+fn by_choice(found: &Check, breaks: u64) -> &'static str {
+    /// No ring that overflows breaks so many switches and reports nothing.
+    const LEAST_SHARE: u64 = 10;
+    let switches: u64 = found.cpus.iter().map(|cpu| cpu.switches).sum();
+    let none_lost = found.losses == Losses::default();
+    if none_lost && breaks * LEAST_SHARE > switches {
+        " If only some tasks or CPUs were recorded (set_event_pid, an event filter, trace-cmd -P), that is why."
+    } else {
+        ""
     }
 }
 
