@@ -186,7 +186,7 @@ fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
         waker: line.tid,
         target_cpu: on.unwrap_or(Cpu::ANY),
         prio: prio(of),
-        context: line.context,
+        context: line.context.unwrap_or_default(),
     })
 }
 
