@@ -2,6 +2,7 @@
 //! HTML, and `perf script`. Lines come in the order of time; what is not an event line is passed over.
 
 mod ends;
+mod letters;
 mod line;
 mod read_payload;
 mod shape;
@@ -25,6 +26,7 @@ use crate::section::Window;
 use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
 use ends::Ends;
+use letters::Letters;
 use line::{Line, Said};
 use memchr::{memchr, memchr_iter, memrchr};
 use read_payload::Unread;
@@ -55,6 +57,7 @@ pub(crate) struct Text {
     now: u64,
     lines: u64,
     ends: Ends,
+    letters: Letters,
     failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
@@ -92,6 +95,7 @@ impl Text {
             now: 0,
             lines: 0,
             ends: Ends::default(),
+            letters: Letters::default(),
             failed: None,
             is_latency: false,
             untimed: None,
@@ -164,8 +168,7 @@ impl Text {
         if !self.cpus.has(line.cpu) {
             return self.impossible(&line.cpu.0.to_string());
         }
-        let mut guessed = false;
-        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut guessed) {
+        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut self.letters) {
             Ok(what) => what,
             Err(Unread::WokeNobody) => return,
             Err(Unread::Unlike) => {
@@ -178,11 +181,6 @@ impl Text {
                 });
             }
         };
-        if guessed {
-            self.problems.add(ProblemKind::GuessedStates, || {
-                "prev_state is a bare number whose letters differ between kernels; they are guessed".into()
-            });
-        }
         self.kinds = self.kinds.with(kind);
         self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
@@ -307,6 +305,7 @@ impl Text {
             });
         }
         self.tell_misspelt();
+        self.letters.tell(&mut self.problems);
         if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
             self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
         }
