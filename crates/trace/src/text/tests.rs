@@ -1,6 +1,7 @@
 //! Text traces in each tool's words.
 
 mod ends;
+mod lacks;
 mod names;
 
 use crate::drawing::{Told, read_all, tell_events};
