@@ -70,11 +70,15 @@ pub(crate) struct Text {
 /// Different events that are counted by name.
 const MOST_EVENTS: usize = 4096;
 
+/// How a text begins that may have no event in its first bytes: the last is the frame of `perf script --header`, whose
+/// list of events alone may be longer.
+const BEGINS: [&str; 7] =
+    ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus=", "# ========\n# captured on"];
+
 /// Whether the first bytes of a file are a text trace: they say so, or one of their lines is an event.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
-    let begins = ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus="];
-    begins.iter().any(|b| text.trim_start().starts_with(b))
+    BEGINS.iter().any(|b| text.trim_start().starts_with(b))
         || text.lines().any(|l| matches!(Said::parse(l), Said::Event(_) | Said::Untimed(_)))
 }
 
