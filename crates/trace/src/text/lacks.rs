@@ -26,9 +26,9 @@ impl Lacks {
             What::Waking(_) => self.has_wakings = true,
             What::Wakeup(_) | What::WakeupNew(_) => {
                 self.has_wakings = true;
-                self.unseen.sent(event.ts, &event.what);
+                self.unseen.sent(event.ts, event.what);
             }
-            What::Migrate { .. } => self.unseen.sent(event.ts, &event.what),
+            What::Migrate { .. } => self.unseen.sent(event.ts, event.what),
             _ => {}
         }
     }

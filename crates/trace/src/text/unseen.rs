@@ -44,10 +44,10 @@ impl Unseen {
 
     /// Takes note of where an event sends a task.
     #[inline]
-    pub(crate) fn sent(&mut self, ts: u64, what: &What) {
+    pub(crate) fn sent(&mut self, ts: u64, what: What) {
         let (What::Wakeup(crate::Wake { target_cpu: to, .. })
         | What::WakeupNew(crate::Wake { target_cpu: to, .. })
-        | What::Migrate { dest_cpu: to, .. }) = *what
+        | What::Migrate { dest_cpu: to, .. }) = what
         else {
             return;
         };
@@ -93,11 +93,11 @@ mod tests {
         let mut unseen = Unseen::default();
         unseen.meet(Cpu(0));
         for ts in [5, 6] {
-            unseen.sent(ts, &migrate(3));
-            unseen.sent(ts, &migrate(0));
+            unseen.sent(ts, migrate(3));
+            unseen.sent(ts, migrate(0));
         }
-        unseen.sent(5, &migrate(8191));
-        unseen.sent(5, &migrate(u16::MAX));
+        unseen.sent(5, migrate(8191));
+        unseen.sent(5, migrate(u16::MAX));
         assert_eq!(unseen.note(None, TAKEN_NS), None, "it may not have got to it");
         let note = unseen.note(Some(8), 5 + TAKEN_NS).unwrap();
         assert!(note.starts_with("the trace has events of CPU 0 (1 of 8) and none of CPU 3, to which"), "{note}");

@@ -2,6 +2,7 @@
 //! sections that may be compressed.
 
 use super::records::Times;
+use super::shifts::Shifts;
 use crate::TraceError;
 use crate::bytes::{Cursor, Input};
 use crate::clock::Counts;
@@ -71,16 +72,16 @@ pub(super) struct Header {
     pub(super) recorder: String,
     /// What was wrong already.
     pub(super) notices: Vec<(ProblemKind, String)>,
-    /// Added to each time.
-    pub(super) ts_offset: i64,
-    /// Multiplier and shift of cycles.
-    pub(super) tsc2nsec: Option<(u32, u32)>,
+    /// What moves the times.
+    shifts: Shifts,
     pub(super) counted: Counted,
     /// The file names its clock, somewhere.
     clocks_follow: bool,
     /// How compressed sections of version 7 are.
     packing: Option<Packing>,
     cpus: u32,
+    /// The same by its option; version 7 has no other.
+    cpu_count: u32,
     first_options: u64,
 }
 
@@ -118,12 +119,18 @@ impl Header {
         Ok(header)
     }
 
+    /// CPUs of the machine, as far as the file says.
+    pub(super) fn cpus(&self) -> u32 {
+        let listed = self.buffers.iter().map(|buffer| buffer.cpus.len() as u32).max();
+        self.cpu_count.max(listed.unwrap_or(0))
+    }
+
     /// How the times of a buffer become nanoseconds, or why they cannot.
     pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
-        let (offset, clock) = (self.ts_offset, buffer.clock.as_str());
-        let counts = match (Counts::of(clock), self.tsc2nsec) {
-            (Counts::Nanoseconds, _) => return Ok(Times { offset, tsc2nsec: None }),
-            (Counts::Cycles, Some(tsc2nsec)) => return Ok(Times { offset, tsc2nsec: Some(tsc2nsec) }),
+        let clock = buffer.clock.as_str();
+        let counts = match (Counts::of(clock), self.shifts.tsc2nsec) {
+            (Counts::Nanoseconds, _) => return Ok(self.shifts.times(None)),
+            (Counts::Cycles, Some(tsc2nsec)) => return Ok(self.shifts.times(Some(tsc2nsec))),
             (Counts::Cycles, None) => "cycles, and the file does not say how many make a second",
             (Counts::Other(counts), _) => counts,
         };
@@ -347,11 +354,14 @@ impl Header {
                 let version = text(data.take(bytes, "the version of trace-cmd")?);
                 self.recorder = format!("trace-cmd {version}").trim_end().to_owned();
             }
-            option::OFFSET => self.ts_offset = text(data.take(bytes, "the time offset")?).trim().parse().unwrap_or(0),
+            option::DATE => self.shifts.date(&text(data.take(bytes, "the time of day")?)),
+            option::OFFSET => self.shifts.offset(&text(data.take(bytes, "the time offset")?)),
+            option::CPUCOUNT => self.cpu_count = data.u32("the number of CPUs")?.min(MOST_CPUS),
+            option::TIME_SHIFT => self.notices.extend(self.shifts.guest()),
             option::TSC2NSEC => {
                 // An offset follows, which trace-cmd takes no notice of.
                 let (mult, shift) = (data.u32("a multiplier")?, data.u32("a shift")?);
-                self.tsc2nsec = Some((mult, shift)).filter(|(mult, shift)| *mult > 0 && *shift < 64);
+                self.shifts.tsc2nsec = Some((mult, shift)).filter(|(mult, shift)| *mult > 0 && *shift < 64);
             }
             _ => {}
         }
@@ -362,12 +372,15 @@ impl Header {
 /// Numbers of options.
 mod option {
     pub(super) const DONE: u16 = 0;
+    pub(super) const DATE: u16 = 1;
     pub(super) const CPUSTAT: u16 = 2;
     pub(super) const BUFFER: u16 = 3;
     pub(super) const TRACECLOCK: u16 = 4;
     pub(super) const UNAME: u16 = 5;
     pub(super) const OFFSET: u16 = 7;
+    pub(super) const CPUCOUNT: u16 = 8;
     pub(super) const VERSION: u16 = 9;
+    pub(super) const TIME_SHIFT: u16 = 12;
     pub(super) const TSC2NSEC: u16 = 14;
     pub(super) const HEADER_INFO: u16 = 16;
     pub(super) const FTRACE_EVENTS: u16 = 17;

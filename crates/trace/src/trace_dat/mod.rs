@@ -3,7 +3,9 @@
 
 pub(crate) mod archive;
 mod header;
+mod lacks;
 mod records;
+mod shifts;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,13 +17,14 @@ use crate::clock;
 use crate::event::{Cpu, Event, Tid, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
-use crate::kind::Kinds;
+use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::page::PageFormat;
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
 use crate::{ByteSource, TraceError};
 use header::{Buffer, Counted, Header};
+use lacks::Lacks;
 use records::{Plans, Sink, Times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,6 +47,7 @@ pub(crate) struct TraceDat {
     problems: Problems,
     /// The buffer whose scheduler events are read, where several have some.
     owner: Option<usize>,
+    lacks: Lacks,
 }
 
 /// A CPU's pages in a buffer.
@@ -100,9 +104,15 @@ impl TraceDat {
             order: Order::default(),
             problems,
             owner: None,
+            lacks: Lacks::of(&header),
             header,
         };
-        notices.into_iter().for_each(|(kind, why)| reader.problems.add(kind, || why));
+        for (kind, why) in notices {
+            match kind {
+                ProblemKind::Recording => reader.lacks.note(why),
+                _ => reader.problems.add(kind, || why),
+            }
+        }
         reader.open_streams()?;
         reader.name_threads();
         Ok(reader)
@@ -171,6 +181,14 @@ impl TraceDat {
         }
     }
 
+    fn tell_lacking(&mut self) {
+        // Without switches a CPU to which tasks were sent needs no event.
+        let has_switches = self.plans.kinds().has(Kind::SchedSwitch);
+        let read = self.streams.iter().filter(|stream| has_switches && self.owner == Some(stream.buffer));
+        let end = read.clone().map(|stream| stream.ts).max().unwrap_or(0);
+        self.lacks.tell(read.map(|stream| stream.cpu), self.header.cpus(), end, &mut self.problems);
+    }
+
     /// Formats of all events are always there; whether any was recorded is known at the end.
     fn has_events(&self) -> Result<(), TraceError> {
         if self.plans.have_events() {
@@ -220,6 +238,7 @@ impl Merging for TraceDat {
     fn advance(&mut self) -> Result<(), TraceError> {
         let Some(Reverse((_, number))) = self.open.pop() else {
             self.tell_missing();
+            self.tell_lacking();
             self.order.finish(&mut self.problems);
             return self.has_events();
         };
@@ -230,6 +249,7 @@ impl Merging for TraceDat {
             order: &mut self.order,
             problems: &mut self.problems,
             owner: &mut self.owner,
+            lacks: &mut self.lacks,
             // Lane 0 is that of no CPU.
             stream: (1 + number, stream.buffer, stream.cpu),
             times: stream.times,

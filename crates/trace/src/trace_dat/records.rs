@@ -1,6 +1,7 @@
 //! The records of pages into events.
 
 use super::header::Header;
+use super::lacks::Lacks;
 use crate::event::{Cpu, Event};
 use crate::fields::{Dictionary, Plan};
 use crate::kind::{Kind, Kinds};
@@ -90,6 +91,7 @@ pub(super) struct Sink<'a> {
     pub(super) order: &'a mut Order,
     pub(super) problems: &'a mut Problems,
     pub(super) owner: &'a mut Option<usize>,
+    pub(super) lacks: &'a mut Lacks,
     /// Number, buffer and CPU.
     pub(super) stream: (usize, usize, Cpu),
     pub(super) times: Times,
@@ -104,7 +106,7 @@ impl Sink<'_> {
             return 0;
         };
         if let Some(missed) = opened.missed {
-            self.lost(opened.ts, missed);
+            self.lost(self.times.ns(opened.ts), missed);
         }
         let (mut last, mut records) = (opened.ts, opened.records());
         for (ts, raw) in records.by_ref() {
@@ -115,16 +117,16 @@ impl Sink<'_> {
             self.problems.add(ProblemKind::BadRecord, || {
                 format!("byte {offset}: a page with a record that cannot be; the rest of the page was skipped")
             });
-            self.lost(last, 0);
+            self.lost(self.times.ns(last), 0);
         }
         self.times.ns(last)
     }
 
-    /// What other buffers lose falsifies nothing about tasks.
+    /// Events are missing from `ts` on, ns. What other buffers lose falsifies nothing about tasks.
     pub(super) fn lost(&mut self, ts: u64, lost: u64) {
         let (number, buffer, cpu) = self.stream;
         if self.owner.is_none_or(|owner| owner == buffer) {
-            self.order.lost_in(number, cpu, self.times.ns(ts), lost, self.problems);
+            self.order.lost_in(number, cpu, ts, lost, self.problems);
         }
     }
 
@@ -139,13 +141,13 @@ impl Sink<'_> {
         entry.records += 1;
         let Some((kind, plan)) = &entry.plan else { return };
         if kind.is_of_tasks() && *self.owner.get_or_insert(buffer) != buffer {
-            self.problems.add(ProblemKind::Recording, || {
-                "several buffers hold scheduler events; those of the first are read".into()
-            });
-            return;
+            return self.lacks.of_other_buffer();
         }
         match plan.decode(raw, self.dictionary) {
-            Ok(what) => self.order.push_in(number, Event { ts, cpu, what }, self.problems),
+            Ok(what) => {
+                self.lacks.event(ts, what);
+                self.order.push_in(number, Event { ts, cpu, what }, self.problems);
+            }
             Err(refused) => tell_refused(refused, offset, self.problems),
         }
     }
