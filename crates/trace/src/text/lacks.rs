@@ -53,7 +53,7 @@ impl Lacks {
         ];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         if !notes.is_empty() {
-            problems.add_many(ProblemKind::Recording, self.overwritten.max(1), || notes.join(". "));
+            problems.add_many(ProblemKind::Recording, self.overwritten.max(1), || notes.join("; and "));
         }
     }
 }

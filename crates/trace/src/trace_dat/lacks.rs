@@ -54,7 +54,7 @@ impl Lacks {
             self.notes.push("several buffers hold scheduler events; those of the first are read".into());
         }
         if !self.notes.is_empty() {
-            problems.add_many(ProblemKind::Recording, self.of_other_buffers.max(1), || self.notes.join(". "));
+            problems.add_many(ProblemKind::Recording, self.of_other_buffers.max(1), || self.notes.join("; and "));
         }
     }
 }

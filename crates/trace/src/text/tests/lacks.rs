@@ -22,7 +22,7 @@ fn wakings_without_the_context_are_told() {
 fn all_that_is_lacking_is_in_one_note() {
     let without = TRACEFS.replace("d..2.", "").replace("d.h2.", "").replace("4/4", "4/9");
     let told = notes(&without);
-    let ends = "irq-info. the ring was full: older events were overwritten, before the trace begins or before a CPU's first \
+    let ends = "irq-info; and the ring was full: older events were overwritten, before the trace begins or before a CPU's first \
                 event (5 in all)";
     assert!(told.len() == 1 && told[0].ends_with(ends), "{told:?}");
 }

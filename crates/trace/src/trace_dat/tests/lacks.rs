@@ -39,7 +39,7 @@ fn all_that_is_lacking_is_in_one_note() {
     let told = notes(version_7(LITTLE, &Drawing::new(PART), MONO, Packed::No));
     assert!(told.len() == 1 && told[0].starts_with("the trace has events of CPU 0 (1 of 2)"), "{told:?}");
     let ends =
-        "record and print all CPUs. several buffers hold scheduler events; those of the first are read (6 in all)";
+        "record and print all CPUs; and several buffers hold scheduler events; those of the first are read (6 in all)";
     assert!(told[0].ends_with(ends), "{told:?}");
 }
 
