@@ -52,6 +52,7 @@ mod text;
 mod trace_dat;
 mod tracing_data;
 mod unpack;
+mod unseen;
 mod window;
 mod wrapped;
 

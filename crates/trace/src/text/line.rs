@@ -3,10 +3,12 @@
 
 #[cfg(test)]
 mod tests;
+mod who;
 
 use crate::event::{Context, Cpu, Tid};
 use crate::kind::Kind;
 use memchr::{memchr, memchr_iter};
+use who::{flags, thread};
 
 /// A line that holds an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +16,8 @@ pub(super) struct Line<'a> {
     /// The thread that traced.
     pub(super) tid: Tid,
     pub(super) cpu: Cpu,
-    pub(super) context: Context,
+    /// `None` where the text has no flags.
+    pub(super) context: Option<Context>,
     pub(super) ts: u64,
     /// The time is in whole µs since the ring's first event.
     pub(super) in_us: bool,
@@ -208,7 +211,7 @@ fn latency(line: &str) -> Option<Said<'_>> {
         let (thread, rest) = split_digits(&line[dash + 1..]);
         let (cpu, rest) = split_digits(rest.trim_start_matches(' '));
         let Some((flags, rest)) = word(rest).filter(|_| !thread.is_empty() && !cpu.is_empty()) else { continue };
-        let Some(context) = self::flags(flags) else { continue };
+        let Some(context) = self::flags(flags).map(Some) else { continue };
         let (us, rest) = split_digits(rest.trim_start());
         let timed = rest.strip_prefix("us");
         let Some(rest) = timed.or(Some(rest)).filter(|_| !us.is_empty()) else { continue };
@@ -243,27 +246,13 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// The id in `comm-123`, `comm-123 (  100)` or, of perf script, `comm 123`.
-fn thread(text: &str) -> Option<&str> {
-    let text = text.trim_end();
-    let text = match text.strip_suffix(')').and_then(|t| t.rsplit_once('(')) {
-        Some((before, tgid)) if tgid.trim().bytes().all(|b| b.is_ascii_digit() || b == b'-') => before.trim_end(),
-        _ => text,
-    };
-    let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let comm = &text[..digits];
-    // perf script prints pid/tid if it is asked to, and blanks after a name.
-    let ends = comm.ends_with(['-', '/']) || comm.ends_with(' ') && !comm.trim().is_empty();
-    (ends && digits < text.len()).then_some(&text[digits..])
-}
-
 /// Flags if there are any, what stands for the time, event, payload.
-fn behind_cpu(text: &str) -> Option<(Context, &str, &str, &str)> {
+fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     let (mut word, mut rest) = word(text)?;
-    let mut context = Context::NONE;
+    let mut context = None;
     let mut stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
     if stamp.is_none() {
-        context = flags(word)?;
+        context = Some(flags(word)?);
         (word, rest) = self::word(rest)?;
         stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
     }
@@ -287,24 +276,6 @@ fn word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = text.find(char::is_whitespace)?;
     Some((&text[..end], &text[end..]))
-}
-
-/// `d..2.`, `dNh3`: the third is where the code was.
-fn flags(word: &str) -> Option<Context> {
-    const HARD: u8 = 0x08;
-    const SOFT: u8 = 0x10;
-    const NMI: u8 = 0x40;
-    if !(4..=8).contains(&word.len()) || !word.is_ascii() {
-        return None;
-    }
-    Some(Context::from_common_flags(match word.as_bytes()[2] {
-        b'h' => HARD,
-        b's' => SOFT,
-        b'H' => HARD | SOFT,
-        b'Z' => NMI | HARD,
-        b'z' => NMI,
-        _ => 0,
-    }))
 }
 
 /// `76.211513`, or a bare number.

@@ -2,6 +2,9 @@
 //! HTML, and `perf script`. Lines come in the order of time; what is not an event line is passed over.
 
 mod ends;
+mod finish;
+mod lacks;
+mod letters;
 mod line;
 mod read_payload;
 mod shape;
@@ -11,7 +14,6 @@ mod write_payload;
 pub(crate) mod writer;
 
 use crate::bytes::Input;
-use crate::clock;
 use crate::cpus::Cpus;
 use crate::event::Event;
 use crate::fields::Dictionary;
@@ -25,6 +27,8 @@ use crate::section::Window;
 use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
 use ends::Ends;
+use lacks::Lacks;
+use letters::Letters;
 use line::{Line, Said};
 use memchr::{memchr, memchr_iter, memrchr};
 use read_payload::Unread;
@@ -48,13 +52,13 @@ pub(crate) struct Text {
     events: Vec<(String, u64)>,
     kinds: Kinds,
     cpus: Cpus,
-    /// The ring was full.
-    was_full: bool,
     /// Time of the first event, and of the latest.
     first: Option<u64>,
     now: u64,
     lines: u64,
     ends: Ends,
+    letters: Letters,
+    lacks: Lacks,
     failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
@@ -65,11 +69,15 @@ pub(crate) struct Text {
 /// Different events that are counted by name.
 const MOST_EVENTS: usize = 4096;
 
+/// How a text begins that may have no event in its first bytes: the last is the frame of `perf script --header`, whose
+/// list of events alone may be longer.
+const BEGINS: [&str; 7] =
+    ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus=", "# ========\n# captured on"];
+
 /// Whether the first bytes of a file are a text trace: they say so, or one of their lines is an event.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
-    let begins = ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus="];
-    begins.iter().any(|b| text.trim_start().starts_with(b))
+    BEGINS.iter().any(|b| text.trim_start().starts_with(b))
         || text.lines().any(|l| matches!(Said::parse(l), Said::Event(_) | Said::Untimed(_)))
 }
 
@@ -87,11 +95,12 @@ impl Text {
             events: Vec::new(),
             kinds: Kinds::default(),
             cpus: Cpus::default(),
-            was_full: false,
             first: None,
             now: 0,
             lines: 0,
             ends: Ends::default(),
+            letters: Letters::default(),
+            lacks: Lacks::default(),
             failed: None,
             is_latency: false,
             untimed: None,
@@ -139,12 +148,7 @@ impl Text {
     fn entries(&mut self, there: u64, written: u64, online: Option<u16>) {
         self.ends.announced += there;
         self.cpus.online = online.or(self.cpus.online);
-        self.was_full |= written > there;
-        if written > there {
-            self.problems.add_many(ProblemKind::Recording, written - there, || {
-                "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event".into()
-            });
-        }
+        self.lacks.overwritten += written.saturating_sub(there);
     }
 
     fn impossible(&mut self, number: &str) {
@@ -155,6 +159,8 @@ impl Text {
     }
 
     fn event(&mut self, line: &Line<'_>) {
+        self.lacks.has_flags |= line.context.is_some();
+        self.lacks.unseen.meet(line.cpu);
         match self.events.iter().position(|(name, _)| name == line.event) {
             Some(at) => self.events[at].1 += 1,
             None if self.events.len() < MOST_EVENTS => self.events.push((line.event.to_owned(), 1)),
@@ -164,8 +170,7 @@ impl Text {
         if !self.cpus.has(line.cpu) {
             return self.impossible(&line.cpu.0.to_string());
         }
-        let mut guessed = false;
-        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut guessed) {
+        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut self.letters) {
             Ok(what) => what,
             Err(Unread::WokeNobody) => return,
             Err(Unread::Unlike) => {
@@ -178,15 +183,12 @@ impl Text {
                 });
             }
         };
-        if guessed {
-            self.problems.add(ProblemKind::GuessedStates, || {
-                "prev_state is a bare number whose letters differ between kernels; they are guessed".into()
-            });
-        }
         self.kinds = self.kinds.with(kind);
         self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
-        self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
+        let event = Event { ts: line.ts, cpu: line.cpu, what };
+        self.lacks.event(&event);
+        self.order.push(event, &mut self.problems);
     }
 }
 
@@ -255,79 +257,12 @@ impl Merging for Text {
         self.lines -= 1;
         // In a full ring each CPU begins at its own time: until the last one has begun, nothing is known of what others
         // did there.
-        if !(self.was_full && self.cpus.lack_some()) {
+        if !(self.lacks.overwritten > 0 && self.cpus.lack_some()) {
             self.order.release(self.now.saturating_sub(HELD_NS), &mut self.problems);
         }
         self.order.relieve(&mut self.problems);
         if !more {
             self.finish()?;
-        }
-        Ok(())
-    }
-}
-
-impl Text {
-    /// A last line without an end: where it was cut is not known, so its numbers are not trusted.
-    fn unfinished(&mut self, line: &[u8]) {
-        let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
-        if is_blank || closes {
-            return self.line(&String::from_utf8_lossy(line), true);
-        }
-        let (number, bytes) = (self.lines, line.len());
-        self.problems.add(ProblemKind::Truncated, || {
-            format!("line {number}: the trace ends inside a line, of which {bytes} bytes are there; skipped")
-        });
-    }
-
-    /// Events whose name differs from a known one by a letter: no kernel has such, but a damaged file.
-    fn tell_misspelt(&mut self) {
-        for (name, count) in &self.events {
-            let is_like = |kind: Kind| {
-                let known = kind.name().as_bytes();
-                known.len() == name.len() && known.iter().zip(name.as_bytes()).filter(|(a, b)| a != b).count() == 1
-            };
-            if let Some(kind) = self.wanted.iter().find(|kind| is_like(*kind)) {
-                self.problems.add_many(ProblemKind::BadRecord, *count, || {
-                    format!("an event is called `{name}`, almost as {}; skipped", kind.name())
-                });
-            }
-        }
-    }
-
-    fn finish(&mut self) -> Result<(), TraceError> {
-        let untimed = self.untimed.take();
-        if let (Some((_, count)), true) = (&untimed, self.first.is_none()) {
-            let what = format!("its events have counts for times ({count}), of the clock x86-tsc, counter or uptime");
-            return Err(self.input.unsupported(0, what, clock::FIX));
-        }
-        if let Some((met, count)) = untimed {
-            self.problems.add_many(ProblemKind::BadRecord, met, || {
-                format!("an event has a count for a time ({count}), beside others with times; skipped")
-            });
-        }
-        self.tell_misspelt();
-        if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
-            self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
-        }
-        if let Some(why) = self.ends.why_cut() {
-            self.problems.add(ProblemKind::Truncated, || why);
-        }
-        self.order.finish(&mut self.problems);
-        if let Some(line) = self.ends.packed {
-            if self.kinds == Kinds::default() {
-                let what = format!("what line {line} of the page holds is compressed, and no other line is an event");
-                let fix = "save the trace of the page as a file of its own (in Chrome's about:tracing), or record with `atrace -z`";
-                return Err(self.input.unsupported(0, what, fix));
-            }
-            self.problems.add(ProblemKind::SkippedPart, || {
-                format!("line {line}: data that is compressed inside the page was not read; it may hold events")
-            });
-        }
-        if self.kinds == Kinds::default() {
-            let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
-            let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
-            return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What an event prints after its name, as the kernel's print formats and trace-cmd's plugins write it.
 
+use super::letters::Letters;
 use super::line::Line;
 use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};
 use super::write_payload::pieces;
@@ -7,7 +8,6 @@ use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
-use crate::prev_state::StateId;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
@@ -20,18 +20,18 @@ pub(super) enum Unread {
     WokeNobody,
 }
 
-/// The event of a line. `guessed` becomes true where a state is a bare number that means other things in other kernels.
+/// The event of a line. `letters` is what the text's states have shown.
 pub(super) fn parse(
     kind: Kind,
     line: &Line<'_>,
     dictionary: &mut Dictionary,
-    guessed: &mut bool,
+    letters: &mut Letters,
 ) -> Result<What, Unread> {
     let woken = match kind {
         Kind::SchedWaking => What::Waking,
         Kind::SchedWakeup => What::Wakeup,
         Kind::SchedWakeupNew => What::WakeupNew,
-        Kind::SchedSwitch => return switch(line.payload, dictionary, guessed).ok_or(Unread::Unlike),
+        Kind::SchedSwitch => return switch(line.payload, dictionary, letters).ok_or(Unread::Unlike),
         _ => return other(kind, line, &mut dictionary.names).ok_or(Unread::Unlike),
     };
     wake(line, &mut dictionary.names).map(woken)
@@ -144,32 +144,32 @@ fn sys_enter(payload: &str, tid: Tid) -> Option<What> {
     Some(What::SysEnter { tid, number: Syscall::from_raw(id.trim().parse().ok()?), arg0, arg1 })
 }
 
-fn switch(payload: &str, dictionary: &mut Dictionary, guessed: &mut bool) -> Option<What> {
-    let keyed = || values(payload, &SWITCH).or_else(|| values(payload, &RAW_SWITCH));
-    let of_plugin = || {
-        let [prev, prev_tid, prev_prio, state, next, next_tid, next_prio, _] = values(payload, &PLUGIN_SWITCH)?;
-        Some([prev, prev_tid, prev_prio, state, next, next_tid, next_prio])
+fn switch(payload: &str, dictionary: &mut Dictionary, letters: &mut Letters) -> Option<What> {
+    let keyed = values(payload, &SWITCH).or_else(|| values(payload, &RAW_SWITCH));
+    let (of_kernel, [prev_comm, prev, prev_prio, state, next_comm, next, next_prio]) = match keyed {
+        Some(values) => (true, values),
+        None => (false, plugin_switch(payload)?),
     };
-    let [prev_comm, prev, prev_prio, letters, next_comm, next, next_prio] = keyed().or_else(of_plugin)?;
+    let (prev, next) = (tid(prev)?, tid(next)?);
+    let prev_state = match of_kernel {
+        true => letters.state(state, dictionary),
+        false => letters.of_plugin(state, prev == Tid::IDLE, dictionary),
+    };
     let names = &mut dictionary.names;
     Some(What::Switch {
-        prev: tid(prev)?,
-        next: tid(next)?,
+        prev,
+        next,
         prev_comm: name(prev_comm, names),
         next_comm: name(next_comm, names),
         prev_prio: prio(prev_prio),
         next_prio: prio(next_prio),
-        prev_state: state(letters, dictionary, guessed),
+        prev_state,
     })
 }
 
-/// Letters, or a bare number of a trace without formats.
-fn state(text: &str, dictionary: &mut Dictionary, guessed: &mut bool) -> StateId {
-    let raw = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
-    let Some(raw) = raw else { return dictionary.states.of_letters(text) };
-    // Up to 8 (traced) they are the same in all kernels.
-    *guessed |= raw > 8;
-    dictionary.states.of_raw(raw)
+fn plugin_switch(payload: &str) -> Option<[&str; 7]> {
+    let [prev, prev_tid, prev_prio, state, next, next_tid, next_prio, _] = values(payload, &PLUGIN_SWITCH)?;
+    Some([prev, prev_tid, prev_prio, state, next, next_tid, next_prio])
 }
 
 fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
@@ -186,7 +186,7 @@ fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
         waker: line.tid,
         target_cpu: on.unwrap_or(Cpu::ANY),
         prio: prio(of),
-        context: line.context,
+        context: line.context.unwrap_or_default(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Text traces in each tool's words.
 
 mod ends;
+mod lacks;
 mod names;
 
 use crate::drawing::{Told, read_all, tell_events};
@@ -59,6 +60,18 @@ fn perf_script_is_read() {
         format!("{comm} {tid} {} {}: sched:{tail}\n", words.next().unwrap(), words.next_back().unwrap())
     });
     assert_eq!(told(&text.collect::<String>()).waits(), ANSWER);
+}
+
+/// The header of perf 6.1, whose events have longer words with each version.
+#[test]
+fn perf_script_with_its_header_is_read() {
+    let event =
+        "# event : name = sched:sched_switch, , id = { 41, 42 }, type = 2, size = 136, config = 0x13a\n".repeat(60);
+    let head = "# ========\n# captured on    : Fri Nov 27 14:16:01 2026\n# header version : 1\n# nrcpus online : 2\n";
+    let lines: String = TRACEFS.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
+    let text = format!("{head}{event}# ========\n#\n{lines}");
+    assert_eq!(told(&text).waits(), ANSWER);
+    assert_eq!(read(&text).unwrap().1.problems().all().count(), 0);
 }
 
 #[test]

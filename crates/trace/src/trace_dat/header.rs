@@ -1,7 +1,11 @@
 //! The header of trace.dat: version 6, in which the parts follow each other, and version 7, in which options point to
 //! sections that may be compressed.
 
+mod options;
+mod version_7;
+
 use super::records::Times;
+use super::shifts::Shifts;
 use crate::TraceError;
 use crate::bytes::{Cursor, Input};
 use crate::clock::Counts;
@@ -9,6 +13,7 @@ use crate::kind::Kind;
 use crate::problem::ProblemKind;
 use crate::tracing_data::TracingData;
 use crate::unpack::Packing;
+use options::option;
 
 /// The longest uncompressed section or chunk; formats of a kernel take 2 MB, kallsyms 10.
 pub(super) const LONGEST_SECTION: u64 = 64 << 20;
@@ -71,16 +76,16 @@ pub(super) struct Header {
     pub(super) recorder: String,
     /// What was wrong already.
     pub(super) notices: Vec<(ProblemKind, String)>,
-    /// Added to each time.
-    pub(super) ts_offset: i64,
-    /// Multiplier and shift of cycles.
-    pub(super) tsc2nsec: Option<(u32, u32)>,
+    /// What moves the times.
+    shifts: Shifts,
     pub(super) counted: Counted,
     /// The file names its clock, somewhere.
     clocks_follow: bool,
     /// How compressed sections of version 7 are.
     packing: Option<Packing>,
     cpus: u32,
+    /// The same by its option; version 7 has no other.
+    cpu_count: u32,
     first_options: u64,
 }
 
@@ -118,12 +123,25 @@ impl Header {
         Ok(header)
     }
 
+    /// CPUs of the machine, as far as the file says.
+    pub(super) fn cpus(&self) -> u32 {
+        let listed = self.buffers.iter().map(|buffer| buffer.cpus.len() as u32).max();
+        self.cpu_count.max(listed.unwrap_or(0))
+    }
+
+    /// Whether a buffer has events of some CPUs and nothing of others.
+    pub(super) fn lacks_some_cpu(&self) -> bool {
+        let machine = self.cpus() as usize;
+        let filled = |buffer: &Buffer| buffer.cpus.iter().filter(|data| data.size > 0).count();
+        self.buffers.iter().any(|buffer| (1..machine).contains(&filled(buffer)))
+    }
+
     /// How the times of a buffer become nanoseconds, or why they cannot.
     pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
-        let (offset, clock) = (self.ts_offset, buffer.clock.as_str());
-        let counts = match (Counts::of(clock), self.tsc2nsec) {
-            (Counts::Nanoseconds, _) => return Ok(Times { offset, tsc2nsec: None }),
-            (Counts::Cycles, Some(tsc2nsec)) => return Ok(Times { offset, tsc2nsec: Some(tsc2nsec) }),
+        let clock = buffer.clock.as_str();
+        let counts = match (Counts::of(clock), self.shifts.tsc2nsec) {
+            (Counts::Nanoseconds, _) => return Ok(self.shifts.times(None)),
+            (Counts::Cycles, Some(tsc2nsec)) => return Ok(self.shifts.times(Some(tsc2nsec))),
             (Counts::Cycles, None) => "cycles, and the file does not say how many make a second",
             (Counts::Other(counts), _) => counts,
         };
@@ -209,190 +227,6 @@ impl Header {
         }
         self.buffers.push(buffer);
         Ok(())
-    }
-
-    fn read_7(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
-        let at = cursor.at;
-        let name = cursor.string(64, "the name of the compression")?;
-        cursor.string(64, "the version of the compression")?;
-        self.packing = match name.as_str() {
-            "none" => None,
-            "zstd" => Some(Packing::Zstd),
-            "zlib" => Some(Packing::Zlib),
-            other => {
-                let what = format!("compressed with {}", other.escape_debug());
-                let fix = "rewrite it: trace-cmd convert -i FILE -o OUT --compression zstd";
-                return Err(cursor.input.unsupported(at, what, fix));
-            }
-        };
-        self.first_options = cursor.u64("the place of the options")?;
-        let (mut next, mut sections) = (self.first_options, 0);
-        while next != 0 && sections < MOST_OPTION_SECTIONS {
-            next = self.options_7(cursor, next)?;
-            sections += 1;
-        }
-        Ok(())
-    }
-
-    /// A section of options; answers where the next one is.
-    fn options_7(&mut self, cursor: &Cursor<'_>, at: u64) -> Result<u64, TraceError> {
-        let (section, size) = self.section(cursor, at, 0)?;
-        let mut options = Cursor::new(&section, 0, size, cursor.big_endian);
-        loop {
-            let id = options.u16("the number of an option")?;
-            let bytes = u64::from(options.u32("the size of an option")?);
-            let base = options.at;
-            let data = options.take(bytes, "an option")?.to_vec();
-            let part = Input::part(&section.file, section.base + base, data);
-            let mut data = Cursor::new(&part, 0, bytes, cursor.big_endian);
-            match id {
-                option::DONE => return if bytes >= 8 { data.u64("the place of more options") } else { Ok(0) },
-                option::BUFFER => self.buffer_7(cursor, &mut data)?,
-                option::BUFFER_TEXT => return Err(latency(cursor.input, data.u64("the place of a text")?)),
-                option::HEADER_INFO | option::FTRACE_EVENTS | option::EVENT_FORMATS | option::CMDLINES => {
-                    let place = data.u64("the place of a section")?;
-                    self.section_7(cursor, id, place)?;
-                }
-                _ => self.option(id, &mut data)?,
-            }
-        }
-    }
-
-    fn section_7(&mut self, cursor: &Cursor<'_>, id: u16, place: u64) -> Result<(), TraceError> {
-        let (part, size) = self.section(cursor, place, id)?;
-        let mut section = Cursor::new(&part, 0, size, cursor.big_endian);
-        match id {
-            option::HEADER_INFO => self.tracing.headers(&mut section),
-            option::FTRACE_EVENTS => self.tracing.ftrace_formats(&mut section, &known),
-            option::EVENT_FORMATS => self.tracing.event_formats(&mut section, &known),
-            _ => {
-                let bytes = section.u64("the size of the saved command lines")?;
-                self.cmdlines = cmdlines(section.take(bytes, "the saved command lines")?);
-                Ok(())
-            }
-        }
-    }
-
-    fn buffer_7(&mut self, file: &Cursor<'_>, data: &mut Cursor<'_>) -> Result<(), TraceError> {
-        let place = data.u64("the place of a buffer")?;
-        let mut buffer = Buffer { name: data.string(4096, "the name of a buffer")?, ..Buffer::default() };
-        buffer.clock = data.string(256, "the clock of a buffer")?;
-        if self.clock.is_empty() {
-            self.clock.clone_from(&buffer.clock);
-        }
-        buffer.page_size = data.u32("the page size of a buffer")?;
-        for _ in 0..cpu_count(data)? {
-            let cpu = data.u32("the number of a CPU")?;
-            let (offset, size) = (data.u64("the place of a CPU's data")?, data.u64("the size of a CPU's data")?);
-            buffer.cpus.push(CpuData { cpu, offset, size });
-        }
-        let mut section = Cursor::new(file.input, place, file.end, file.big_endian);
-        section.u16("the number of a section")?;
-        buffer.packing = self.packing_of(&mut section)?;
-        if self.buffers.len() < MOST_BUFFERS {
-            self.buffers.push(buffer);
-        }
-        Ok(())
-    }
-
-    /// A section in memory, inflated where it is compressed. Its number must be `id`.
-    fn section(&self, cursor: &Cursor<'_>, at: u64, id: u16) -> Result<(Input, u64), TraceError> {
-        let input = cursor.input;
-        let mut cursor = Cursor::new(input, at, cursor.end, cursor.big_endian);
-        let found = cursor.u16("the number of a section")?;
-        if found != id {
-            return Err(input.malformed(at, format!("section {found}"), format!("section {id}")));
-        }
-        let packing = self.packing_of(&mut cursor)?;
-        cursor.skip(4, "the name of a section")?;
-        let size = cursor.u64("the size of a section")?;
-        let data = if let Some(packing) = packing {
-            let (bytes, inflated) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
-            let from = cursor.at;
-            let data = cursor.take(u64::from(bytes), "a compressed section")?;
-            let size = u64::from(inflated).min(LONGEST_SECTION);
-            packing.unpack_exactly(data, size).map_err(|why| input.malformed(from, why, "a compressed section"))?
-        } else {
-            cursor.take(size, "a section")?.to_vec()
-        };
-        let size = data.len() as u64;
-        Ok((Input::part(&input.file, at, data), size))
-    }
-
-    /// How a section is compressed, by its flags.
-    fn packing_of(&self, section: &mut Cursor<'_>) -> Result<Option<Packing>, TraceError> {
-        let at = section.at;
-        let compressed = section.u16("the flags of a section")? & 1 != 0;
-        if compressed && self.packing.is_none() {
-            let found = "a compressed section in a file whose compression is `none`";
-            return Err(section.input.malformed(at, found, "the name of a compression"));
-        }
-        Ok(self.packing.filter(|_| compressed))
-    }
-
-    /// The options that both versions have.
-    fn option(&mut self, id: u16, data: &mut Cursor<'_>) -> Result<(), TraceError> {
-        let bytes = data.left();
-        match id {
-            option::CPUSTAT => {
-                let text = text(data.take(bytes, "statistics of a CPU")?);
-                self.counted.add(&text);
-            }
-            option::TRACECLOCK => {
-                self.clocks_follow = true;
-                self.clock = chosen(&text(data.take(bytes, "the clocks")?));
-            }
-            option::UNAME => self.uname = text(data.take(bytes, "uname")?),
-            option::VERSION => {
-                let version = text(data.take(bytes, "the version of trace-cmd")?);
-                self.recorder = format!("trace-cmd {version}").trim_end().to_owned();
-            }
-            option::OFFSET => self.ts_offset = text(data.take(bytes, "the time offset")?).trim().parse().unwrap_or(0),
-            option::TSC2NSEC => {
-                // An offset follows, which trace-cmd takes no notice of.
-                let (mult, shift) = (data.u32("a multiplier")?, data.u32("a shift")?);
-                self.tsc2nsec = Some((mult, shift)).filter(|(mult, shift)| *mult > 0 && *shift < 64);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-/// Numbers of options.
-mod option {
-    pub(super) const DONE: u16 = 0;
-    pub(super) const CPUSTAT: u16 = 2;
-    pub(super) const BUFFER: u16 = 3;
-    pub(super) const TRACECLOCK: u16 = 4;
-    pub(super) const UNAME: u16 = 5;
-    pub(super) const OFFSET: u16 = 7;
-    pub(super) const VERSION: u16 = 9;
-    pub(super) const TSC2NSEC: u16 = 14;
-    pub(super) const HEADER_INFO: u16 = 16;
-    pub(super) const FTRACE_EVENTS: u16 = 17;
-    pub(super) const EVENT_FORMATS: u16 = 18;
-    pub(super) const CMDLINES: u16 = 21;
-    pub(super) const BUFFER_TEXT: u16 = 22;
-}
-
-impl Counted {
-    /// Adds a CPU's `per_cpu/cpuN/stats`.
-    fn add(&mut self, stats: &str) {
-        let of = |name: &str| {
-            let line = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.and_then(|n| n.trim().parse::<u64>().ok())
-        };
-        self.overrun = self.overrun.saturating_add(of("overrun").unwrap_or(0));
-        // Two ways to find no room: the ring was full, or an interrupt had gone all around it.
-        for name in ["dropped events", "commit overrun"] {
-            self.dropped = self.dropped.saturating_add(of(name).unwrap_or(0));
-        }
-        // Kernels before 3.11 do not say what was read.
-        if let Some((left, read)) = of("entries").zip(of("read events")) {
-            self.cpus += 1;
-            self.events = self.events.saturating_add(left).saturating_add(read);
-        }
     }
 }
 

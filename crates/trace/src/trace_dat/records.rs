@@ -8,6 +8,7 @@ use crate::order::Order;
 use crate::page::PageFormat;
 use crate::plans::{plan, tell_refused};
 use crate::problem::{ProblemKind, Problems};
+use crate::unseen::Unseen;
 
 /// What becomes of a record, by the number of its event.
 pub(super) struct Plans {
@@ -90,6 +91,7 @@ pub(super) struct Sink<'a> {
     pub(super) order: &'a mut Order,
     pub(super) problems: &'a mut Problems,
     pub(super) owner: &'a mut Option<usize>,
+    pub(super) sent: &'a mut Option<Unseen>,
     /// Number, buffer and CPU.
     pub(super) stream: (usize, usize, Cpu),
     pub(super) times: Times,
@@ -104,7 +106,7 @@ impl Sink<'_> {
             return 0;
         };
         if let Some(missed) = opened.missed {
-            self.lost(opened.ts, missed);
+            self.lost(self.times.ns(opened.ts), missed);
         }
         let (mut last, mut records) = (opened.ts, opened.records());
         for (ts, raw) in records.by_ref() {
@@ -115,16 +117,16 @@ impl Sink<'_> {
             self.problems.add(ProblemKind::BadRecord, || {
                 format!("byte {offset}: a page with a record that cannot be; the rest of the page was skipped")
             });
-            self.lost(last, 0);
+            self.lost(self.times.ns(last), 0);
         }
         self.times.ns(last)
     }
 
-    /// What other buffers lose falsifies nothing about tasks.
+    /// Events are missing from `ts` on, ns. What other buffers lose falsifies nothing about tasks.
     pub(super) fn lost(&mut self, ts: u64, lost: u64) {
         let (number, buffer, cpu) = self.stream;
         if self.owner.is_none_or(|owner| owner == buffer) {
-            self.order.lost_in(number, cpu, self.times.ns(ts), lost, self.problems);
+            self.order.lost_in(number, cpu, ts, lost, self.problems);
         }
     }
 
@@ -145,7 +147,10 @@ impl Sink<'_> {
             return;
         }
         match plan.decode(raw, self.dictionary) {
-            Ok(what) => self.order.push_in(number, Event { ts, cpu, what }, self.problems),
+            Ok(what) => {
+                self.sent.iter_mut().for_each(|sent| sent.take(ts, what));
+                self.order.push_in(number, Event { ts, cpu, what }, self.problems);
+            }
             Err(refused) => tell_refused(refused, offset, self.problems),
         }
     }

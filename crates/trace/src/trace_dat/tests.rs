@@ -1,5 +1,7 @@
 //! Whole files of both versions, written here and read back.
 
+mod lacks;
+
 use super::written::{Packed, Saved, begin, version_6, version_7};
 use crate::drawing::{Drawing, is_in_corpus, read_all, tell, tell_events};
 use crate::perf_data::written::{BIG, LITTLE};
@@ -189,6 +191,28 @@ fn cycles_become_nanoseconds_as_trace_cmd_makes_them() {
     }
     let times = super::records::Times { offset: 0, tsc2nsec: Some((1 << 20, 22)) };
     assert_eq!(times.ns(259_445_106_953_100), 64_861_276_738_275);
+}
+
+/// `--date` writes µs, `--ts-offset` what its user gave, in nanoseconds.
+#[test]
+fn options_that_move_times_are_applied() {
+    let drawing = Drawing::new("0 10 . R > A\n0 18 A S > .\n");
+    let times = |option| {
+        let (events, _) = read(version_6(LITTLE, &drawing, Saved { option: Some(option), ..Saved::NOTHING })).unwrap();
+        events.iter().map(|e| e.ts).collect::<Vec<_>>()
+    };
+    assert_eq!(times((7, "1000\0")), [11_000, 19_000]);
+    assert_eq!(times((7, "0x10\0")), [10_016, 18_016]);
+    let date = 0x0006_4f2a_1b3c_4d5e * 1000;
+    assert_eq!(times((1, "0x64f2a1b3c4d5e\0")), [date + 10_000, date + 18_000]);
+}
+
+#[test]
+fn a_loss_behind_a_cut_has_the_times_of_the_events() {
+    let saved = Saved { option: Some((7, "5000000000\0")), ..Saved::NOTHING };
+    let file = version_6(LITTLE, &Drawing::new(DRAWING), saved);
+    let lost = problems(&read(file[..file.len() - 1].to_vec()).unwrap().1, ProblemKind::Lost);
+    assert_eq!(lost, ["CPU 1 lost events, noticed at 5.000030 s (5 in all)"]);
 }
 
 #[test]

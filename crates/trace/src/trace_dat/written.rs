@@ -95,6 +95,8 @@ pub(crate) struct Saved {
     pub(crate) clocks_behind: bool,
     /// Multiplier, shift and offset of cycles.
     pub(crate) tsc2nsec: Option<(u32, u32, u64)>,
+    /// Version 6: one more option, by number.
+    pub(crate) option: Option<(u16, &'static str)>,
 }
 
 impl Saved {
@@ -105,6 +107,7 @@ impl Saved {
         clocks: "local [global] counter",
         clocks_behind: false,
         tsc2nsec: None,
+        option: None,
     };
 }
 
@@ -133,7 +136,8 @@ pub(crate) fn version_6(writer: Writer, drawing: &Drawing, saved: Saved) -> Vec<
         .tsc2nsec
         .map(|(mult, shift, offset)| [&writer.u32(mult)[..], &writer.u32(shift), &writer.u64(offset)].concat());
     let texts = [(4, option), (5, &uname), (2, &stats)].map(|(id, text)| (id, text.as_bytes().to_vec()));
-    for (id, data) in texts.into_iter().chain(calc.map(|calc| (14, calc))) {
+    let more = saved.option.map(|(id, text)| (id, text.as_bytes().to_vec()));
+    for (id, data) in texts.into_iter().chain(calc.map(|calc| (14, calc))).chain(more) {
         file.extend(writer.u16(id));
         file.extend(writer.u32(data.len() as u32));
         file.extend(data);

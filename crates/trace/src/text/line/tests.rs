@@ -39,10 +39,46 @@ fn flags_tell_interrupts() {
         Said::Event(line) => line.context,
         other => panic!("{other:?}"),
     };
+    assert_eq!(context("a-1 [000] 1.0: e: x"), None);
+    let context = |line| context(line).expect("flags");
     assert!(context("a-1 [000] d.h2. 1.0: e: x").is_hard());
     assert!(context("a-1 [000] d.s2. 1.0: e: x").is_interrupt());
     assert!(!context("a-1 [000] d..2. 1.0: e: x").is_interrupt());
-    assert!(!context("a-1 [000] 1.0: e: x").is_interrupt());
+}
+
+/// The columns of 5.15-rt: irqs-off, need-resched, need-resched-lazy, hardirq/softirq, preempt-depth, preempt-lazy-depth,
+/// migrate-disable.
+#[test]
+fn flags_of_patched_kernels_tell_interrupts() {
+    let bits = |flags: &str| match Said::parse(&format!("a-1 [000] {flags} 1.0: e: x")) {
+        Said::Event(Line { context: Some(context), .. }) => (context.is_hard(), context.is_interrupt()),
+        other => panic!("{other:?}"),
+    };
+    for flags in ["d..h2..", "dNLh2..", "d..h...", "d..H212", "d..z2..", "dN.h3."] {
+        assert_eq!(bits(flags), (true, true), "{flags}");
+    }
+    assert_eq!(bits("d..s3.."), (false, true));
+    for flags in ["d...2..", "dNL.2..", ".....11", "d..2.", "dN.3"] {
+        assert_eq!(bits(flags), (false, false), "{flags}");
+    }
+    let Said::Event(latency) = Said::parse("  <idle>-0         0d..h2.. 1000022us : sched_wakeup: x") else { panic!() };
+    assert!(latency.context.is_some_and(Context::is_hard));
+}
+
+/// As perf script of 6.1 prints it, with and without `-F +pid`.
+#[test]
+fn a_thread_past_its_exit_is_not_thread_1() {
+    for who in ["             :-1    -1", ":-1    -1/-1   "] {
+        check(
+            &format!("{who} [000]  9140.046321: sched:sched_waking: a=1 b:2"),
+            0,
+            0,
+            9_140_046_321_000,
+            "sched_waking",
+        );
+    }
+    check("     :-1-1 [000] 1.000000001: e: a=1 b:2", 1, 0, 1_000_000_001, "e");
+    check("  systemd     1 [000] 1.000000001: e: a=1 b:2", 1, 0, 1_000_000_001, "e");
 }
 
 #[test]

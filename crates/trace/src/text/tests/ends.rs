@@ -25,7 +25,7 @@ fn every_cut_is_told() {
 
 #[test]
 fn a_number_that_was_cut_is_not_believed() {
-    let whole = "a-1 [000] 1.000000: sched_waking: comm=x pid=1234 prio=120 target_cpu=012\n";
+    let whole = "a-1 [000] d..2. 1.000000: sched_waking: comm=x pid=1234 prio=120 target_cpu=012\n";
     let cut = format!("{whole}a-1 [000] 1.000001: sched_waking: comm=x pid=1234 prio=120 target_cpu=01");
     let (events, reader) = read(&cut).unwrap();
     assert_eq!(events.len(), 1);

@@ -1,0 +1,78 @@
+//! The end of a text: what is known only there.
+
+use super::Text;
+use crate::TraceError;
+use crate::clock;
+use crate::kind::{Kind, Kinds};
+use crate::problem::ProblemKind;
+use crate::wrapped::Failed;
+
+impl Text {
+    /// A last line without an end: where it was cut is not known, so its numbers are not trusted.
+    pub(super) fn unfinished(&mut self, line: &[u8]) {
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
+        if is_blank || closes {
+            return self.line(&String::from_utf8_lossy(line), true);
+        }
+        let (number, bytes) = (self.lines, line.len());
+        self.problems.add(ProblemKind::Truncated, || {
+            format!("line {number}: the trace ends inside a line, of which {bytes} bytes are there; skipped")
+        });
+    }
+
+    /// Events whose name differs from a known one by a letter: no kernel has such, but a damaged file.
+    fn tell_misspelt(&mut self) {
+        for (name, count) in &self.events {
+            let is_like = |kind: Kind| {
+                let known = kind.name().as_bytes();
+                known.len() == name.len() && known.iter().zip(name.as_bytes()).filter(|(a, b)| a != b).count() == 1
+            };
+            if let Some(kind) = self.wanted.iter().find(|kind| is_like(*kind)) {
+                self.problems.add_many(ProblemKind::BadRecord, *count, || {
+                    format!("an event is called `{name}`, almost as {}; skipped", kind.name())
+                });
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), TraceError> {
+        let untimed = self.untimed.take();
+        if let (Some((_, count)), true) = (&untimed, self.first.is_none()) {
+            let what = format!("its events have counts for times ({count}), of the clock x86-tsc, counter or uptime");
+            return Err(self.input.unsupported(0, what, clock::FIX));
+        }
+        if let Some((met, count)) = untimed {
+            self.problems.add_many(ProblemKind::BadRecord, met, || {
+                format!("an event has a count for a time ({count}), beside others with times; skipped")
+            });
+        }
+        self.tell_misspelt();
+        self.letters.tell(&mut self.problems);
+        let machine = self.cpus.online.or(self.cpus.below);
+        self.lacks.tell(&self.letters, machine, self.now, &mut self.problems);
+        if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
+            self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
+        }
+        if let Some(why) = self.ends.why_cut() {
+            self.problems.add(ProblemKind::Truncated, || why);
+        }
+        self.order.finish(&mut self.problems);
+        if let Some(line) = self.ends.packed {
+            if self.kinds == Kinds::default() {
+                let what = format!("what line {line} of the page holds is compressed, and no other line is an event");
+                let fix = "save the trace of the page as a file of its own (in Chrome's about:tracing), or record with `atrace -z`";
+                return Err(self.input.unsupported(0, what, fix));
+            }
+            self.problems.add(ProblemKind::SkippedPart, || {
+                format!("line {line}: data that is compressed inside the page was not read; it may hold events")
+            });
+        }
+        if self.kinds == Kinds::default() {
+            let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
+            let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
+            return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! What a trace.dat lacks by the choice of what was recorded.
+
+use super::{MONO, problems, read};
+use crate::ProblemKind;
+use crate::drawing::Drawing;
+use crate::perf_data::written::LITTLE;
+use crate::trace_dat::written::{Packed, Saved, version_6, version_7};
+
+/// CPU 0 of two: A is moved to the other, and is back 20 ms later. Times are in µs.
+const PART: &str = "
+    0 10 . R > A
+    0 20 A R > .
+    0 21 migrate A 0 1
+    0 22 migrate A 0 1
+    0 20000 . R > A
+    0 20010 A S > .
+";
+
+fn notes(file: Vec<u8>) -> Vec<String> {
+    problems(&read(file).expect("a trace").1, ProblemKind::Recording)
+}
+
+#[test]
+fn a_part_of_the_cpus_is_told() {
+    let told = notes(version_6(LITTLE, &Drawing::new(PART), Saved::NOTHING));
+    let expected = "the trace has events of CPU 0 (1 of 2) and none of CPU 1, to which tasks were sent: what they did there is \
+                    missing, and a wait may have been a run there; record and print all CPUs";
+    assert_eq!(told, [expected]);
+    // An idle one is not told, nor one that has an event.
+    let idle = PART.replace("migrate A 0 1", "migrate A 0 0");
+    let other = format!("{PART}    1 20020 . R > B\n");
+    for drawing in [idle, other] {
+        assert_eq!(notes(version_6(LITTLE, &Drawing::new(&drawing), Saved::NOTHING)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn each_thing_that_is_lacking_has_its_note() {
+    let told = notes(version_7(LITTLE, &Drawing::new(PART), MONO, Packed::No));
+    let buffers = "several buffers hold scheduler events; those of the first are read (6 in all)";
+    assert!(told.len() == 2 && told[0] == buffers, "{told:?}");
+    assert!(told[1].starts_with("the trace has events of CPU 0 (1 of 2)"), "{told:?}");
+}
+
+#[test]
+fn a_guests_corrections_are_told() {
+    let saved = Saved { option: Some((12, "0123456789abcdef")), ..Saved::NOTHING };
+    let told = notes(version_6(LITTLE, &Drawing::new("0 10 . R > A\n0 18 A S > .\n"), saved));
+    assert!(told[0].starts_with("the times are those of the guest's clock"), "{told:?}");
+}
