@@ -3,7 +3,7 @@
 
 use super::letters::Letters;
 use super::unseen::Unseen;
-use crate::event::{Event, What};
+use crate::kind::{Kind, Kinds};
 use crate::problem::{ProblemKind, Problems};
 
 /// What was met so far.
@@ -13,41 +13,33 @@ pub(super) struct Lacks {
     pub(super) overwritten: u64,
     /// Some line has flags.
     pub(super) has_flags: bool,
-    has_wakings: bool,
-    has_switches: bool,
     pub(super) unseen: Unseen,
 }
 
 impl Lacks {
-    /// Takes an event that is read.
-    pub(super) fn event(&mut self, event: &Event) {
-        match event.what {
-            What::Switch { .. } => self.has_switches = true,
-            What::Waking(_) => self.has_wakings = true,
-            What::Wakeup(_) | What::WakeupNew(_) => {
-                self.has_wakings = true;
-                self.unseen.sent(event.ts, event.what);
-            }
-            What::Migrate { .. } => self.unseen.sent(event.ts, event.what),
-            _ => {}
-        }
-    }
-
-    /// Tells it, of a machine with so many CPUs and a text that ends at `end`.
-    pub(super) fn tell(&self, letters: &Letters, cpus: Option<u16>, end: u64, problems: &mut Problems) {
+    /// Tells it, of a text with these kinds that ends at `end`, and of a machine with so many CPUs.
+    pub(super) fn tell(
+        &self,
+        kinds: Kinds,
+        letters: &Letters,
+        (cpus, end): (Option<u16>, u64),
+        problems: &mut Problems,
+    ) {
         const NO_FLAGS: &str = "the interrupt context of wakings is not in this text: where an interrupt woke a task, the thread \
                                 that it stopped is taken for the waker; give the perf.data or trace.dat itself, or record \
                                 with the trace option irq-info";
         const NO_PLUS: &str = "the words of trace-cmd's plugin do not show a preemption inside the kernel: `R` is `R` or `R+`, \
                                and before Linux 4.14 another letter may be a preemption, too; give the trace.dat itself, or \
                                print it with `trace-cmd report -N`";
-        let unseen = self.has_switches.then(|| self.unseen.note(cpus.map(u32::from), end)).flatten();
+        let unseen = kinds.has(Kind::SchedSwitch).then(|| self.unseen.note(cpus.map(u32::from), end)).flatten();
+        let has_wakings =
+            [Kind::SchedWaking, Kind::SchedWakeup, Kind::SchedWakeupNew].into_iter().any(|kind| kinds.has(kind));
         // Last, since a number of events follows it.
         let full =
             "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event";
         let notes = [
             unseen,
-            (self.has_wakings && !self.has_flags).then(|| NO_FLAGS.to_owned()),
+            (has_wakings && !self.has_flags).then(|| NO_FLAGS.to_owned()),
             letters.hides_preemption.then(|| NO_PLUS.to_owned()),
             (self.overwritten > 0).then(|| full.to_owned()),
         ];
