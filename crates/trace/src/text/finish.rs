@@ -50,7 +50,7 @@ impl Text {
         self.tell_misspelt();
         self.letters.tell(&mut self.problems);
         let machine = self.cpus.online.or(self.cpus.below);
-        self.lacks.tell(&self.letters, machine, self.now, &mut self.problems);
+        self.lacks.tell(self.kinds, &self.letters, (machine, self.now), &mut self.problems);
         if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
             self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
         }

@@ -186,9 +186,10 @@ impl Text {
         self.kinds = self.kinds.with(kind);
         self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
-        let event = Event { ts: line.ts, cpu: line.cpu, what };
-        self.lacks.event(&event);
-        self.order.push(event, &mut self.problems);
+        if matches!(kind, Kind::SchedWakeup | Kind::SchedWakeupNew | Kind::SchedMigrateTask) {
+            self.lacks.unseen.take(line.ts, what);
+        }
+        self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
     }
 }
 

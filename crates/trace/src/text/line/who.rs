@@ -14,7 +14,7 @@ pub(super) fn thread(text: &str) -> Option<&str> {
     };
     let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let comm = &text[..digits];
-    if comm.ends_with('-') && is_past_its_exit(text) {
+    if &text[digits..] == "1" && is_past_its_exit(text) {
         return Some(NOBODY);
     }
     // perf script prints pid/tid if it is asked to, and blanks after a name.
