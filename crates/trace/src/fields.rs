@@ -5,7 +5,7 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-use crate::event::{Context, Cpu, Prio, Wake, What, second_argument};
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
@@ -201,7 +201,7 @@ fn decode_row(row: &Row, sources: &[Source], raw: &[u8], names: &mut Names) -> R
     let mut fields = Values::default();
     for (at, (field, source)) in row.fields.iter().zip(sources).enumerate() {
         fields[at] = match (field.holds, *source) {
-            (Holds::Thread, Source::Number(number)) => number.tid(raw)?.bits(),
+            (Holds::Thread | Holds::ThreadIfSaid, Source::Number(number)) => number.tid(raw)?.bits(),
             (Holds::Comm, Source::Text(text)) => text.comm(raw, Bits::of(fields[at - 1]), names)?.bits(),
             (_, Source::Text(text)) => text.name(raw, names)?.bits(),
             (Holds::Function, Source::Number(number)) => names.address(number.u64(raw)?).bits(),
@@ -212,6 +212,7 @@ fn decode_row(row: &Row, sources: &[Source], raw: &[u8], names: &mut Names) -> R
             (_, Source::Number(number)) => number.u64(raw)?,
             (Holds::Prio, Source::Absent) => Prio::UNKNOWN.bits(),
             (Holds::Pool, Source::Absent) => Cpu::ANY.bits(),
+            (Holds::ThreadIfSaid, Source::Absent) => Tid::IDLE.bits(),
             (_, Source::Absent) => Name::UNKNOWN.bits(),
         };
     }
@@ -226,7 +227,7 @@ impl Source {
         let number = field.kernel.iter().find_map(|name| Number::of(format.field(name)?, big_endian));
         match (number, field.holds) {
             (Some(number), _) => Ok(Self::Number(number)),
-            (None, Holds::Function | Holds::Prio | Holds::Pool) => Ok(Self::Absent),
+            (None, Holds::Function | Holds::Prio | Holds::Pool | Holds::ThreadIfSaid) => Ok(Self::Absent),
             (None, _) => Err(format!("{} has no number `{}`", format.name, field.kernel[field.kernel.len() - 1])),
         }
     }

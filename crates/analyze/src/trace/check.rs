@@ -78,7 +78,7 @@ pub struct Check {
     /// Losses that the recorder reported: events if it counted them, otherwise losses; including those at unknown
     /// times, which are in no gap.
     pub reported_lost: u64,
-    /// Parts of the file and records that could not be read.
+    /// Parts of the file and records that could not be read or were lost, of the scheduler or not.
     pub unread: u64,
     /// The longest gaps, in order.
     pub gaps: Vec<Gap>,
@@ -135,12 +135,14 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
 }
 
 /// Problems because of which events may be missing although no loss was reported.
-const UNREAD: [ProblemKind; 5] = [
+const UNREAD: [ProblemKind; 7] = [
     ProblemKind::Truncated,
     ProblemKind::BadRecord,
     ProblemKind::OtherLayout,
     ProblemKind::ImpossibleNumber,
     ProblemKind::SkippedPart,
+    ProblemKind::UnknownEvent,
+    ProblemKind::MayBeLost,
 ];
 
 fn lacking(kinds: Kinds) -> Vec<String> {

@@ -63,7 +63,9 @@ impl Perfetto {
                         span.add(raw.ts);
                         match self.event(&raw, sequence, at) {
                             Ok(what) => items.extend(what.map(|what| (raw.ts, Item::Event(what)))),
-                            Err(()) => marks.error_at = Some(0),
+                            // No wait or run depends on the others.
+                            Err(kind) if kind.is_of_tasks() && kind != Kind::TaskRename => marks.error_at = Some(0),
+                            Err(_) => {}
                         }
                     }
                     None => bad = true,
@@ -190,8 +192,8 @@ impl Perfetto {
         }
     }
 
-    /// An event, where it is asked for; an error where it does not read as what it says.
-    fn event(&mut self, raw: &Raw<'_>, sequence: u64, at: u64) -> Result<Option<What>, ()> {
+    /// An event, where it is asked for; its kind where it does not read as what it says.
+    fn event(&mut self, raw: &Raw<'_>, sequence: u64, at: u64) -> Result<Option<What>, Kind> {
         self.count(raw);
         let Some(kind) = raw.kind().filter(|kind| self.wanted.has(*kind)) else { return Ok(None) };
         let what = what(raw, kind, sequence, &self.symbols, &mut self.dictionary);
@@ -201,7 +203,7 @@ impl Perfetto {
                 format!("byte {at}: an event that does not read as {}; skipped", kind.name())
             }),
         }
-        what.map(Some).ok_or(())
+        what.map(Some).ok_or(kind)
     }
 
     fn compact(&mut self, compact: &Compact, span: &mut Span, items: &mut Vec<(u64, Item)>) {

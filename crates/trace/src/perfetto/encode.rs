@@ -104,7 +104,9 @@ fn put_row(row: &Row, fields: &Values, names: &Names, symbols: &mut Symbols, out
             Holds::Function => put_number(number, symbols.number(Bits::of(*bits), names), out),
             Holds::Prio => put_prio(number, Bits::of(*bits), out),
             Holds::Cpu | Holds::Pool => put_cpu(number, Bits::of(*bits), out),
-            Holds::Thread | Holds::Number | Holds::Long | Holds::Address => put_number(number, *bits, out),
+            Holds::Thread | Holds::ThreadIfSaid | Holds::Number | Holds::Long | Holds::Address => {
+                put_number(number, *bits, out)
+            }
         }
     }
 }

@@ -158,7 +158,8 @@ fn of_row(
             continue;
         };
         *bits = match field.holds {
-            Holds::Thread => m.tid(number)?.bits(),
+            Holds::ThreadIfSaid if !m.has[number] => Tid::IDLE.bits(),
+            Holds::Thread | Holds::ThreadIfSaid => m.tid(number)?.bits(),
             Holds::Comm | Holds::Text => m.comm(number, dictionary).bits(),
             Holds::Function => function(m.numbers[number], symbols, dictionary).bits(),
             Holds::Prio => m.prio(number).bits(),

@@ -192,7 +192,7 @@ impl Perfetto {
         let unknown = self.counts.iter().filter(|(field, _)| self.event_name(**field).is_none());
         let unknown: Vec<(u32, u64)> = unknown.map(|(field, count)| (*field, *count)).collect();
         for (field, count) in unknown {
-            self.problems.add_many(ProblemKind::UnknownEvent, count, || {
+            self.problems.add_many(ProblemKind::UnknownRecord, count, || {
                 format!("events of field {field} of FtraceEvent, which is not known here, were passed over")
             });
         }

@@ -14,13 +14,15 @@ const LOST: [(u32, &str); 3] = [(3, "overrun"), (4, "commit_overrun"), (8, "drop
 
 /// Counts of `BufferStats` and of `TraceStats` that are of lost packets.
 const BUFFER: [(u32, &str); 6] = [
-    (3, "chunks_overwritten"),
+    (3, OVERWRITTEN),
     (6, "patches_failed"),
     (9, "abi_violations"),
     (18, "chunks_discarded"),
     (19, "trace_writer_packet_loss"),
     (22, "oversized_packets_dropped"),
 ];
+/// Of a ring: its oldest packets, in front of which each CPU has a mark.
+const OVERWRITTEN: &str = "chunks_overwritten";
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
 /// Counts of the service that are reported.
@@ -35,6 +37,8 @@ pub(super) struct Stats {
     end: BTreeMap<u64, Counts>,
     /// As `trace_writer_packet_loss 3`; each `TraceStats` counts from the start of the trace.
     service: Vec<String>,
+    /// Some of that may be behind all that is there.
+    may_lack_last: bool,
     /// The service said that the recording began, and that it ended.
     began: bool,
     ended: bool,
@@ -70,10 +74,14 @@ impl Stats {
         const FINAL_FLUSH_OUTCOME: u32 = 15;
         const FAILED: u64 = 2;
         self.service.clear();
+        self.may_lack_last = false;
         for (field, value) in Fields::of(bytes) {
             match (field, value) {
                 (BUFFER_STATS, Value::Bytes(buffer)) => self.add(&BUFFER, buffer),
-                (FINAL_FLUSH_OUTCOME, Value::Number(FAILED)) => self.service.push("the final flush failed".into()),
+                (FINAL_FLUSH_OUTCOME, Value::Number(FAILED)) => {
+                    self.service.push("the final flush failed".into());
+                    self.may_lack_last = true;
+                }
                 _ => {}
             }
         }
@@ -93,8 +101,12 @@ impl Stats {
     fn add(&mut self, names: &[(u32, &str)], counts: &[u8]) {
         let named = |field| names.iter().find(|(of, _)| *of == field).map(|(_, name)| name);
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
-        let seen = lost.filter_map(|(field, count)| named(field).map(|name| format!("{name} {count}")));
-        self.service.extend(seen.take(MOST_TOLD.saturating_sub(self.service.len())));
+        for (name, count) in lost.filter_map(|(field, count)| Some((*named(field)?, count))) {
+            self.may_lack_last |= name != OVERWRITTEN;
+            if self.service.len() < MOST_TOLD {
+                self.service.push(format!("{name} {count}"));
+            }
+        }
     }
 
     /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
@@ -129,8 +141,12 @@ impl Stats {
         }
         let seen = self.service.join(", ");
         if gaps_are_marked {
-            problems.add(ProblemKind::Recording, || {
-                format!("the recorder lost packets ({seen}): those of the scheduler are in the gaps, or behind the last events of a CPU")
+            let (kind, or) = match self.may_lack_last {
+                true => (ProblemKind::MayBeLost, ", or behind the last events of a CPU"),
+                false => (ProblemKind::Recording, ""),
+            };
+            problems.add(kind, || {
+                format!("the recorder lost packets ({seen}): those of the scheduler are in the gaps{or}")
             });
         } else {
             problems.add(ProblemKind::Lost, || {

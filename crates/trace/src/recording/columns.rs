@@ -199,7 +199,7 @@ impl<'a> Columns<'a> {
         }
         for (at, field) in row.fields.iter().enumerate().filter(|(at, _)| !thread.contains(at)) {
             fields[at] = match field.holds {
-                Holds::Thread => self.tid()?.bits(),
+                Holds::Thread | Holds::ThreadIfSaid => self.tid()?.bits(),
                 Holds::Comm | Holds::Text | Holds::Function => self.name()?.bits(),
                 Holds::Prio => u8::try_from(self.number()?).ok()?.into(),
                 Holds::Cpu | Holds::Pool => cpu(self.number()?)?.bits(),

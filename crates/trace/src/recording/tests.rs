@@ -111,7 +111,7 @@ impl Machine {
             fields[at] = match field.holds {
                 // An exec that changed its id would have the other one on the CPU.
                 Holds::Thread if row.kind == Kind::SchedProcessExec => Tid(tid).bits(),
-                Holds::Thread => Tid(tid + at as u32).bits(),
+                Holds::Thread | Holds::ThreadIfSaid => Tid(tid + at as u32).bits(),
                 Holds::Comm => self.comm(fields[at - 1] as u32).bits(),
                 Holds::Text | Holds::Function => self.comms[number as usize % 40].bits(),
                 Holds::Prio => self.prio().bits(),

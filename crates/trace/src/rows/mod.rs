@@ -45,6 +45,8 @@ pub(crate) struct Field {
 pub(crate) enum Holds {
     /// A [`Tid`].
     Thread,
+    /// A [`Tid`], that of the idle thread if a format lacks it: nobody's.
+    ThreadIfSaid,
     /// The [`Name`] of the thread before it.
     Comm,
     /// Another [`Name`].
@@ -216,7 +218,11 @@ mod tests {
         for row in ROWS.iter().filter(|row| !row.fields.is_empty()) {
             for (at, field) in row.fields.iter().enumerate() {
                 let before = at.checked_sub(1).map(|before| row.fields[before].holds);
-                assert!(field.holds != Holds::Comm || before == Some(Holds::Thread), "{}: whose name?", row.name);
+                assert!(
+                    field.holds != Holds::Comm || matches!(before, Some(Holds::Thread | Holds::ThreadIfSaid)),
+                    "{}: whose name?",
+                    row.name
+                );
                 let tracer = field.perfetto.is_empty() && row.perfetto > 0;
                 assert!(!tracer || field.holds == Holds::Thread, "{}: {}", row.name, field.name);
             }

@@ -69,8 +69,9 @@ fn of_row(row: &Row, line: &Line<'_>, names: &mut Names) -> Option<What> {
     for (field, bits) in row.fields.iter().zip(&mut fields) {
         let text = words.iter().position(|word| *word == field.name).map(|at| values[at]);
         *bits = match (field.holds, text) {
-            (Holds::Thread, Some(text)) => tid(text)?.bits(),
+            (Holds::Thread | Holds::ThreadIfSaid, Some(text)) => tid(text)?.bits(),
             (Holds::Thread, None) => line.tid.bits(),
+            (Holds::ThreadIfSaid, None) => Tid::IDLE.bits(),
             (Holds::Comm | Holds::Text | Holds::Function, text) => name(text?, names).bits(),
             (Holds::Prio, text) => prio(text?).bits(),
             (Holds::Cpu | Holds::Pool, text) => cpu(text?)?.bits(),

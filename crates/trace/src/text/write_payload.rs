@@ -67,7 +67,7 @@ fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
             continue;
         };
         words += &match field.holds {
-            Holds::Thread | Holds::Number | Holds::Long => bits.to_string(),
+            Holds::Thread | Holds::ThreadIfSaid | Holds::Number | Holds::Long => bits.to_string(),
             Holds::Comm | Holds::Text | Holds::Function => name(Bits::of(bits), names).to_owned(),
             Holds::Prio => number(Bits::of(bits)).to_string(),
             Holds::Cpu | Holds::Pool => on(Bits::of(bits)).to_string(),

@@ -215,10 +215,48 @@ fn counts_of_losses_without_a_time_are_told() {
         assert!(count == 1 && told.ends_with(&format!("({name} 3)")), "{told}");
         assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
     }
+    // Where each bundle says what was before it, packets of the scheduler may be missing behind the last one only, and of a ring
+    // that drops its oldest not there either.
+    let marks = [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 0)];
+    let whole = packet(&[], packet::FTRACE_EVENTS, &bundle(0, &marks, &[switch(10, 0, 0, 10)]));
+    for (field, kind) in [(3, ProblemKind::Recording), (19, ProblemKind::MayBeLost)] {
+        let (_, reader) = open([whole.clone(), service(true, field, 3)].concat()).unwrap();
+        let counts = [ProblemKind::Lost, kind].map(|kind| reader.problems().count(kind));
+        assert_eq!(counts, [0, 1], "field {field}");
+    }
     // What ended up in a gap need not be reported twice.
     let marked = trace(&[], &[(bundle::LOST_EVENTS, 1)], false);
     let (_, reader) = open([marked, ftrace_stats(2, &[(3, 12)])].concat()).unwrap();
     assert_eq!(reader.problems().count(ProblemKind::Lost), 1);
+}
+
+/// Of Linux 6.14 to 6.19: without the thread that is renamed.
+fn rename(ms: u64, by: u64) -> Vec<u8> {
+    let mut content = Vec::new();
+    put_bytes(2, b"t10", &mut content);
+    put_bytes(3, b"worker", &mut content);
+    put_number(4, 0, &mut content);
+    event(ms, by, 236, &content)
+}
+
+#[test]
+fn a_rename_that_does_not_say_of_whom_renames_nobody_and_spoils_nothing() {
+    let bundles = |between: Vec<u8>| {
+        let events = [switch(10, 0, 0, 10), between, switch(20, 10, 1, 0)];
+        packet(&[], packet::FTRACE_EVENTS, &bundle(0, &[], &events))
+    };
+    let told_of = |between: Vec<u8>| {
+        let bytes = bundles(between);
+        let (events, reader) = open(bytes.clone()).unwrap();
+        (events.len(), reader.problems().count(ProblemKind::BadRecord), told(bytes).lines.join("\n"))
+    };
+    let (events, bad, lines) = told_of(rename(15, 10));
+    assert_eq!((events, bad), (3, 0), "{lines}");
+    assert!(!lines.contains("worker") && !lines.contains("gap"), "{lines}");
+    // An event beside the scheduler's that does not read as one is counted, and no switch is doubted for it.
+    let (events, bad, lines) = told_of(event(15, 10, 36, &[0xff]));
+    assert_eq!((events, bad), (2, 1), "{lines}");
+    assert!(!lines.contains("gap"), "{lines}");
 }
 
 #[test]
