@@ -145,8 +145,8 @@ events! {
             old_tid: Tid = Thread ["old_pid"], [3], "old_tid";
         }
         /// `task_rename` or perf's COMM record. At time 0: a name that a thread had when the recording began.
-        // Linux 6.14 to 6.19 leave out who. It need not be the thread that traced: /proc/PID/task/TID/comm renames another one
-        // of its group. Its next switch has the name.
+        // Linux 6.14 left out who, and 6.18.44 has it again. It need not be the thread that traced: a write to
+        // /proc/PID/task/TID/comm renames another one of its group. That one's next switch has the name.
         Comm: TaskRename "task" "task_rename", Some(Full), op 10, perfetto 236, [
             "pid={tid} oldcomm={comm:<...>} newcomm={comm} oom_score_adj={number:0}",
             "oldcomm={comm:} newcomm={comm} oom_score_adj={number:}",

@@ -230,7 +230,7 @@ fn counts_of_losses_without_a_time_are_told() {
     assert_eq!(reader.problems().count(ProblemKind::Lost), 1);
 }
 
-/// Of Linux 6.14 to 6.19: without the thread that is renamed.
+/// Of Linux 6.14 and some later ones: without the thread that is renamed.
 fn rename(ms: u64, by: u64) -> Vec<u8> {
     let mut content = Vec::new();
     put_bytes(2, b"t10", &mut content);
