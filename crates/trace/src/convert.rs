@@ -137,7 +137,9 @@ fn by_event(event: &Event, on_cpu: Traced) -> Traced {
         What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => named(wake.waker),
         What::WorkStarted { worker, .. } | What::WorkEnded { worker, .. } => named(worker),
         What::Fork { parent, .. } => named(parent),
-        What::Exit { tid, comm } | What::Comm { tid, comm } => Some((tid, comm)),
+        What::Exit { tid, comm } => Some((tid, comm)),
+        // One of nobody says nothing of who traced it.
+        What::Comm { tid, comm } if tid != Tid::IDLE => Some((tid, comm)),
         What::Exec { tid, .. } | What::SysEnter { tid, .. } | What::SysExit { tid, .. } => named(tid),
         _ => on_cpu,
     }

@@ -151,7 +151,8 @@ impl Machine {
                 }
                 atoms.row.runtime_ns += runtime.get();
             }
-            What::Comm { tid, comm } => {
+            // Of nobody where the kernel does not say whose name it is.
+            What::Comm { tid, comm } if tid != Tid::IDLE => {
                 self.thread(tid).comm = Some(reader.names().text(comm).to_owned());
             }
             What::Fork { parent, child, .. } => {

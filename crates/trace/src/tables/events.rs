@@ -117,7 +117,8 @@ impl<'a> Filled<'a> {
                         Holds::Prio => prio(Bits::of(bits)),
                         Holds::Cpu | Holds::Pool => cpu(Bits::of(bits)),
                         Holds::Number => known(Bits::of(bits)),
-                        Holds::Thread | Holds::ThreadIfSaid | Holds::Long | Holds::Address => U(Some(bits)),
+                        Holds::ThreadIfSaid => U((bits != 0).then_some(bits)),
+                        Holds::Thread | Holds::Long | Holds::Address => U(Some(bits)),
                     };
                 }
                 row.kind

@@ -1,7 +1,7 @@
 //! Names of threads are any 15 bytes: each is read back, or a problem says that its line can be read in two ways.
 
 use super::read;
-use crate::{Event, Name, ProblemKind, Reader, What};
+use crate::{Event, Kinds, Name, ProblemKind, Reader, What};
 use schedlab_stats::Random;
 
 /// What is drawn.
@@ -147,4 +147,18 @@ fn names_that_are_no_text_are_read_around() {
     let mut batch = Vec::new();
     assert!(reader.next_batch(&mut batch).unwrap());
     assert_eq!(found(&batch[0], &reader), (5, vec!["\u{fffd}\u{fffd}".to_owned()]));
+}
+
+/// Of Linux 6.14 and some later ones.
+#[test]
+fn a_rename_that_does_not_say_of_whom_is_nobodys_and_traced_by_who_runs() {
+    let text = "<idle>-0 [000] d..2. 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
+                next_comm=a next_pid=10 next_prio=120\n\
+                a-10 [000] .... 1.000001: task_rename: oldcomm=a newcomm=worker oom_score_adj=0\n";
+    let mut reader = Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL).unwrap();
+    let mut out = Vec::new();
+    crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let rename = out.lines().find(|line| line.contains("task_rename")).expect("it is converted");
+    assert!(rename.trim_start().starts_with("a-10") && rename.contains("pid=0 "), "{rename}");
 }
