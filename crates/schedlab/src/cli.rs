@@ -12,7 +12,7 @@ use schedlab_plan::units::parse_duration_ns;
 pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 
-/// Is B better than A for the Linux scheduler and IPC: by how much, how sure, and why?
+/// Is B better than A for the Linux scheduler and IPC, by how much, and why?
 #[derive(Debug, Parser)]
 #[command(name = "schedlab", version, propagate_version = true)]
 pub(crate) struct Cli {
