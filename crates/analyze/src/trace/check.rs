@@ -78,7 +78,7 @@ pub struct Check {
     /// Losses that the recorder reported: events if it counted them, otherwise losses; including those at unknown
     /// times, which are in no gap.
     pub reported_lost: u64,
-    /// Parts of the file and records that could not be read or were lost, of the scheduler or not.
+    /// Parts of the file and records that could not be read.
     pub unread: u64,
     /// The longest gaps, in order.
     pub gaps: Vec<Gap>,
@@ -113,6 +113,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     let problems = reader.problems();
     let reported_lost = problems.count(ProblemKind::Lost);
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();
+    let may_be_lost = problems.count(ProblemKind::MayBeLost);
     let infers_prev = reader.info().infers_prev;
     let only_some_tasks = problems.count(ProblemKind::SomeTasks) > 0;
     let out_of_order = problems.count(ProblemKind::Unsorted);
@@ -121,7 +122,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     Ok(Check {
         schema: SCHEMA,
         trace,
-        completeness: Completeness::new(losses, &cpus, out_of_order, unread, only_some_tasks),
+        completeness: Completeness::new(losses, &cpus, out_of_order, unread + may_be_lost, only_some_tasks),
         losses,
         cpus,
         reported_lost,
@@ -135,14 +136,13 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
 }
 
 /// Problems because of which events may be missing although no loss was reported.
-const UNREAD: [ProblemKind; 7] = [
+const UNREAD: [ProblemKind; 6] = [
     ProblemKind::Truncated,
     ProblemKind::BadRecord,
     ProblemKind::OtherLayout,
     ProblemKind::ImpossibleNumber,
     ProblemKind::SkippedPart,
     ProblemKind::UnknownEvent,
-    ProblemKind::MayBeLost,
 ];
 
 fn lacking(kinds: Kinds) -> Vec<String> {

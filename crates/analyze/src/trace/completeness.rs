@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Completeness {
     /// Some are.
     Missing,
-    /// Nothing says so, but parts of the file could not be read.
+    /// Nothing says so, but parts of the file could not be read, or what the recorder lost may have held some.
     MayBeMissing,
     /// Nothing says so.
     NoneFoundMissing,

@@ -65,6 +65,9 @@ fn missing(found: &Check) -> String {
             parts.push(format!("{} that went back", many(backs, "clocks")));
             format!("Events are missing: {}.{}", parts.join(", "), by_choice(found, breaks))
         }
+        Completeness::MayBeMissing if found.unread == 0 => {
+            format!("Events may be missing: the recorder lost data that may have held some{}.", chain(found))
+        }
         Completeness::MayBeMissing => format!(
             "Events may be missing: {} of the file could not be read. None is reported lost{}.",
             many(found.unread, "parts"),
@@ -81,7 +84,7 @@ fn by_choice(found: &Check, breaks: u64) -> &'static str {
     let switches: u64 = found.cpus.iter().map(|cpu| cpu.switches).sum();
     let none_lost = found.losses == Losses::default();
     if none_lost && breaks * LEAST_SHARE > switches {
-        " If only some tasks or CPUs were recorded (set_event_pid, an event filter, trace-cmd -P), that is why."
+        " If only some tasks were recorded (set_event_pid, an event filter, trace-cmd -P), that is why."
     } else {
         ""
     }
