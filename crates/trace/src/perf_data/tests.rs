@@ -232,6 +232,14 @@ fn what_the_kernel_counted_as_lost_is_counted_once() {
 }
 
 #[test]
+fn a_loss_at_an_unknown_time_makes_every_wait_unknown() {
+    let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 12 waking B by A\n0 20 A S > B"));
+    let told = |behind: Vec<u8>| told(LITTLE.file(&[events.clone(), behind].concat()));
+    assert_eq!(told(Vec::new()).waits(), ["B waited 12-20 Waking"]);
+    assert_eq!(told(LITTLE.record(13, &LITTLE.u64(5))).waits(), ["B censored Waking Gap"]);
+}
+
+#[test]
 fn what_a_filter_dropped_is_no_loss() {
     let mut dropped = LITTLE.record(13, &LITTLE.u64(9));
     // PERF_RECORD_MISC_LOST_SAMPLES_BPF.
