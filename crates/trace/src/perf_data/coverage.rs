@@ -1,5 +1,5 @@
 //! What was recorded: all of the machine (`perf record -a`), some of its CPUs, or some tasks. Two records say it. In one perf
-//! lists the threads that it was told of (since 4.4); in the other, which id each event has on which CPU and of which thread
+//! lists the threads that it was told of; in the other, which id each event has on which CPU and of which thread
 //! (always since 6.0, before that only beside AUX data, and only where there are several events).
 
 use super::attr::u64_at;
