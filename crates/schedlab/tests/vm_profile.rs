@@ -40,17 +40,14 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
         let profiles = json(&text)["profiles"].clone();
         let last = profiles.as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["operations"], LOOPS);
-        let copies = last["functions"][COPY].as_f64().unwrap();
-        (copies, last["instructions"]["kernel"].as_f64().unwrap() - copies)
+        last["functions"][COPY].as_f64().unwrap()
     };
     let (without, with) = (instructions("without.json"), instructions("with.json"));
     // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew, and what else
     // copies meanwhile (the control process reading /proc) copies other numbers: some hundred bytes.
     let planted = (4.0 * LOOPS + 2.0) * ADDED_BYTES;
-    let found = with.0 - without.0;
+    let found = with - without;
     assert!((found - planted).abs() <= planted / 1000.0, "{found} for {planted} planted");
-    // The rest is as it was, but for more ticks, and for the end of the first task, which may fall into the last's work.
-    assert!((with.1 - without.1).abs() <= planted / 2.0, "{with:?} {without:?}");
 
     let mut lines = compared.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = lines.find(|words| words.last() == Some(&COPY) && words.len() == 4).expect("its row is shown");
@@ -58,11 +55,21 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
     assert!((difference * LOOPS - found).abs() < LOOPS, "{compared}");
     let words = compared.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("; {difference:+.2} in {COPY}")), "what changed most is named: {compared}");
-    // Copying is the memory's, and is all that was planted.
+    // Copying is the memory's, and all that was planted; page faults differ by some hundred. Of the other groups only the sums
+    // are checked: how many ticks fall into the work depends on how often the host takes the guest's CPUs away.
     let groups = json(&std::fs::read_to_string(lab.path("with.json")).unwrap())["groups"]["groups"].clone();
-    let shares: Vec<f64> = groups.as_array().unwrap().iter().map(|group| group["share"].as_f64().unwrap()).collect();
-    assert!(groups[0]["group"] == "memory" && (shares[0] - 1.0).abs() < 0.1, "{groups}");
-    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{groups}");
+    let part = |group: &serde_json::Value, key: &str| group[key].as_f64().unwrap();
+    let change = |group: &serde_json::Value| part(group, "this") - part(group, "against");
+    let groups: Vec<_> = groups.as_array().unwrap().iter().collect();
+    let memory = groups.iter().find(|group| group["group"] == "memory").unwrap();
+    assert!((change(memory) * LOOPS - planted).abs() <= planted / 10.0, "{groups:?}");
+    let all: f64 = groups.iter().map(|group| change(group)).sum();
+    for pair in groups.windows(2) {
+        assert!(part(pair[0], "share").abs() >= part(pair[1], "share").abs(), "{groups:?}");
+    }
+    for group in &groups {
+        assert!((part(group, "share") - change(group) / all).abs() < 1e-9, "{groups:?}");
+    }
     assert!(compared.contains("instead of") && compared.contains("% in memory"), "{compared}");
 }
 
