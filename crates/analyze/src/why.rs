@@ -22,7 +22,9 @@ pub struct Difference {
     pub effect: Effect,
     /// The run's own sentence on it.
     pub claim: String,
-    /// Whether its verdict is that there is a difference.
+    /// The run's verdict.
+    pub verdict: Verdict,
+    /// Whether that is that there is a difference.
     pub is_there: bool,
     /// Independent units, and what one is, plural.
     pub units: (usize, String),
@@ -83,6 +85,7 @@ impl Difference {
             arms: [a.name.clone(), b.name.clone()],
             effect,
             claim,
+            verdict: contrast.verdict.clone(),
             is_there: differs(contrast),
             units: (contrast.units, contrast.unit_name.clone()),
             sd: se * (logs.len() as f64).sqrt(),

@@ -1,6 +1,6 @@
 //! One difference over a list of kernels: where it came, and where it went.
 
-use crate::findings::Effect;
+use crate::findings::{Effect, Verdict};
 use crate::why::{Difference, ratio};
 use serde::Serialize;
 
@@ -11,7 +11,9 @@ pub struct OnKernel {
     pub kernel: String,
     /// Arm 1 over arm 0.
     pub effect: Effect,
-    /// Whether the verdict there is that they differ.
+    /// The verdict on this kernel.
+    pub verdict: Verdict,
+    /// Whether that is that they differ.
     pub is_there: bool,
     /// Factor on the difference, against the kernel before.
     pub step: Option<Effect>,
@@ -49,6 +51,7 @@ impl WhyKernelsFindings {
             OnKernel {
                 kernel: kernel.clone(),
                 effect: difference.effect,
+                verdict: difference.verdict.clone(),
                 is_there: difference.is_there,
                 step: step.as_ref().map(|(step, _)| ratio(step)),
                 p_adjusted: step.map(|(_, p)| p),

@@ -5,6 +5,7 @@ use crate::document::{Block, Document};
 use crate::groups;
 use crate::number::{effect_text, given, maybe_quantity, p_value};
 use crate::table::{Align, Cell, Table};
+use crate::words::verdict;
 use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
 use schedlab_plan::counted;
 
@@ -200,14 +201,14 @@ pub fn why_kernels(found: &WhyKernelsFindings) -> Document {
         ("p, Holm", Align::Right),
     ]);
     for on in &found.kernels {
-        let verdict = if on.is_there { "there" } else { "not shown" };
         let step = on.step.as_ref().map(short).unwrap_or_default();
         let p = on.p_adjusted.map_or(String::new(), |p| p_value(Some(p)));
-        table.push([on.kernel.clone(), short(&on.effect), verdict.into(), step, p].map(Cell::from).into());
+        table.push([on.kernel.clone(), short(&on.effect), verdict(&on.verdict).into(), step, p].map(Cell::from).into());
     }
     let mut page = Document::default();
-    let title = format!("`{b}` against `{a}` on {}, {}", found.workload, metric_name(&found.metric));
-    page.add(title, vec![Block::Text(course(found)), Block::Table(table)]);
+    let title = format!("{}: `{b}` against `{a}`, {}", found.title, metric_name(&found.metric));
+    let workload = Block::Aside(format!("Workload: {}", found.workload));
+    page.add(title, vec![Block::Text(course(found)), Block::Table(table), workload]);
     page
 }
 
