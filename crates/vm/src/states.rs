@@ -6,6 +6,7 @@ use crate::kernel::cache::{Cache, wait_for};
 use schedlab_sys::{durable, places};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -56,8 +57,8 @@ impl States {
         Ok(Some(State { path, crc32: found.1 }))
     }
 
-    /// The state made from this; `make` writes it into a file where there is none. Only one process makes a state at a
-    /// time.
+    /// The state made from this; where there is none, `make` writes it into the empty file that it is given. Only one process
+    /// makes it at a time.
     pub fn get(
         &self,
         cache: &Cache,
@@ -70,20 +71,44 @@ impl States {
             return Ok(state);
         }
         places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
-        let lock_path = self.root.join("lock");
-        let lock = places::lock_file(&lock_path).map_err(VmError::file("locking", &lock_path))?;
-        wait_for(&lock, &lock_path, say)?;
-        match self.find(made_from) {
-            Ok(Some(state)) => return Ok(state),
-            Ok(None) => {}
-            Err(why) => say(&format!("the saved state {why}: creating it again")),
-        }
-        let part = self.root.join(format!("{PART}{}", std::process::id()));
-        // Left by a process that was killed: we hold the lock.
-        self.names(PART).iter().for_each(|orphan| drop(fs::remove_file(orphan)));
-        let made = make(&part).and_then(|()| self.keep(&part, made_from));
+        let (part, lock) = self.part(made_from, say)?;
+        let made = match self.find(made_from) {
+            Ok(Some(state)) => Ok(state),
+            found => {
+                if let Err(why) = found {
+                    say(&format!("the saved state {why}: creating it again"));
+                }
+                self.remove_orphans();
+                make(&part).and_then(|()| self.keep(&part, made_from))
+            }
+        };
         let _ = fs::remove_file(&part);
+        drop(lock);
         made
+    }
+
+    /// The file that this state is written into, locked for as long as it is open.
+    fn part(&self, made_from: &str, say: &mut dyn FnMut(&str)) -> Result<(PathBuf, File), VmError> {
+        let path = self.root.join(format!("{PART}{:08x}", crc32fast::hash(made_from.as_bytes())));
+        loop {
+            let file = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
+            wait_for(&file, &path, say)?;
+            // While this process waited, the one before may have made a state of it, or removed it.
+            let at = fs::symlink_metadata(&path).map(|at| (at.dev(), at.ino())).ok();
+            let held = file.metadata().map_err(VmError::file("reading", &path))?;
+            if at == Some((held.dev(), held.ino())) {
+                return Ok((path, file));
+            }
+        }
+    }
+
+    /// Removes what processes that were killed had begun to write: nobody holds its lock.
+    fn remove_orphans(&self) {
+        for part in self.names(PART) {
+            if File::open(&part).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(&part);
+            }
+        }
     }
 
     fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
