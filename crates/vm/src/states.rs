@@ -14,7 +14,8 @@ use std::time::SystemTime;
 const FORMAT: &str = "schedlab state 1";
 /// All of them together. One takes about 100 MiB.
 pub const MOST_BYTES: u64 = 2 << 30;
-const PART: &str = ".part-";
+/// Begins the names of states that are being written. (`.part-` was that of versions that remove those of others.)
+const PART: &str = ".writing-";
 
 /// A state that is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
