@@ -120,7 +120,10 @@ impl WorkloadSpec {
         if namesakes.iter().all(|other| other.args.get("command") != self.args.get("command")) {
             // A workload that runs a command is known by the command.
             if let Some(command) = self.args.get("command") {
-                return command.clone();
+                let short = shortened(command);
+                let is_one_of_two =
+                    |other: &&Self| other.args.get("command").is_some_and(|other| shortened(other) == short);
+                return if namesakes.iter().any(is_one_of_two) { command.clone() } else { short };
             }
         }
         if namesakes.is_empty() {
@@ -143,6 +146,13 @@ impl WorkloadSpec {
             Some(_) => Err(SpecError::Twice { spec, key: key.to_owned() }),
         }
     }
+}
+
+/// A command as a name: a script by its beginning.
+fn shortened(command: &str) -> String {
+    const MOST: usize = 40;
+    let words = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() <= MOST { words } else { words.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
 /// The parts between commas, trimmed, without empty ones; a comma inside quotes does not separate. `None`: a quote is
@@ -318,6 +328,11 @@ mod tests {
         let commands = ["exec:command=make -j2", "exec:command=make -j2,timeout=5s", "exec:command=true"].map(spec);
         assert_eq!(commands[0].label_among([&specs[0], &commands[2]].into_iter()), "make -j2");
         assert_eq!(commands[1].label_among([&commands[0]].into_iter()), "exec:timeout=5s");
+        let script =
+            |last: &str| spec(&format!("exec:command='for i in 1 2 3; do\n  seq 300 | sort -n | wc -l; {last}'"));
+        let short = "for i in 1 2 3; do seq 300 | sort -n | …";
+        assert_eq!(script("done").label_among([&commands[0]].into_iter()), short);
+        assert!(script("done").label_among([&script("exit")].into_iter()).ends_with("; done"), "equal beginnings");
     }
 
     #[test]
