@@ -12,7 +12,7 @@ use crate::table::{Align, Cell, Table, middle_cut, wrap};
 use crate::words::capital;
 use crate::{Input, remarks, words};
 use rows::{Group, Row, groups, is_open};
-use schedlab_analyze::{Contrast, Findings, Scale, Verdict};
+use schedlab_analyze::{Contrast, Findings, Scale, Verdict, metric_name};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -182,7 +182,10 @@ fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Resu
             .iter()
             .filter(|(_, row)| row.contrast.is_some_and(is))
             .map(|(group, row)| {
-                let on = if several { format!(" on {}", group.label) } else { String::new() };
+                let mut on = if several { format!(" on {}", group.label) } else { String::new() };
+                if all.iter().filter(|other| other.label == group.label).count() > 1 {
+                    on += &format!(", {}", metric_name(&group.metric.name));
+                }
                 let change = row.contrast.and_then(|c| c.effect).map(|e| effect(&e, &group.metric.unit));
                 let change = change.map(|t| format!(" {} {}", t.value, t.interval)).unwrap_or_default();
                 format!("{}{on}{change}", row.name)

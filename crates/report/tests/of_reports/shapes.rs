@@ -65,6 +65,19 @@ fn decided_questions_are_rows_and_the_others_one_line() {
     assert!(text.contains("not the ratio of medians"), "{text}");
 }
 
+/// Of several metrics of a workload each question in the line says which it is of.
+#[test]
+fn a_question_of_one_of_several_metrics_names_it() {
+    let mut made = by_hand();
+    let metrics = &mut made.findings.workloads[0].metrics;
+    let mut other = metrics[0].clone();
+    other.name = "latency_p99_ns".into();
+    metrics.insert(1, other);
+    let text = made.summary(120).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = "No verdict (2): slice 10ms on messaging, messages per second; slice 10ms on messaging, 99th-percentile latency";
+    assert!(text.contains(line), "{text}");
+}
+
 #[test]
 fn the_first_line_is_the_claim_and_mails_are_narrow() {
     let made = by_hand();
