@@ -18,7 +18,7 @@ struct Case {
     name: String,
     commits: String,
     published: String,
-    /// The metric of its rows; of each workload the first primary one where none is said.
+    /// The metric of its rows; of a workload without it, or where none is said, the first primary one.
     metric: Option<String>,
     lane: &'static str,
 }
@@ -90,19 +90,18 @@ fn rows(case: &Case, findings: &Value) -> Vec<String> {
         let index = arm.as_u64().and_then(|arm| usize::try_from(arm).ok()).unwrap_or_default();
         findings["arms"][index]["name"].as_str().unwrap_or("?").to_owned()
     };
-    let wanted = |metric: &Value| match &case.metric {
-        Some(name) => metric["name"] == **name,
-        None => metric["role"] == "primary",
-    };
+    let is_named = |metric: &&Value| case.metric.as_ref().is_some_and(|name| metric["name"] == **name);
+    let is_primary = |metric: &&Value| metric["role"] == "primary";
     let workloads = array(&findings["workloads"]);
     let of_workload = |workload: &Value| {
         let under =
             if workloads.len() > 1 { format!(", {}", workload["id"].as_str().unwrap_or("?")) } else { String::new() };
-        let metric = array(&workload["metrics"]).into_iter().find(wanted).unwrap_or_default();
+        let metrics = array(&workload["metrics"]);
+        let metric = metrics.iter().find(is_named).or_else(|| metrics.iter().find(is_primary));
         let row = |contrast: &Value| {
             case.row(&format!("{}{under}", name(&contrast["arm"])), &found(case.commits == NO_COMMIT, contrast))
         };
-        array(&metric["contrasts"]).iter().map(row).collect::<Vec<_>>()
+        metric.map_or(Vec::new(), |metric| array(&metric["contrasts"]).iter().map(row).collect())
     };
     workloads.iter().flat_map(of_workload).collect()
 }
@@ -170,10 +169,10 @@ mod tests {
             "contrasts": [{"arm": 1, "effect": effect, "verdict": {"kind": "better"}}]}]}]});
         assert_eq!(rows(&case, &findings), ["| c | d | real | b | p | **better** -10.0 % [-15.0, -5.0] |"]);
         let metric = |name: &str, verdict: &str| {
-            json!({"name": name, "role": "secondary", "contrasts": [{"arm": 1, "effect": effect,
+            json!({"name": name, "role": if name == "p99" { "secondary" } else { "primary" }, "contrasts": [{"arm": 1, "effect": effect,
             "verdict": {"kind": verdict}}]})
         };
-        let workloads = json!([{"id": "exec/1", "metrics": [metric("p99", "worse")]}, {"id": "wakeup/2", "metrics":
+        let workloads = json!([{"id": "exec/1", "metrics": [metric("time_s", "worse")]}, {"id": "wakeup/2", "metrics":
             [metric("p50", "worse"), metric("p99", "better")]}]);
         let findings = json!({"arms": [{"name": "a"}, {"name": "b"}], "workloads": workloads});
         let case = read("# case: c\n# commits: d\n# published: p\n# metric: p99\n", "x.toml".into()).unwrap();
