@@ -251,7 +251,10 @@ fn too_noisy(effect: &RepeatedEffect) -> String {
     match (effect.units_needed, effect.said) {
         // What is seen is less than what it was, or these units scatter little by luck.
         (Some(needed), _) if needed <= units as u64 => {
-            format!("{units} {what} neither confirm it nor rule out half of it: run more (--trials N)")
+            format!(
+                "{units} {what} neither confirm it nor rule out half of it: run twice as many (--trials {})",
+                2 * units
+            )
         }
         (Some(needed), _) => {
             format!(

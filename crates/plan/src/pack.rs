@@ -178,6 +178,9 @@ impl Pack {
         }
         let no_pack = |e: serde_json::Error| PackError::NoPack(e.to_string());
         let Version { pack_version } = serde_json::from_slice(bytes).map_err(no_pack)?;
+        if pack_version == 0 {
+            return Err(PackError::NoPack("format 0 does not exist".into()));
+        }
         if pack_version > PACK_VERSION {
             return Err(PackError::Newer(pack_version));
         }
@@ -240,8 +243,19 @@ impl Pack {
             return no_pack("its machine has no CPU".into());
         }
         self.check_workloads(&plan)?;
+        let base = plan.guest.iter().filter_map(|guest| guest.kernel.as_deref());
+        let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
+        let of_arms =
+            plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings).filter_map(|setting| match setting {
+                Setting::Kernel(name) => Some(name.as_str()),
+                _ => None,
+            });
+        let booted: Vec<&str> = base.chain(of_arms).collect();
         for kernel in &self.kernels {
             portable::kernel(kernel)?;
+            if !booted.contains(&kernel.name.as_str()) {
+                return no_pack(format!("its plan does not boot {}", kernel.name));
+            }
             if kernel.arms.iter().any(|&arm| arm as usize >= arms) {
                 return no_pack(format!("kernel {} is of an arm that the plan does not have", kernel.name));
             }
@@ -313,9 +327,9 @@ impl ExpectedEffect {
             let (of, than) = (self.direction, other.direction);
             return Some(format!("{than:?} in {}, and {of:?} in {}", other.unit, self.unit));
         }
-        (self.arm == other.arm && self != other).then(|| {
+        (self.arm == other.arm).then(|| {
             let size = |effect: &Self| format!("{} [{}, {}]", effect.value, effect.lo, effect.hi);
-            format!("of arm {} it is {}, and {}", self.arm, size(other), size(self))
+            format!("of arm {} it is {}, and again {}", self.arm, size(other), size(self))
         })
     }
 

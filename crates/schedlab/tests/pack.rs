@@ -120,6 +120,11 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         other["direction"] = "lower_is_better".into();
         pack["effects"].as_array_mut().unwrap().push(other);
     });
+    rewritten(&lab, "twice", |pack| {
+        let same = pack["effects"][0].clone();
+        pack["effects"].as_array_mut().unwrap().push(same);
+    });
+    rewritten(&lab, "zero", |pack| pack["pack_version"] = 0.into());
     rewritten(&lab, "huge", |pack| pack["effects"][0]["units"] = serde_json::json!(1u64 << 40));
     for (name, needle) in [
         ("tampered", "its content is not what `schedlab pack` wrote"),
@@ -131,6 +136,8 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         ("huge", "it is not a pack written by `schedlab pack`"),
         ("id", "is not a workload messaging/1"),
         ("two-ways", "contradict each other"),
+        ("twice", "contradict each other"),
+        ("zero", "format 0 does not exist"),
     ] {
         let ran = from(&lab, &["repeat", name, "--trust"]);
         assert!(ran.code == 1 && ran.stderr.contains(needle), "{name}: {} {}", ran.code, ran.stderr);
@@ -224,6 +231,14 @@ fn a_kernel_that_is_not_to_be_had_is_no_answer_and_says_what_to_name() {
         );
         assert!(said.contains(needle), "{said}");
     }
+    // Guests of another architecture are another machine, whatever could be fetched or built.
+    rewritten(&lab, "elsewhere", |pack| {
+        guests(pack);
+        pack["machine"]["machine"] = "s390x".into();
+    });
+    let ran = from(&lab, &["repeat", "elsewhere", "--trust", "--tree", "tree", "--fail-on", "contradicted"]);
+    let said = unwrapped(&ran.stdout);
+    assert!(ran.code == 4 && said.contains("measured on s390x, and the guests of its plan are here"), "{said}");
     for (arguments, needle) in [
         (["--kernel", "debian:6.1=debian:6.12"], "it has build:mine"),
         (["--kernel", "build:mine"], "debian:6.1=debian:6.12"),

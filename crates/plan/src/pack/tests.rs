@@ -67,7 +67,8 @@ fn what_is_written_is_read_back() {
     assert_eq!(Pack::parse(&of_host.to_bytes().unwrap()).unwrap(), of_host);
     let packages = vec![KernelPackage { name: "linux-image".into(), version: "6.1.1-1".into(), sha256: "ab".into() }];
     let debian = BootedKernel { source: KernelSource::Debian { packages }, ..built("debian:6.1", "") };
-    let guests = of_guests(vec![debian, built("build:b", "--- a/x\n+++ b/x\n")]);
+    let kernels = vec![debian, built("build:b", "--- a/x\n+++ b/x\n")];
+    let guests = Pack { kernels, ..pack(&GUESTS.replace("build:a", "debian:6.1")) };
     assert_eq!(Pack::parse(&guests.to_bytes().unwrap()).unwrap(), guests);
 }
 
@@ -114,6 +115,7 @@ fn what_leads_to_one_machine_is_refused_both_ways() {
         (of_guests(vec![built("build:a", "--- a/x\n+++ b/../../x\n")]), "b/../../x"),
         (of_guests(vec![BootedKernel { source: KernelSource::File, ..built("build:a", "") }]), "how to get it"),
         (of_guests(Vec::new()), "do not fit its plan"),
+        (of_guests(vec![built("build:c", "")]), "its plan does not boot build:c"),
     ] {
         assert!(refusal(&of).contains(needle), "{needle}: {}", refusal(&of));
         // A hostile one, as another program would write it.

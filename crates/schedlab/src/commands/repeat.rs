@@ -3,6 +3,7 @@
 mod kernels;
 
 use super::run::begun;
+use super::vm::architecture;
 use crate::cli::Repeat;
 use crate::exit::{self, usage};
 use crate::output::{print_findings, print_line, say};
@@ -74,11 +75,13 @@ fn directory(args: &Repeat) -> PathBuf {
     session::directory(args.out.as_deref(), &name, args.resume)
 }
 
-/// Another instruction set is another machine; of guests the pack says which they are.
+/// Another instruction set is another machine, this one or the one that the plan's guests have here.
 fn other_architecture(pack: &Pack) -> Option<String> {
-    let (there, here) = (pack.machine.machine.as_str(), std::env::consts::ARCH);
-    (pack.kernels.is_empty() && there != here)
-        .then(|| format!("it was measured on {there}, and this machine is {here}: repeat it on one of {there}"))
+    let there = pack.machine.machine.as_str();
+    let guest = pack.plan().ok()?.guest;
+    let here = guest.map_or(std::env::consts::ARCH.to_owned(), |guest| architecture(guest.aarch64).to_string());
+    let what = if pack.kernels.is_empty() { "this machine is" } else { "the guests of its plan are here" };
+    (there != here).then(|| format!("it was measured on {there}, and {what} {here}: repeat it on a machine of {there}"))
 }
 
 /// The result of the run, or why there is none here, as part of a sentence. Errors are about the user's directories and

@@ -107,8 +107,10 @@ impl<'a> Kernels<'a> {
                 let mirrors = Mirrors::find(self.mirrors)?;
                 let (entry, _) = fetch::fetch(&cache, wanted, self.of, &self.modules, mirrors, &mut tell)?;
                 let name = wanted.to_string();
-                if entry.version() == *version {
+                if entry.version() == *version && format!("{:08x}", entry.kernel_crc32()) == kernel.crc32 {
                     Ok(name)
+                } else if entry.version() == *version {
+                    Err(format!("the kernel in Debian's package {version} is not the pack's (CRC-32)"))
                 } else {
                     let has = entry.version();
                     Err(format!(
