@@ -385,7 +385,17 @@ fn two_traces_are_laid_beside_each_other() {
     assert!(page.starts_with("Different, but without a verdict: burner ran 0 ns/s → "), "{page}");
     assert!(page.contains("one trace a side has no verdict"), "{page}");
     let equal = schedlab(&["trace", "diff", &a, &same]).success().stdout;
-    assert!(equal.starts_with("Nothing differs: "), "{equal}");
+    assert!(equal.starts_with("Nothing is apart: ") && !equal.contains("But "), "{equal}");
+    // A burner that did not run in each tenth of the trace is not apart, and is in the first sentence all the same.
+    let (idle, burning) = (worker(130, 20, false), worker(130, 20, true));
+    let late: Vec<&str> = idle.lines().take(300).chain(burning.lines().skip(300)).collect();
+    let late = schedlab(&["trace", "diff", &a, &write("late.txt", &(late.join("\n") + "\n"))]).success().stdout;
+    let said = late.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.starts_with("Nothing is apart: ") && said.contains("But burner ran only in B, 0 ns/s → "), "{late}");
+    // As long, and of other threads.
+    let other = write("other.txt", &worker(10, 20, false).replace("A-10", "C-10").replace("=A ", "=C "));
+    let refused = schedlab(&["trace", "diff", &a, &other]);
+    assert!(refused.code == 1 && refused.stderr.contains("no thread of A has a name that B has"), "{}", refused.stderr);
     let found = json(&schedlab(&["trace", "diff", &a, &b, "--json", "--top", "1"]).success().stdout);
     let first = &found["tables"][0]["rows"][0];
     assert_eq!(

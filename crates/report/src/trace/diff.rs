@@ -35,10 +35,32 @@ fn claim(found: &TraceDiff) -> String {
     let others = if others > 0 { format!("; and {}", counted(others, "others")) } else { String::new() };
     match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
-        (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
+        (true, true) => {
+            format!(
+                "Nothing moved: of {}, none.{}",
+                counted(found.judged, "numbers that were judged"),
+                one_sided(found)
+            )
+        }
         (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
-        (false, true) => "Nothing differs: all differences are within the variation inside the traces.".into(),
+        (false, true) => format!(
+            "Nothing is apart: no difference stands out from the variation inside the traces.{}",
+            one_sided(found)
+        ),
     }
+}
+
+/// What ran for a hundredth of the time or more in one side only.
+fn one_sided(found: &TraceDiff) -> String {
+    const LEAST_NS_PER_S: f64 = 1e7;
+    let threads = found.tables.iter().filter(|table| table.about == "threads").flat_map(|table| &table.rows);
+    let text = |row: &DiffRow| {
+        let ran = row.changes.iter().find(|change| change.of == "ran")?;
+        ran.change.filter(|by| by.abs() >= LEAST_NS_PER_S)?;
+        Some(format!("{} ran only in {}, {}", row.name, row.only?, both(ran)))
+    };
+    let all: Vec<String> = threads.filter_map(text).take(TOLD).collect();
+    if all.is_empty() { String::new() } else { format!(" But {}.", all.join("; ")) }
 }
 
 /// The first number of a name that is named.

@@ -259,7 +259,7 @@ pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffE
     for (at, one) in all.iter().enumerate() {
         let is_same = |other: &&&Measured| {
             let key = |of: &Measured| (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits);
-            key(one) == key(other) && one.facts.clock == other.facts.clock
+            key(one) == key(other) && one.facts.clock == other.facts.clock && one.groups.keys().eq(other.groups.keys())
         };
         if let Some(other) = all[..at].iter().find(is_same) {
             return Err(DiffError(format!(
