@@ -21,6 +21,9 @@ pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
 /// a directory that holds rounds is an error.
 pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
     let rounds = dir.join(ROUNDS);
+    if dir.join(schedlab_run::writer::MANIFEST).exists() {
+        bail!("{} already contains a run: give another -o DIR", dir.display());
+    }
     if !resume && rounds.exists() {
         bail!("{} already contains rounds of a study; continue with --resume, or give another -o DIR", dir.display());
     }
@@ -64,4 +67,35 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
     let ended = session::run(dir, run::begun(dir, plan, &*place, dir.exists())?, &*place)?;
     ended.sealed?;
     Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks for nothing.
+    struct Nothing;
+
+    impl Study for Nothing {
+        fn ask(&mut self) -> Result<Option<Plan>> {
+            Ok(None)
+        }
+
+        fn tell(&mut self, _: &Round) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_study_goes_into_no_run_and_into_no_other_study() {
+        let directory = tempfile::tempdir().unwrap();
+        let refused = |resume| study(&mut Nothing, directory.path(), resume).err().map(|e| e.to_string()).unwrap();
+        assert!(refused(true).contains("contains no study to resume"));
+        std::fs::write(directory.path().join("manifest.json"), "{}").unwrap();
+        assert!(refused(false).contains("already contains a run"));
+        assert!(!directory.path().join(ROUNDS).exists());
+        std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+        study(&mut Nothing, directory.path(), false).unwrap();
+        assert!(refused(false).contains("already contains rounds"));
+    }
 }
