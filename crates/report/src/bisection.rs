@@ -36,7 +36,13 @@ pub fn bisection(found: &BisectFindings) -> Document {
     let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("it came with it", Align::Right)]);
     for member in found.members.iter().filter(|member| is_looked_for && member.probability >= SHOWN) {
         let BisectMember { index, name, probability, .. } = member;
-        table.push(vec![index.to_string().into(), name.clone().into(), format!("{:.1} %", 100.0 * probability).into()]);
+        // It stands for those before it that could not be tried.
+        let before = found.members.iter().take(*index).rev().take_while(|member| member.skipped.is_some()).count();
+        let (which, name) = match before {
+            0 => (index.to_string(), name.clone()),
+            _ => (format!("{}–{index}", index - before), format!("one of these, {name} at the latest")),
+        };
+        table.push(vec![which.into(), name.into(), format!("{:.1} %", (100.0 * probability).min(99.9)).into()]);
     }
     page.add("", Block::table(table).into_iter().collect());
     let skipped = found.members.iter().filter_map(|member| {

@@ -81,12 +81,14 @@ fn what_is_no_history_is_one_sentence() {
     let lab = Lab::new("bisect-words");
     history(&lab, 3, 2);
     std::fs::create_dir(lab.path("empty")).unwrap();
+    std::fs::write(lab.path("one"), "nice=1\n").unwrap();
     let shown = from(&lab, &[&BISECT[..], &["0", "2", "--dry-run"]].concat()).success().stdout;
     assert_eq!(json(&shown)["members"].as_array().unwrap().len(), 3, "{shown}");
     for (arguments, needle) in [
         (&["0", "2", "--arms", "arms", "--resume", "-o", "nosuch"][..], "nosuch contains no study to resume"),
         (&["0", "2", "--arms", "arms", "--metric", "round_trips"], "did you mean `round_trips_per_s`?"),
-        (&["2", "0", "--arms", "arms"], "is at or after BAD"),
+        (&["2", "0", "--arms", "arms"], "exchange them"),
+        (&["0", "1", "--arms", "one"], "the history has 1 member: a bisection needs two or more"),
         (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
         (&["0", "1"], "give a history to bisect: --kernels LIST"),
         (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),

@@ -24,6 +24,9 @@ pub(super) fn lines(text: &str) -> Vec<String> {
 /// The commits from `good` to `bad` along first parents, (id, `id subject`), the good one first.
 pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(String, String)>> {
     let (from, to) = (commit(checkout, good)?, commit(checkout, bad)?);
+    if from == to {
+        usage!("GOOD {good} and BAD {bad} are the same commit: give an older one as GOOD");
+    }
     let range = format!("{from}..{to}");
     let format = ["rev-list", "--first-parent", "--reverse", "--no-commit-header", "--format=%H %h %s"];
     let listed = git(checkout, &[&format[..], &[&range]].concat(), &[], vec![])?;
@@ -103,9 +106,11 @@ mod tests {
         assert_eq!(std::fs::read_link(tree.join("link.c")).unwrap(), Path::new("fair.c"));
         assert_eq!(std::fs::read_to_string(checkout.join("fair.c")).unwrap(), "three\n", "the checkout stays");
         assert!(!ran.exists(), "the checkout's filter ran");
-        for (good, bad, needle) in
-            [("HEAD", "HEAD~2", "exchange them"), ("HEAD~9", "HEAD", "is not a commit"), ("HEAD", "HEAD", "exchange")]
-        {
+        for (good, bad, needle) in [
+            ("HEAD", "HEAD~2", "exchange them"),
+            ("HEAD~9", "HEAD", "is not a commit"),
+            ("HEAD", "HEAD", "the same commit"),
+        ] {
             let why = commits(&checkout, good, bad).unwrap_err().to_string();
             assert!(why.contains(needle), "{good} {bad}: {why}");
         }

@@ -169,6 +169,9 @@ impl Members {
 
 /// GOOD and BAD in a list, by name or by index.
 fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
+    if list.len() < 2 {
+        usage!("the history has {}: a bisection needs two or more", schedlab_plan::counted(list.len(), "members"));
+    }
     let place = |wanted: &str, what: &str| -> Result<usize> {
         let by_name: Vec<usize> = (0..list.len()).filter(|&at| list[at] == wanted).collect();
         match (by_name.as_slice(), wanted.parse::<usize>()) {
@@ -183,7 +186,7 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
     let (good, bad) = (place(&args.good, "GOOD")?, place(&args.bad, "BAD")?);
     if good >= bad {
         usage!(
-            "GOOD `{}` is at or after BAD `{}` in the history: the list begins with the oldest",
+            "GOOD `{}` is at or after BAD `{}` in the history, which begins with the oldest: exchange them",
             args.good,
             args.bad
         );
