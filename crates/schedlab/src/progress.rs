@@ -190,7 +190,10 @@ fn mark_text(mark: &Mark) -> String {
     }
 }
 
-/// The primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
+/// Most contrasts of a line.
+const MOST_CONTRASTS: usize = 4;
+
+/// The first primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
     if manifest.factorial.is_some() {
         // No arm of it is a question of its own, and they are many.
@@ -205,5 +208,28 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
         let on = if metrics.len() > 1 { format!(" {}", c.metric) } else { String::new() };
         Some(format!("{}{on} {}", arm.name, schedlab_report::effect_text(&effect, "")))
     });
-    line.collect::<Vec<_>>().join(" · ")
+    short_list(line.collect())
+}
+
+/// A line of the first few; how many others there are.
+fn short_list(mut all: Vec<String>) -> String {
+    let others = all.len().saturating_sub(MOST_CONTRASTS);
+    // "And one more" takes the room of the one.
+    if others > 1 {
+        all.truncate(MOST_CONTRASTS);
+        all.push(format!("{others} more"));
+    }
+    all.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_list;
+
+    #[test]
+    fn a_line_has_at_most_five_contrasts_and_counts_the_others() {
+        let line = |count: usize| short_list((1..=count).map(|n| n.to_string()).collect());
+        assert_eq!([line(0), line(1), line(5)], ["", "1", "1 · 2 · 3 · 4 · 5"]);
+        assert_eq!([line(6), line(40)], ["1 · 2 · 3 · 4 · 2 more", "1 · 2 · 3 · 4 · 36 more"]);
+    }
 }
