@@ -83,8 +83,10 @@ impl States {
                 make(&part).and_then(|()| self.keep(&part, made_from))
             }
         };
-        let _ = fs::remove_file(&part);
-        drop(lock);
+        // Renamed it is a state, and what then has its name is another process's.
+        if is_at(&lock, &part) {
+            let _ = fs::remove_file(&part);
+        }
         made
     }
 
@@ -95,9 +97,7 @@ impl States {
             let file = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
             wait_for(&file, &path, say)?;
             // While this process waited, the one before may have made a state of it, or removed it.
-            let at = fs::symlink_metadata(&path).map(|at| (at.dev(), at.ino())).ok();
-            let held = file.metadata().map_err(VmError::file("reading", &path))?;
-            if at == Some((held.dev(), held.ino())) {
+            if is_at(&file, &path) {
                 return Ok((path, file));
             }
         }
@@ -115,11 +115,12 @@ impl States {
     fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
         let found = checksum(part).map_err(VmError::file("reading", part))?;
         let (path, description) = self.files(made_from);
-        // Between the two steps there is no state, and never one under another's description.
+        // Between the steps there is no state, and never one under another's description. The name comes last: with it goes
+        // the lock, and nobody who then comes may find a state without its description.
         self.remove(made_from);
-        fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
         let text = described(found) + made_from;
         places::write_whole(&description, 0o600, text.as_bytes()).map_err(VmError::file("writing", &description))?;
+        fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
         durable::sync_directory(&self.root).map_err(VmError::file("writing", &self.root))?;
         self.make_room(&path);
         Ok(State { path, crc32: found.1 })
@@ -164,6 +165,12 @@ impl States {
         let all = self.all();
         (!all.is_empty()).then(|| (self.root.as_path(), all.len(), all.iter().map(|(_, bytes, _)| bytes).sum()))
     }
+}
+
+/// Whether the open file is the one of this name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |of: io::Result<fs::Metadata>| of.ok().map(|of| (of.dev(), of.ino()));
+    inode(file.metadata()).is_some_and(|held| inode(fs::symlink_metadata(path)) == Some(held))
 }
 
 /// What is written beside a state before what it was made from: its length and CRC-32.
