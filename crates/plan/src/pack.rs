@@ -243,17 +243,9 @@ impl Pack {
             return no_pack("its machine has no CPU".into());
         }
         self.check_workloads(&plan)?;
-        let base = plan.guest.iter().filter_map(|guest| guest.kernel.as_deref());
-        let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
-        let of_arms =
-            plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings).filter_map(|setting| match setting {
-                Setting::Kernel(name) => Some(name.as_str()),
-                _ => None,
-            });
-        let booted: Vec<&str> = base.chain(of_arms).collect();
         for kernel in &self.kernels {
             portable::kernel(kernel)?;
-            if !booted.contains(&kernel.name.as_str()) {
+            if !portable::kernels(&plan).any(|booted| *booted == kernel.name) {
                 return no_pack(format!("its plan does not boot {}", kernel.name));
             }
             if kernel.arms.iter().any(|&arm| arm as usize >= arms) {

@@ -21,12 +21,7 @@ pub(super) fn plan(plan: &Plan) -> Result<(), PackError> {
             "[guest] brings a file of one machine into its guests, `{added}`, which a pack does not carry"
         ));
     }
-    let settings = plan.arms.iter().flat_map(|arm| &arm.settings);
-    let names = settings.filter_map(|setting| match setting {
-        Setting::Kernel(name) => Some(name),
-        _ => None,
-    });
-    for name in names.chain(plan.guest.iter().filter_map(|guest| guest.kernel.as_ref())) {
+    for name in kernels(plan) {
         if !is_reference(name) {
             return refused(format!(
                 "the kernel `{name}` is a file of one machine: boot one that others can get, debian:VERSION or build:NAME \
@@ -40,6 +35,17 @@ pub(super) fn plan(plan: &Plan) -> Result<(), PackError> {
         )),
         None => Ok(()),
     }
+}
+
+/// The kernels that a plan names: of its guests, its arms and the levels of its factors.
+pub(super) fn kernels(plan: &Plan) -> impl Iterator<Item = &String> {
+    let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
+    let settings = plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings);
+    let of_arms = settings.filter_map(|setting| match setting {
+        Setting::Kernel(name) => Some(name),
+        _ => None,
+    });
+    plan.guest.iter().filter_map(|guest| guest.kernel.as_ref()).chain(of_arms)
 }
 
 /// Refuses a kernel that others cannot get, and one whose name or patches lead elsewhere.
