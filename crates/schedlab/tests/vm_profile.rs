@@ -35,14 +35,14 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
     without.success();
     let compared = profile(4000, &["--json", "with.json", "--against", "without.json"]).success().stdout;
 
-    let instructions = |name: &str| {
+    let copied = |name: &str| {
         let text = std::fs::read_to_string(lab.path(name)).unwrap();
         let profiles = json(&text)["profiles"].clone();
         let last = profiles.as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["operations"], LOOPS);
         last["functions"][COPY].as_f64().unwrap()
     };
-    let (without, with) = (instructions("without.json"), instructions("with.json"));
+    let (without, with) = (copied("without.json"), copied("with.json"));
     // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew, and what else
     // copies meanwhile (the control process reading /proc) copies other numbers: some hundred bytes.
     let planted = (4.0 * LOOPS + 2.0) * ADDED_BYTES;

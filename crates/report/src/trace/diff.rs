@@ -33,21 +33,13 @@ fn claim(found: &TraceDiff) -> String {
     let named: Vec<String> = found.named.iter().take(TOLD).map(|name| in_short(found, name)).collect();
     let others = found.named.len().saturating_sub(TOLD);
     let others = if others > 0 { format!("; and {}", counted(others, "others")) } else { String::new() };
-    match (found.basis == "verdict", named.is_empty()) {
-        (true, false) => format!("Moved: {}{others}.", named.join("; ")),
-        (true, true) => {
-            format!(
-                "Nothing moved: of {}, none.{}",
-                counted(found.judged, "numbers that were judged"),
-                one_sided(found)
-            )
-        }
-        (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
-        (false, true) => format!(
-            "Nothing is apart: no difference stands out from the variation inside the traces.{}",
-            one_sided(found)
-        ),
-    }
+    let nothing = match (found.basis == "verdict", named.is_empty()) {
+        (true, false) => return format!("Moved: {}{others}.", named.join("; ")),
+        (false, false) => return format!("Different, but without a verdict: {}{others}.", named.join("; ")),
+        (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
+        (false, true) => "Nothing is apart: no difference stands out from the variation inside the traces.".into(),
+    };
+    nothing + &one_sided(found)
 }
 
 /// What ran for a hundredth of the time or more in one side only.

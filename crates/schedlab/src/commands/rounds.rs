@@ -5,7 +5,7 @@ use crate::output::{say, say_whole};
 use crate::{place, session};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Plan, counted};
-use schedlab_run::Run;
+use schedlab_run::{Run, RunError};
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
 pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
     let rounds = dir.join(ROUNDS);
     if dir.join(schedlab_run::writer::MANIFEST).exists() {
-        bail!("{} already contains a run: give another -o DIR", dir.display());
+        return Err(RunError::Occupied { dir: dir.to_owned(), is_run: true }.into());
     }
     if !resume && rounds.exists() {
         bail!("{} already contains rounds of a study; continue with --resume, or give another -o DIR", dir.display());
