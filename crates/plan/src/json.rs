@@ -19,15 +19,20 @@ pub fn small<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Err
     serde_json::to_string(value).map(crate::plain::json)
 }
 
-/// An answer: an object whose first member is its `schema` (unless it has one already), cut to the available room.
+/// An answer: an object whose first member is its `schema`, cut to the available room.
 pub fn answer<T: Serialize + ?Sized>(schema: &str, value: &T, room: Room) -> Result<String, serde_json::Error> {
+    Ok(short::shortened(&line(schema, value)?, room))
+}
+
+/// An object in one line, whose first member is its `schema` (unless it has one already).
+pub fn line<T: Serialize + ?Sized>(schema: &str, value: &T) -> Result<String, serde_json::Error> {
     let small = small(value)?;
     let members = small.strip_prefix('{').unwrap_or(&small);
     if members.starts_with("\"schema\":") {
-        return Ok(short::shortened(&small, room));
+        return Ok(small);
     }
     let between = if members == "}" { "" } else { "," };
-    Ok(short::shortened(&format!("{{\"schema\":\"{schema}\"{between}{members}"), room))
+    Ok(format!("{{\"schema\":\"{schema}\"{between}{members}"))
 }
 
 /// Lays out JSON that has no space outside its strings.

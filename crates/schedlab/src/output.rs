@@ -4,7 +4,7 @@
 
 use crate::cli::OutputOptions;
 use anyhow::{Context, Result};
-use schedlab_plan::json::Room;
+use schedlab_plan::json::{Room, USUAL_BYTES};
 use schedlab_plan::plain::Plain;
 use schedlab_report::Document;
 use serde::Serialize;
@@ -51,6 +51,26 @@ fn columns(of: impl std::os::fd::AsFd) -> usize {
 /// An answer for programs, in the room that `--top` leaves.
 pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
     print_line(schedlab_plan::json::answer(schema, value, Room::of(top))?)
+}
+
+/// An answer of an object a line, which has no member `shortened`, says so when it is cut.
+pub(crate) const LINES_CUT: &str = "output cut at 20 kB: --top N prints N lines, --top 0 all";
+
+/// Such an answer: `top` lines of it, or as many as fit in the usual size.
+pub(crate) fn print_answer_lines(whole: &str, top: Option<usize>) -> Result<()> {
+    let most = top.filter(|top| *top > 0).unwrap_or(usize::MAX);
+    let ends = whole.match_indices('\n').map(|(at, _)| at + 1).take(most);
+    let end = ends.take_while(|end| top.is_some() || *end <= USUAL_BYTES).last().unwrap_or(0);
+    to_stdout(|out| out.write_all(&whole.as_bytes()[..end]))?;
+    if top.is_none() && end < whole.len() {
+        say(LINES_CUT);
+    }
+    Ok(())
+}
+
+/// `--top` of an answer whose rows are cut to it already: no others are.
+pub(crate) fn rows_are_cut(top: Option<usize>) -> Option<usize> {
+    top.map(|rows| if rows == 0 { 0 } else { usize::MAX })
 }
 
 /// Findings as JSON, or as a page for this terminal.

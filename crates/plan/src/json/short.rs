@@ -11,8 +11,10 @@ pub const USUAL_BYTES: usize = 20_000;
 const SHORTENED: &str = "shortened";
 /// Bytes reserved for that member.
 const FOR_SHORTENED: usize = 2_000;
-/// Lists of plain values up to this length are pairs, intervals, or one value per arm: they are kept.
-const FEW: usize = 4;
+/// Lists of numbers up to this length are pairs, intervals, or one value per arm: they are kept.
+const FEW_NUMBERS: usize = 16;
+/// Lists of words up to this length are kept.
+const FEW_WORDS: usize = 4;
 /// An object with more members than this, none of which contains others, is treated as a list by name.
 const MANY: usize = 32;
 /// If nothing else can be cut, texts are cut to this many bytes.
@@ -23,7 +25,7 @@ const SHORT_TEXT: usize = 400;
 pub enum Room {
     /// At most this many bytes.
     Bytes(usize),
-    /// At most this many entries of each list of rows.
+    /// At most this many entries of each list of rows; lists of numbers only while they fit in the usual size.
     Entries(usize),
     /// All.
     All,
@@ -66,7 +68,11 @@ struct Place {
 impl Place {
     /// At least this many entries are kept.
     fn least(&self) -> usize {
-        if self.is_rows { 1 } else { FEW }
+        match (self.is_rows, self.is_numbers) {
+            (true, _) => 1,
+            (_, true) => FEW_NUMBERS,
+            _ => FEW_WORDS,
+        }
     }
 }
 
@@ -84,11 +90,14 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     let mut tree = read(&mut &small[..]);
     let before = places(&tree);
     match room {
-        Room::Bytes(most) => to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED)),
+        Room::Bytes(most) => {
+            to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED), false);
+        }
         Room::Entries(most) => {
             for (place, found) in before.iter().filter(|(_, found)| !found.is_numbers) {
                 cut(&mut tree, "", place, most.max(found.least()));
             }
+            to_bytes(&mut tree, USUAL_BYTES - FOR_SHORTENED, true);
         }
         Room::All => {}
     }
@@ -103,20 +112,35 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     laid_out(&text)
 }
 
-/// Cuts what takes up most room until the answer fits: lists of rows by half, lists of numbers to nothing, and finally
-/// long texts.
-fn to_bytes(tree: &mut Node<'_>, most: usize) {
+/// Cuts what takes up most room until the answer fits: lists of rows by half, and the last one only as far as needed;
+/// lists of numbers to nothing; and finally long texts.
+fn to_bytes(tree: &mut Node<'_>, most: usize, only_numbers: bool) {
     loop {
         if size(tree) <= most {
             return;
         }
         let places = places(tree);
-        let can_be_cut = |(_, place): &(&String, &Place)| place.longest > place.least();
+        let can_be_cut =
+            |(_, place): &(&String, &Place)| place.longest > place.least() && (place.is_numbers || !only_numbers);
         let Some((at, place)) = places.iter().filter(can_be_cut).max_by_key(|(_, place)| place.bytes) else { break };
-        let kept = if place.is_numbers { 0 } else { place.longest.div_ceil(2).max(place.least()) };
+        let half = if place.is_numbers { 0 } else { place.longest.div_ceil(2).max(place.least()) };
+        let fits = |kept: usize| {
+            let mut tree = tree.clone();
+            cut(&mut tree, "", at, kept);
+            size(&tree) <= most
+        };
+        let (mut kept, mut too_many) = (half, place.longest);
+        if !place.is_numbers && fits(half) {
+            while too_many - kept > 1 {
+                let middle = kept.midpoint(too_many);
+                if fits(middle) { kept = middle } else { too_many = middle }
+            }
+        }
         cut(tree, "", at, kept);
     }
-    cut_texts(tree);
+    if !only_numbers {
+        cut_texts(tree);
+    }
 }
 
 fn size(tree: &Node<'_>) -> usize {
@@ -354,20 +378,31 @@ mod tests {
         assert_eq!(cut["rows"][39]["pair"], json!([1.5, 2.5]));
         let (cut, bytes) = cut_to(&answer(1000), Room::Bytes(USUAL_BYTES));
         let kept = cut["rows"].as_array().unwrap().len();
-        assert!(bytes < USUAL_BYTES && kept > 30, "{bytes} {kept}");
+        assert!(bytes < USUAL_BYTES && bytes > USUAL_BYTES - FOR_SHORTENED - 200, "{bytes} {kept}");
         assert_eq!(cut["rows"][kept - 1]["name"], format!("row {}", kept - 1));
         assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 1000, "kept": kept}]));
+    }
+
+    /// Which arms a row is of.
+    #[test]
+    fn a_few_numbers_stay_with_their_row() {
+        let row = |n: usize| json!({"name": format!("row {n}"), "arms": (0..9).collect::<Vec<_>>()});
+        let (cut, _) = cut_to(&json!({"rows": (0..1000).map(row).collect::<Vec<_>>()}), Room::Bytes(USUAL_BYTES));
+        assert!(cut["rows"].as_array().unwrap().iter().all(|row| row["arms"].as_array().unwrap().len() == 9));
     }
 
     #[test]
     fn a_number_of_entries_is_that_of_each_list_of_rows() {
         let (cut, _) = cut_to(&answer(40), Room::Entries(3));
+        let (crowd, bytes) = cut_to(&answer(400), Room::Entries(100));
         assert_eq!(
             (cut["rows"].as_array().unwrap().len(), cut["rows"][2]["cells"].as_array().unwrap().len()),
             (3, 100)
         );
         assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 40, "kept": 3}]));
         assert_eq!(cut_to(&answer(3), Room::Entries(3)).0, answer(3));
+        let (rows, cells) = (crowd["rows"].as_array().unwrap().len(), &crowd["rows"][99]["cells"]);
+        assert_eq!((rows, cells, bytes < USUAL_BYTES), (100, &json!([]), true), "{bytes}: numbers only while they fit");
     }
 
     #[test]

@@ -12,23 +12,23 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
     let outcomes: Vec<&'static str> =
         rehearsal.port.outcomes(&rehearsal.patches).iter().map(|(found, _)| outcome(*found)).collect();
     for number in 0..rehearsal.port.findings.len() {
-        line(&hunk(rehearsal, number, &outcomes), out)?;
+        line("hunk", &hunk(rehearsal, number, &outcomes), out)?;
     }
     for found in &rehearsal.port.files {
-        line(&file(rehearsal, found, &outcomes), out)?;
+        line("file", &file(rehearsal, found, &outcomes), out)?;
     }
     for (patch, from) in rehearsal.patches.iter().zip(&rehearsal.from) {
         for refused in &patch.refused {
             let (patch, from, skipped) = (patch.subject.clone(), from.display().to_string(), refused.why.to_string());
-            line(&PortSkipped { patch, from, line: refused.line, skipped }, out)?;
+            line("skipped", &PortSkipped { patch, from, line: refused.line, skipped }, out)?;
         }
     }
     let built = rehearsal.build.iter().flat_map(|build| builds::lines(rehearsal, build));
-    built.into_iter().try_for_each(|built| line(&built, out))
+    built.into_iter().try_for_each(|built| line("build", &built, out))
 }
 
-fn line(one: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", serde_json::to_string(one)?)
+fn line(of: &str, one: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", schedlab_plan::json::line(&format!("schedlab/kernel-port-{of}-line/1"), one)?)
 }
 
 fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> PortHunk {

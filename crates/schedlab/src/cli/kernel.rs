@@ -61,6 +61,9 @@ pub(crate) struct Port {
     /// Also write one JSON object per hunk to FILE (with `-`, only that, to standard output)
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<String>,
+    /// With `--json -`: print at most N lines, 0 for all [default: as many as fit in 20 kB]
+    #[arg(long, value_name = "N", requires = "json")]
+    pub(crate) top: Option<usize>,
     /// Write the adapted series to DIR (new or empty): patches, a `series` file, and rejected hunks as *.rej
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,

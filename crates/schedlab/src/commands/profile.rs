@@ -4,7 +4,7 @@ use super::bench;
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Command, Profile};
 use crate::exit::usage;
-use crate::output::{print_answer, print_line, print_page, say, to_stdout};
+use crate::output::{print_answer, print_line, print_page, rows_are_cut, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
@@ -195,7 +195,7 @@ fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operati
 
 fn print_found(args: &Profile, found: &analysis::ProfileFindings) -> Result<()> {
     if args.json {
-        return print_answer("", found, args.top.map(|_| 0));
+        return print_answer("", found, rows_are_cut(args.top));
     }
     if args.folded.as_deref() == Some("-") {
         return Ok(());

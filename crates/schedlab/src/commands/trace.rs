@@ -204,7 +204,9 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     let columns = terminal_width();
     let header = |out: &mut dyn Write| schedlab_report::timehist_header(columns, out);
     let line = |row: &_, out: &mut dyn Write| schedlab_report::timehist_line(row, columns, out);
-    source.print_lines(*top, None, header, line, |each| timehist(&mut reader, &scope, each))
+    source.print_lines("schedlab/trace-timehist-line/1", *top, None, header, line, |each| {
+        timehist(&mut reader, &scope, each)
+    })
 }
 
 /// Most bytes of a map's lines: each holds every CPU, and a trace of 2 MB can name 8,192 of them in each of its 20,000 lines.
@@ -225,6 +227,7 @@ fn run_map(args: &Map) -> Result<()> {
     }
     let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     args.source.print_lines(
+        "schedlab/trace-map-line/1",
         args.top,
         Some(MOST_OF_MAP),
         |_| Ok(()),

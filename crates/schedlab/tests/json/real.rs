@@ -29,13 +29,6 @@ impl Met {
         self.object(shapes, (of, name), &value, schema);
     }
 
-    /// A line of an answer that is printed line by line.
-    pub(crate) fn check_line(&mut self, shapes: &Shapes, schema: &str, line: &str) {
-        let (of, name) = ANSWERS.iter().find(|answer| answer.schema == schema).unwrap().of;
-        self.schemas.insert(schema.to_owned());
-        self.object(shapes, (of, name), &serde_json::from_str(line).unwrap(), schema);
-    }
-
     fn object(&mut self, shapes: &Shapes, (of, name): (&str, &str), value: &Value, at: &str) {
         let members = value.as_object().unwrap_or_else(|| panic!("{at} is not an object: {value}"));
         let fields = shapes.members(of, name);

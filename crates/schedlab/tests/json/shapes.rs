@@ -200,6 +200,7 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Field> {
             let (name, of) = line.split_once(": ").unwrap_or_else(|| panic!("what is the field `{line}`?"));
             let name = name.rsplit(' ').next().unwrap();
             let (of, rules) = (of.trim_end_matches(',').to_owned(), std::mem::take(&mut rules));
+            let name = rule(&rules, "rename").unwrap_or(name);
             let field = Field {
                 name: name.into(),
                 of,
@@ -216,9 +217,14 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Field> {
     fields
 }
 
+/// What serde is told by `key = "…"`.
+fn rule<'a>(rules: &'a str, key: &str) -> Option<&'a str> {
+    rules.split_once(&format!("{key} = \"")).and_then(|(_, rest)| rest.split('"').next())
+}
+
 /// Words where no variant holds anything, else an object of what the variants hold.
 fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>, rules: &str) -> Shape {
-    let rule = |key: &str| rules.split_once(&format!("{key} = \"")).and_then(|(_, rest)| rest.split('"').next());
+    let rule = |key: &str| rule(rules, key);
     let (mut words, mut held, mut means) = (Vec::new(), Vec::new(), String::new());
     while let Some(line) = lines.next().filter(|line| !line.starts_with('}')) {
         if let Some(comment) = line.strip_prefix("///") {

@@ -4,7 +4,7 @@ use super::{adapted, built, history, lacking, prerequisites, series, states};
 use crate::cli::kernel::Port;
 use crate::commands::destination;
 use crate::commands::report::write_file;
-use crate::output::{say, to_stdout};
+use crate::output::{print_answer_lines, say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, PatchError, Refused, rehearse_series};
@@ -36,7 +36,9 @@ pub(super) fn run(args: &Port) -> Result<u8> {
         rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
     }
     if args.json.as_deref() == Some("-") {
-        to_stdout(|out| rehearsal.write_json(out))?;
+        let mut lines = Vec::new();
+        rehearsal.write_json(&mut lines)?;
+        print_answer_lines(&String::from_utf8_lossy(&lines), args.top)?;
     } else {
         match &args.json {
             Some(file) if args.dry_run => say(format_args!("would write {file}: an object a line")),

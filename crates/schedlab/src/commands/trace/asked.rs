@@ -1,9 +1,9 @@
 //! The analyses of [`ANALYSES`]: each is a command, with those of the common options that it takes.
 
 use super::filters::{Filters, refused};
-use super::source::{Source, answer};
+use super::source::Source;
 use super::{most, slices};
-use crate::output::{print_line, print_page};
+use crate::output::{print_line, print_page, rows_are_cut};
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_analyze::trace::Asked;
@@ -18,7 +18,7 @@ pub(super) struct AnalysisCommand {
     filters: Filters,
     each: EachTask,
     cache: Cache,
-    rows: Rows,
+    top: Option<usize>,
 }
 
 #[derive(Debug, Default, Args)]
@@ -35,6 +35,14 @@ struct Cache {
     llc_size: Option<u32>,
 }
 
+/// For an analysis without rows to choose from.
+#[derive(Debug, Default, Args)]
+struct Entries {
+    /// With --json: print at most N entries of each list, 0 for all [default: as many as fit in 20 kB]
+    #[arg(long, value_name = "N", requires = "json")]
+    top: Option<usize>,
+}
+
 #[derive(Debug, Default, Args)]
 struct Rows {
     /// Show at most N rows of each table, and at most N single waits or chains, up to 100; 0 for all
@@ -44,21 +52,20 @@ struct Rows {
 
 impl AnalysisCommand {
     pub(super) fn answer(&self) -> Result<()> {
-        let (row, top) = (self.analysis, self.rows.top);
-        self.filters.refuse(row.takes.filters)?;
+        let (row, top) = (self.analysis, self.top);
+        let takes = row.takes;
+        self.filters.refuse(takes.filters)?;
         let (mut reader, scope) = self.source.open_for(&self.filters, (row.wanted)())?;
         let asked = Asked {
             scope,
             each_task: self.each.each_task,
-            top: row.takes.rows.and_then(|usual| most(top, usual)),
+            top: takes.rows.and_then(|usual| most(top, usual)),
             slices: slices(),
             llc_size: self.cache.llc_size,
             ..Asked::default()
         };
-        let form = match answer(self.source.json, top) {
-            asked if asked.json => Form::Json(Room::of(asked.top)),
-            _ => Form::Page,
-        };
+        let entries = if takes.rows.is_some() { rows_are_cut(top) } else { top };
+        let form = if self.source.json { Form::Json(Room::of(entries)) } else { Form::Page };
         match (row.run)(&mut reader, &asked, form)? {
             RenderedOutput::Json(line) => print_line(line),
             RenderedOutput::Page(page) => print_page(&page),
@@ -74,7 +81,8 @@ fn command(row: &TraceAnalysis) -> Command {
     let command = with::<Cache>(command, takes.llc_size);
     let command = with::<EachTask>(command, takes.each_task);
     // Last: each group of arguments replaces it with its own.
-    with::<Rows>(command, takes.rows.is_some()).about(row.question)
+    let command = with::<Rows>(command, takes.rows.is_some());
+    with::<Entries>(command, takes.rows.is_none()).about(row.question)
 }
 
 fn with<T: Args>(command: Command, takes: bool) -> Command {
@@ -103,7 +111,10 @@ impl FromArgMatches for AnalysisCommand {
             filters: of(&mut said, !matches!(takes.filters, Filtered::No))?,
             each: of(&mut said, takes.each_task)?,
             cache: of(&mut said, takes.llc_size)?,
-            rows: of(&mut said, takes.rows.is_some())?,
+            top: match takes.rows {
+                Some(_) => Rows::from_arg_matches_mut(&mut said)?.top,
+                None => Entries::from_arg_matches_mut(&mut said)?.top,
+            },
         })
     }
 

@@ -3,7 +3,7 @@
 use super::files::open;
 use super::filters::Filters;
 use crate::cli::OutputOptions;
-use crate::output::{print_findings, say, to_stdout};
+use crate::output::{LINES_CUT, print_findings, rows_are_cut, say, to_stdout};
 use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Asked, Reader, Scope, TraceError, TraceFacts};
@@ -67,6 +67,7 @@ impl Source {
     /// usual size by default; beyond `most` bytes it is an error. Problems come after them.
     pub(super) fn print_lines<T: serde::Serialize>(
         &self,
+        schema: &str,
         top: Option<usize>,
         most: Option<u64>,
         header: impl Fn(&mut dyn Write) -> std::io::Result<()>,
@@ -86,7 +87,7 @@ impl Source {
                     failed = header(out).err();
                 }
                 let written = if self.json {
-                    schedlab_plan::json::small(row)
+                    schedlab_plan::json::line(schema, row)
                         .map_err(std::io::Error::from)
                         .and_then(|line| writeln!(text, "{line}"))
                 } else {
@@ -113,9 +114,7 @@ impl Source {
         let unmatched = facts.unmatched.iter().filter(|_| bytes > 0);
         unmatched.chain(&facts.problems).for_each(|problem| say(format_args!("{file}: {problem}")));
         match (is_cut, room, most) {
-            (true, Some(room), _) => {
-                say(format_args!("{file}: output cut at {} kB: --top N prints N lines, --top 0 all", room / 1000))
-            }
+            (true, Some(_), _) => say(format_args!("{file}: {}", LINES_CUT)),
             (true, None, Some(most)) => {
                 bail!("{file}: the output is larger than {} MiB; narrow it down with --time FROM,TO", most >> 20)
             }
@@ -135,7 +134,7 @@ impl Source {
     }
 }
 
-/// Output options for findings whose tables the analysis has already cut: if `--top` was given, nothing else is cut.
+/// Output options for findings whose tables the analysis has already cut.
 pub(super) fn answer(json: bool, top: Option<usize>) -> OutputOptions {
-    OutputOptions { json, top: top.map(|_| 0) }
+    OutputOptions { json, top: rows_are_cut(top) }
 }
