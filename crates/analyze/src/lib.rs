@@ -64,6 +64,7 @@ pub use power::{PowerForecast, forecast};
 pub use recorder_cost::{Range, RecorderCost, recorder_cost};
 pub use repetition::{Answer, KEPT, RepeatedEffect, Repetition, repetition};
 pub use scaling::scaling_of_trials;
+pub use selection::used_trials;
 pub use two_runs::compare_runs;
 pub use verdict::{FailOn, exit_status};
 pub use why::{Beside, Difference, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};

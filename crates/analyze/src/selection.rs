@@ -55,6 +55,17 @@ pub(crate) fn mark_text(mark: &Mark) -> Option<String> {
     }
 }
 
+/// The trials of an arm that ended well in complete blocks that were not repeated, in time order. A warm-up that only
+/// the values show is not cut.
+pub fn used_trials<'t>(
+    manifest: &Manifest,
+    trials: &'t [TrialRecord],
+    workload: u32,
+    arm: u32,
+) -> Vec<&'t TrialRecord> {
+    Selection::new(manifest, trials, workload).used(Some(arm)).collect()
+}
+
 impl<'t> Selection<'t> {
     /// Sorts out the rows of a workload; without the warm-up detection, see [`Self::cut_warm_up`].
     pub(crate) fn new(manifest: &Manifest, trials: &'t [TrialRecord], workload: u32) -> Self {

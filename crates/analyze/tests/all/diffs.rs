@@ -35,22 +35,33 @@ fn switch(out: &mut String, at: u64, (from, state): (Thread, &str), to: Thread) 
 
 /// A worker that wakes about each millisecond and runs for 0.2 to 0.4 ms; a burner has the CPU else, and keeps it at times.
 fn text(Shape { seed, burner, wakings }: Shape) -> String {
+    of_parts(seed, &[(burner, wakings)])
+}
+
+/// The same in parts, with the burner or without.
+fn of_parts(seed: u64, parts: &[(bool, u64)]) -> String {
     let (mut draw, mut out, mut now) = (Random::new(seed), String::new(), 1_000_000_000 + seed * 60_000_000_000);
-    let mut between = |from: u64, to: u64| from + draw.below((to - from) as usize) as u64;
-    let (other, state) = if burner { (BURNER, "R") } else { (IDLE, "R") };
-    switch(&mut out, now, (WORKER, "S"), other);
-    for _ in 0..wakings {
-        now += between(500_000, 900_000);
-        for event in ["sched_waking", "sched_wakeup"] {
-            line(&mut out, (now, other), &format!("{event}: comm=worker-7 pid=17 prio=120 target_cpu=000"));
-            now += 1000;
-        }
-        now += between(5_000, 20_000) + if burner && between(0, 10) < 4 { between(50_000, 500_000) } else { 0 };
-        switch(&mut out, now, (other, state), WORKER);
-        now += between(200_000, 400_000);
-        switch(&mut out, now, (WORKER, "S"), other);
+    for &(burner, wakings) in parts {
+        part(&mut out, &mut now, &mut draw, burner, wakings);
     }
     out
+}
+
+fn part(out: &mut String, now: &mut u64, draw: &mut Random, burner: bool, wakings: u64) {
+    let mut between = |from: u64, to: u64| from + draw.below((to - from) as usize) as u64;
+    let (other, state) = if burner { (BURNER, "R") } else { (IDLE, "R") };
+    switch(out, *now, (WORKER, "S"), other);
+    for _ in 0..wakings {
+        *now += between(500_000, 900_000);
+        for event in ["sched_waking", "sched_wakeup"] {
+            line(out, (*now, other), &format!("{event}: comm=worker-7 pid=17 prio=120 target_cpu=000"));
+            *now += 1000;
+        }
+        *now += between(5_000, 20_000) + if burner && between(0, 10) < 4 { between(50_000, 500_000) } else { 0 };
+        switch(out, *now, (other, state), WORKER);
+        *now += between(200_000, 400_000);
+        switch(out, *now, (WORKER, "S"), other);
+    }
 }
 
 fn plain(seed: u64) -> String {
@@ -112,6 +123,40 @@ fn a_planted_burner_is_the_first_line_of_one_trace_a_side() {
     assert!((at(3).b_ns / at(3).a_ns - 1.0).abs() < 0.4, "{:?}", at(3));
     assert!(at(9).b_ns > 10.0 * at(9).a_ns, "{:?}", at(9));
     assert_eq!(shift.deciles.len(), 9);
+}
+
+/// On a busy host, where a burner has the CPU for a fifth of one trace and for nearly all of another.
+#[test]
+fn what_ran_in_all_traces_of_one_side_alone_moved_however_much_it_varies() {
+    let busy = |seed: u64, burner: bool| {
+        let quiet = if burner { 40 * (seed % 5) } else { 0 };
+        of_parts(seed, &[(false, quiet), (burner, 200 - quiet)])
+    };
+    let set = |from: u64, burner: fn(u64) -> bool| -> Vec<String> {
+        (from..from + 6).map(|seed| busy(seed, burner(seed))).collect()
+    };
+    let found = found(&set(1, |_| false), &set(11, |_| true));
+    let ran = &found.tables[0].rows[0].changes[0];
+    // One set of traces of the 924, and the opposite one, of one of two kinds of judgement.
+    assert_eq!((found.named[0].as_str(), ran.says), ("burner", "moved"), "{:?}", found.tables[0]);
+    assert!((ran.p.unwrap() - 4.0 / 924.0).abs() < 1e-5, "{ran:?}");
+    // With half of these traces on each side it is in six of twelve as well, and nothing is left of it.
+    let mixed = compare(&set(1, |n| n % 2 == 0), &set(11, |n| n % 2 == 0), &DiffOptions::default()).unwrap();
+    assert!(!mixed.named.contains(&"burner".to_owned()), "{:?}", mixed.named);
+    assert_eq!(mixed.tables[0].rows.iter().find(|row| row.name == "burner").unwrap().changes[0].p, Some(1.0));
+}
+
+/// A thread that is asked for may be in one side only; one that is not named is told beside what is, however few rows are
+/// shown.
+#[test]
+fn a_thread_of_one_side_is_told() {
+    let tasks = TaskFilter { comms: vec!["burner".into()], ..TaskFilter::default() };
+    let asked = compare(&[plain(1)], &[burning(2)], &DiffOptions { tasks, ..DiffOptions::default() }).unwrap();
+    assert_eq!((asked.named[0].as_str(), asked.tables[0].rows[0].only), ("burner", Some("B")));
+    let at_times = of_parts(2, &[(false, 500), (true, 500)]);
+    let found = compare(&[plain(1)], &[at_times], &DiffOptions { top: Some(1), ..DiffOptions::default() }).unwrap();
+    let told: Vec<(&str, Option<&str>)> = found.one_sided.iter().map(|row| (row.name.as_str(), row.only)).collect();
+    assert_eq!((told, found.named), (vec![("burner", Some("B"))], vec![]));
 }
 
 #[test]
@@ -195,7 +240,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
     let tasks = TaskFilter { comms: vec!["nobody".into()], ..TaskFilter::default() };
     let options = DiffOptions { tasks, ..DiffOptions::default() };
     let nobody = compare(&[plain(1)], &[plain(2)], &options).unwrap_err().to_string();
-    assert!(nobody.starts_with("no thread of A is called `nobody`"), "{nobody}");
+    assert!(nobody.starts_with("no thread of A or B is called `nobody`"), "{nobody}");
 }
 
 #[test]

@@ -28,31 +28,21 @@ pub fn trace_diff(found: &TraceDiff) -> Document {
     )
 }
 
-/// What moved most, or that nothing did, and by what right that is said.
+/// What moved most, or that nothing did, and by what right that is said; and what ran in one side only.
 fn claim(found: &TraceDiff) -> String {
     let named: Vec<String> = found.named.iter().take(TOLD).map(|name| in_short(found, name)).collect();
     let others = found.named.len().saturating_sub(TOLD);
     let others = if others > 0 { format!("; and {}", counted(others, "others")) } else { String::new() };
-    let nothing = match (found.basis == "verdict", named.is_empty()) {
-        (true, false) => return format!("Moved: {}{others}.", named.join("; ")),
-        (false, false) => return format!("Different, but without a verdict: {}{others}.", named.join("; ")),
+    let claim = match (found.basis == "verdict", named.is_empty()) {
+        (true, false) => format!("Moved: {}{others}.", named.join("; ")),
+        (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
         (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
         (false, true) => "Nothing is apart: no difference stands out from the variation inside the traces.".into(),
     };
-    nothing + &one_sided(found)
-}
-
-/// What ran for a hundredth of the time or more in one side only.
-fn one_sided(found: &TraceDiff) -> String {
-    const LEAST_NS_PER_S: f64 = 1e7;
-    let threads = found.tables.iter().filter(|table| table.about == "threads").flat_map(|table| &table.rows);
-    let text = |row: &DiffRow| {
-        let ran = row.changes.iter().find(|change| change.of == "ran")?;
-        ran.change.filter(|by| by.abs() >= LEAST_NS_PER_S)?;
-        Some(format!("{} ran only in {}, {}", row.name, row.only?, both(ran)))
-    };
-    let all: Vec<String> = threads.filter_map(text).take(TOLD).collect();
-    if all.is_empty() { String::new() } else { format!(" But {}.", all.join("; ")) }
+    let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));
+    let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(TOLD).collect();
+    let but = if named.is_empty() { "But " } else { "Also, " };
+    if one_sided.is_empty() { claim } else { format!("{claim} {but}{}.", one_sided.join("; ")) }
 }
 
 /// The first number of a name that is named.

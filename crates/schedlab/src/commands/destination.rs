@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// that is read each file counts except for its reports. A dry run writes nothing to find out.
 pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_run: bool) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
+    if file == Path::new("-") {
+        usage!("{option} writes a file, not standard output; `./-` is a file of this name");
+    }
     let unwritten = || format!("{option}: {} cannot be written", file.display());
     let place = std::path::absolute(file).with_context(unwritten)?;
     if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {

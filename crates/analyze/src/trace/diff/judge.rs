@@ -3,6 +3,7 @@
 use super::DiffChange;
 use crate::confounded::LEAST_OF_LEVEL;
 use schedlab_stats::{holm, welch};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Confidence level of the interval, and of all named changes together.
 const LEVEL: f64 = 0.95;
@@ -101,16 +102,43 @@ pub(super) fn change(
     (found, None)
 }
 
-/// Gives what was judged its corrected p and its word. `least`: of each change, as given to [`change`].
-pub(super) fn correct(judged: &mut [(&mut DiffChange, f64, Least)]) {
+/// A change with its p before any correction, and the least that is named, as given to [`change`].
+pub(super) type Judged<'c> = (&'c mut DiffChange, f64, Least);
+
+/// Gives what was judged by its values its corrected p and its word. `families`: how many share the error.
+pub(super) fn correct(judged: &mut [Judged<'_>], families: f64) {
     let p_values: Vec<f64> = judged.iter().map(|(_, p, _)| *p).collect();
-    for ((change, _, least), p) in judged.iter_mut().zip(holm(&p_values)) {
-        change.p = Some(p);
-        let large = change.a.zip(change.b).is_some_and(|(a, b)| (b - a).abs() >= least.of(a, b));
-        if p <= 1.0 - LEVEL && large {
-            change.says = "moved";
-        }
+    judged.iter_mut().zip(holm(&p_values)).for_each(|(judged, p)| say(judged, families * p));
+}
+
+/// `p`: corrected.
+pub(super) fn say((change, _, least): &mut Judged<'_>, p: f64) {
+    change.p = Some(p.min(1.0));
+    let large = change.a.zip(change.b).is_some_and(|(a, b)| (b - a).abs() >= least.of(a, b));
+    if p <= 1.0 - LEVEL && large {
+        change.says = "moved";
     }
+}
+
+/// p of names that are in as many traces as a side has, corrected for their number: 1 unless these are the traces of one
+/// side.
+///
+/// Whether a name belongs here does not depend on which side a trace is of. If the sides are alike, all ways to choose them
+/// among the traces are as likely, so a set of traces is that of one side by chance once in C(traces, side), twice where
+/// both are as large. Names in the same traces, such as a program and its threads, are one chance together.
+pub(super) fn by_presence<'n>(presence: &[(&'n str, Vec<bool>)], [a, b]: [usize; 2]) -> BTreeMap<&'n str, f64> {
+    let members = |is_in: &[bool]| is_in.iter().filter(|is_in| **is_in).count();
+    let here: Vec<_> = presence.iter().filter(|(_, is_in)| [a, b].contains(&members(is_in))).collect();
+    // With sides as large, the traces without it are as good a side.
+    let split = |is_in: &[bool]| -> Vec<bool> { is_in.iter().map(|x| *x != (a == b && is_in[0])).collect() };
+    let splits: BTreeSet<Vec<bool>> = here.iter().map(|(_, is_in)| split(is_in)).collect();
+    let ways: f64 = (0..a).map(|n| (a + b - n) as f64 / (a - n) as f64).product();
+    let by_chance = if a == b { 2.0 } else { 1.0 } / ways;
+    let p = |is_in: &[bool]| {
+        let is_one_side = is_in.iter().enumerate().all(|(trace, x)| *x == (is_in[0] == (trace < a)));
+        if is_one_side { (splits.len() as f64 * by_chance).min(1.0) } else { 1.0 }
+    };
+    here.iter().map(|(name, is_in)| (*name, p(is_in))).collect()
 }
 
 /// Whether two ranges do not touch, with as much room between them as the wider one is wide.
@@ -136,6 +164,7 @@ fn range(xs: &[f64]) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_stats::Random;
 
     const RAN: (&str, &str, Least) = ("ran", "ns/s", Least::Of(1e6));
 
@@ -180,14 +209,49 @@ mod tests {
         // Welch by hand: the difference is 2e7, its standard error sqrt(2 · 6.25e11 / 5) = 5e5, and t(8) at 0.975 is 2.306.
         assert!((interval[0] - (2e7 - 2.306e0 * 5e5)).abs() < 1e3 && (interval[1] - (2e7 + 2.306 * 5e5)).abs() < 1e3);
         let mut other = found.clone();
-        correct(&mut [(&mut found, p, RAN.2), (&mut other, 0.9, RAN.2)]);
+        correct(&mut [(&mut found, p, RAN.2), (&mut other, 0.9, RAN.2)], 1.0);
         assert_eq!((found.says, found.p, other.says), ("moved", Some(2.0 * p), "not shown"));
         // As sure, but of nothing that matters.
         let (mut small, p) = change(RAN, &of_traces(&a, &a.map(|x| x + 5e5)), true);
-        correct(&mut [(&mut small, p.unwrap() * 0.0, RAN.2)]);
+        correct(&mut [(&mut small, p.unwrap() * 0.0, RAN.2)], 1.0);
         assert_eq!((small.says, small.p), ("not shown", Some(0.0)));
         assert_eq!(change(RAN, &of_traces(&a[..4], &b), true).0.says, "not compared");
         assert_eq!(change(RAN, &of_traces(&[1e5; 5], &[2e5; 5]), true).0.says, "small");
         assert_eq!(change(RAN, &of_traces(&[], &b), true).0.says, "not compared");
+    }
+
+    #[test]
+    fn a_name_in_all_traces_of_one_side_is_so_once_in_all_ways_to_choose_it() {
+        let of = |traces: &str| traces.bytes().map(|trace| trace == b'x').collect::<Vec<bool>>();
+        let p = |all: &[(&'static str, &str)], sides| {
+            let all: Vec<(&str, Vec<bool>)> = all.iter().map(|(name, traces)| (*name, of(traces))).collect();
+            by_presence(&all, sides).into_iter().collect::<Vec<(&str, f64)>>()
+        };
+        let close = |found: Vec<(&str, f64)>, expected: &[(&str, f64)]| {
+            let is = found.iter().zip(expected).all(|(x, y)| x.0 == y.0 && (x.1 - y.1).abs() < 1e-12);
+            assert!(is && found.len() == expected.len(), "{found:?} {expected:?}");
+        };
+        // C(10, 5) is 252, C(11, 5) 462.
+        close(p(&[("a", "xxxxx-----")], [5, 5]), &[("a", 2.0 / 252.0)]);
+        close(p(&[("a", "xxxxx------")], [5, 6]), &[("a", 1.0 / 462.0)]);
+        close(p(&[("b", "-----xxxxxx")], [5, 6]), &[("b", 1.0 / 462.0)]);
+        close(p(&[("b", "------xxxxx")], [5, 6]), &[("b", 1.0)]);
+        // One set of traces and its mirror are one chance, another set is another; four and six of ten are none.
+        let all =
+            [("a", "xxxxx-----"), ("b", "-----xxxxx"), ("c", "x-x-x-x-x-"), ("d", "xxxx------"), ("e", "xxxxxx----")];
+        close(p(&all, [5, 5]), &[("a", 4.0 / 252.0), ("b", 4.0 / 252.0), ("c", 1.0)]);
+    }
+
+    /// Names that come and go, each in a trace or not at random: of all of them together 5 % may be called.
+    #[test]
+    fn names_that_come_and_go_are_seldom_those_of_one_side() {
+        let mut random = Random::new(7);
+        let mut called = 0;
+        for _ in 0..2000 {
+            let mut one = |name| (name, (0..12).map(|_| random.below(2) == 0).collect::<Vec<bool>>());
+            let all: Vec<(&str, Vec<bool>)> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(&mut one).into();
+            called += usize::from(by_presence(&all, [6, 6]).values().any(|p| *p <= 0.05));
+        }
+        assert!(called <= 100, "{called} of 2000");
     }
 }

@@ -41,17 +41,20 @@ pub const DEFINITIONS: &[Definition] = &[
                 trace being one observation",
     },
     Definition {
-        id: "moved/1",
-        means: "with five traces or more a side: p at most 0.05 after Holm's correction over all that is judged, and a change of at \
-                least 1 ms a second, a hundredth of a thread or of the time, or 5 % of what is counted otherwise. With fewer there \
-                is no verdict",
+        id: "moved/2",
+        means: "with five traces or more a side: p at most 0.05 after correction over all that is judged, and a change of at \
+                least 1 ms a second, a hundredth of a thread or of the time, or 5 % of what is counted otherwise. p is Welch's, \
+                with Holm's correction. Of a name that is in as many traces as a side has, `ran` is judged by which traces \
+                these are: that they are all of one side has the chance 1 / C(traces, side), twice that with sides as large, for \
+                each set of traces that such names are in. Where both kinds occur, each has half of the 0.05. With fewer traces \
+                there is no verdict",
     },
     Definition {
         id: "apart/1",
         means: "of fewer traces, a description and no verdict: each trace is cut into ten stretches of equal length, and no stretch \
                 of one side reaches the other side's, with room between them as wide as the wider side (of a name that one side \
                 lacks: there in every stretch of the other), and a change ten times \
-                that of moved/1. Two recordings of the same thing may be apart",
+                that of moved/2. Two recordings of the same thing may be apart",
     },
     Definition {
         id: "behind/1",
@@ -86,7 +89,7 @@ pub struct DiffChange {
     pub change: Option<f64>,
     /// The interval of the change, with two traces or more a side.
     pub interval: Option<[f64; 2]>,
-    /// p after Holm's correction, with five traces or more a side.
+    /// p after correction, with five traces or more a side.
     pub p: Option<f64>,
     /// Lowest and highest value of A: of its traces, or, with one trace a side, of the stretches of that trace.
     pub a_range: Option<[f64; 2]>,
@@ -178,6 +181,9 @@ pub struct TraceDiff {
     pub basis: &'static str,
     /// Names that moved or are apart, largest change first: those of the table of threads, then the others.
     pub named: Vec<String>,
+    /// Threads that ran for a hundredth of a CPU or more in one side only and are not named, with how much they ran:
+    /// largest first, at most five.
+    pub one_sided: Vec<DiffRow>,
     /// Numbers that were judged together.
     pub judged: u64,
     /// The traces of A.

@@ -1,13 +1,13 @@
 //! The tables: which numbers each row has, which rows there are, and in what order.
 
-use super::judge::{LEAST_TIMES, Least, Values, change, correct, decides};
+use super::judge::{Judged, LEAST_TIMES, Least, Values, by_presence, change, correct, decides, say};
 use super::measure::{Compared, DiffError, Measured, Times};
 use super::threads::{STRETCHES, Stretch};
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_plan::histogram::Histogram;
 use schedlab_plan::{InOrder, counted};
 use schedlab_stats::{enough_tail, welch};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A trace needs this many waits for a mean, a stretch of it this many.
 const LEAST_WAITS: u64 = LEAST_TIMES as u64;
@@ -29,8 +29,9 @@ struct Number {
 
 const ALL_CPUS: &str = "all CPUs";
 
-/// 1 ms a second.
-const TIME: Least = Least::Of(1e6);
+/// ns a second.
+const LEAST_RAN: f64 = 1e6;
+const TIME: Least = Least::Of(LEAST_RAN);
 const HUNDREDTH: Least = Least::Of(0.01);
 const TWENTIETH: Least = Least::Share(0.05);
 
@@ -197,6 +198,7 @@ pub(super) fn found(
 ) -> Result<TraceDiff, DiffError> {
     refuse(a, b, options)?;
     let verdict = decides([a.len(), b.len()]);
+    let comes_and_goes = if verdict { presence(a, b) } else { BTreeMap::new() };
     let mut tables: Vec<DiffTable> = Vec::new();
     let mut p_values = Vec::new();
     for (about, numbers) in &TABLES {
@@ -213,7 +215,8 @@ pub(super) fn found(
         let row = |name: &str| {
             let changes = numbers.iter().map(|number| {
                 let (found, p) = change((number.of, number.unit, number.least), &values(number, name, [a, b]), verdict);
-                p_values.push((p, number.least));
+                let by_presence = comes_and_goes.get(name).filter(|_| number.of == "ran").copied();
+                p_values.push((p, by_presence, number.least));
                 found
             });
             let only = match (of_a.contains(name), of_b.contains(name)) {
@@ -227,10 +230,18 @@ pub(super) fn found(
         tables.push(DiffTable { about, rows, more_rows: 0 });
     }
     let changes = tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes);
-    let judged = changes.zip(p_values).filter_map(|(change, (p, least))| Some((change, p?, least)));
-    let mut judged: Vec<(&mut DiffChange, f64, Least)> = judged.collect();
-    correct(&mut judged);
-    let judged = judged.len() as u64;
+    let (mut by_value, mut by_presence): (Vec<Judged<'_>>, Vec<Judged<'_>>) = Default::default();
+    for (change, (p, of_presence, least)) in changes.zip(p_values) {
+        match (p, of_presence) {
+            (Some(_), Some(p)) => by_presence.push((change, p, least)),
+            (Some(p), None) => by_value.push((change, p, least)),
+            (None, _) => {}
+        }
+    }
+    let judged = (by_value.len() + by_presence.len()) as u64;
+    let families = if by_presence.is_empty() { 1.0 } else { 2.0 };
+    correct(&mut by_value, families);
+    by_presence.iter_mut().for_each(|judged| say(judged, families * judged.1));
     tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes).for_each(round);
     tables.iter_mut().for_each(order);
     let mut named: Vec<String> = Vec::new();
@@ -239,12 +250,15 @@ pub(super) fn found(
             named.push(row.name.clone());
         }
     }
+    let one_sided = tables.iter().filter(|table| table.about == "threads").flat_map(|table| &table.rows);
+    let one_sided = one_sided.filter_map(one_sided_run).take(super::ROWS).collect();
     let traces = |side: &[Measured]| side.iter().map(|m| m.trace.clone()).collect();
     Ok(TraceDiff {
         schema: SCHEMA,
         definitions: DEFINITIONS,
         basis: if verdict { "verdict" } else { "description" },
         named,
+        one_sided,
         judged,
         a: traces(a),
         b: traces(b),
@@ -253,6 +267,17 @@ pub(super) fn found(
         shifts: if used.wakeups { shifts(&tables, a, b) } else { Vec::new() },
         tables,
     })
+}
+
+/// Threads by the traces that they are in: see [`by_presence`]. Those that ran too little to be named do not count.
+fn presence<'m>(a: &'m [Measured], b: &'m [Measured]) -> BTreeMap<&'m str, f64> {
+    let all = || a.iter().chain(b);
+    let names: BTreeSet<&str> = all_names("waits", a).union(&all_names("waits", b)).copied().collect();
+    let ran = |m: &Measured, name: &str| m.groups.get(name).map_or(0.0, |group| per_second(m, group.ran_ns));
+    let enough = |name: &&str| all().map(|m| ran(m, name)).sum::<f64>() >= LEAST_RAN * a.len().min(b.len()) as f64;
+    let of = |name| (name, all().map(|m| m.groups.contains_key(name)).collect());
+    let all: Vec<(&str, Vec<bool>)> = names.into_iter().filter(enough).map(of).collect();
+    by_presence(&all, [a.len(), b.len()])
 }
 
 fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
@@ -282,6 +307,14 @@ fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
         seconds: seconds.iter().sum::<f64>() / seconds.len().max(1) as f64,
         of_one_side: sides.into_iter().filter(|side| has(side)).count() == 1,
     }
+}
+
+/// A row that is not named of a thread that ran much in one side only, with that number alone.
+fn one_sided_run(row: &DiffRow) -> Option<DiffRow> {
+    const LEAST_NS_PER_S: f64 = 1e7;
+    let ran = row.changes.iter().find(|change| change.of == "ran").filter(|_| row.only.is_some() && !row.is_named())?;
+    let is_much = ran.change.is_some_and(|by| by.abs() >= LEAST_NS_PER_S);
+    is_much.then(|| DiffRow { changes: vec![ran.clone()], ..row.clone() })
 }
 
 impl DiffRow {
@@ -348,20 +381,20 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
         )));
     }
     let (of_a, of_b) = (all_names("waits", a), all_names("waits", b));
-    for (name, of, other) in [("A", &of_a, &of_b), ("B", &of_b, &of_a)] {
-        if of.is_empty() && !options.tasks.comms.is_empty() {
-            let asked = options.tasks.comms.join("`, `");
-            return Err(DiffError(format!(
-                "no thread of {name} is called `{asked}`: `schedlab trace latency FILE --top 0` shows the names"
-            )));
-        }
-        if of.is_disjoint(other) {
-            return Err(DiffError(format!(
-                "no thread of A has a name that B has, so nothing can be matched: give traces of the same workload \
-                 (`schedlab trace latency {} --top 0` shows the names)",
-                a[0].file
-            )));
-        }
+    // A thread that is asked for may be in one side only.
+    let asked = &options.tasks.comms;
+    if !asked.is_empty() && of_a.is_empty() && of_b.is_empty() {
+        return Err(DiffError(format!(
+            "no thread of A or B is called `{}`: `schedlab trace latency FILE --top 0` shows the names",
+            asked.join("`, `")
+        )));
+    }
+    if asked.is_empty() && of_a.is_disjoint(&of_b) {
+        return Err(DiffError(format!(
+            "no thread of A has a name that B has, so nothing can be matched: give traces of the same workload \
+             (`schedlab trace latency {} --top 0` shows the names)",
+            a[0].file
+        )));
     }
     Ok(())
 }
@@ -404,6 +437,13 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
             "only some traces say which CPUs each thread may use, so time that was not conserved is not compared"
                 .into(),
         );
+    }
+    let formats: BTreeSet<&str> = all().map(|m| m.trace.format.as_str()).collect();
+    if formats.len() > 1 {
+        told.push(format!(
+            "the traces are of several recorders ({}), whose own threads run in their own traces only",
+            formats.into_iter().collect::<Vec<_>>().join(", ")
+        ));
     }
     let releases: BTreeSet<&str> = all().map(|m| m.facts.release.as_str()).filter(|r| !r.is_empty()).collect();
     if releases.len() > 1 {

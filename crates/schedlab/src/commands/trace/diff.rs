@@ -10,6 +10,7 @@ use crate::exit::usage;
 use crate::output::{print_findings, print_line};
 use anyhow::{Result, bail};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use schedlab_analyze::trace::diff::{Looked, Measured, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, TaskFilter, diff};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub(super) struct Sides {
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "b")]
     more_b: Vec<PathBuf>,
     /// Only threads with this name; `*` matches any characters; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     comm: Vec<String>,
     /// Match task names exactly (by default, digits in them are ignored)
     #[arg(long)]

@@ -4,6 +4,7 @@ use super::files::open;
 use crate::exit::usage;
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgroups};
 use schedlab_plan::units::CpuList;
 use schedlab_report::Filtered;
@@ -13,7 +14,7 @@ use std::path::Path;
 pub(super) struct Filters {
     /// Only tasks whose first or last name is this (a command is named `sh` until it is executed; timehist matches the
     /// name at that time); `*` matches any characters; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     comm: Vec<String>,
     /// Only these threads
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]

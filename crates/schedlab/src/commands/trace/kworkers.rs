@@ -4,6 +4,7 @@ use super::files::{open, part_numbers, trace_in};
 use super::filters::Filters;
 use super::source::Source;
 use super::{most, traces};
+use crate::commands::destination;
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
@@ -35,6 +36,7 @@ pub(super) fn run(args: &Works) -> Result<()> {
     args.filters.refuse(Filtered::NotStates(
         "a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`",
     ))?;
+    destination::check("--svg", args.svg.as_deref(), &[&args.source.file], false)?;
     let symbols = match &args.kallsyms {
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;

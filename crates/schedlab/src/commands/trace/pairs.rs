@@ -1,6 +1,6 @@
 //! Analyses that join a trace with the answer of the trial that it was recorded beside.
 
-use super::super::record;
+use super::super::{destination, record};
 use super::files::open;
 use super::source::answer;
 use super::{most, traces};
@@ -35,6 +35,7 @@ pub(super) struct Pairs {
 }
 
 pub(super) fn run_copies(args: &Pairs) -> Result<()> {
+    destination::check("--svg", args.svg.as_deref(), &[&args.dir], false)?;
     if args.dir.is_file() {
         let file = args.dir.display();
         bail!(

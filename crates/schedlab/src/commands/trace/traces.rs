@@ -2,7 +2,7 @@
 
 use crate::session;
 use anyhow::{Context, Result, bail};
-use schedlab_plan::{TrialRecord, TrialStatus};
+use schedlab_plan::TrialRecord;
 use schedlab_run::RunReader;
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
@@ -22,19 +22,17 @@ pub(super) fn place(path: &Path) -> String {
     format!("{}{made}", path.display())
 }
 
-/// Arms with traces, in the order of the plan: of measured trials that ended well.
+/// Arms with traces, in the order of the plan: of the trials that their verdict uses, and those of a warm-up that only shows
+/// in the numbers.
 pub(super) fn by_arm(dir: &Path) -> Result<Vec<Traced>> {
     let run = RunReader::open(dir).with_context(|| format!("{} is neither a trace nor a run", dir.display()))?;
     let (workloads, arms) = (&run.manifest.workloads, &run.manifest.arms);
     let mut all = Vec::new();
     for (w, workload) in workloads.iter().enumerate() {
         for (a, arm) in arms.iter().enumerate() {
-            let of = |trial: &&TrialRecord| {
-                let here = (trial.workload as usize, trial.arm.map(|arm| arm as usize)) == (w, Some(a));
-                here && !trial.warm_up && trial.status == TrialStatus::Ok
-            };
+            let used = schedlab_analyze::used_trials(&run.manifest, &run.trials, w as u32, a as u32);
             let file = |trial: &TrialRecord| trace_file(&dir.join(session::TRACES), trial.trial);
-            let files = run.trials.iter().filter(of).map(|trial| (trial.clone(), file(trial)));
+            let files = used.into_iter().map(|trial| (trial.clone(), file(trial)));
             let files: Vec<_> = files.filter(|(_, file)| file.exists()).collect();
             if !files.is_empty() {
                 let name = if workloads.len() > 1 { format!("{workload} · {}", arm.name) } else { arm.name.clone() };
