@@ -4,6 +4,7 @@
 mod program;
 
 use program::guests::from;
+use program::sources::{git, write as source};
 use program::{Lab, json};
 use std::path::Path;
 
@@ -82,6 +83,14 @@ fn what_is_no_history_is_one_sentence() {
     history(&lab, 3, 2);
     std::fs::create_dir(lab.path("empty")).unwrap();
     std::fs::write(lab.path("one"), "nice=1\n").unwrap();
+    std::fs::create_dir(lab.path("series")).unwrap();
+    std::fs::write(lab.path("series/1.patch"), "--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+x\n").unwrap();
+    git(&lab, "", &["init", "-q", &lab.path("program")]);
+    for text in ["1", "2"] {
+        source(&lab, "program/Makefile", text.as_bytes());
+        git(&lab, "program", &["add", "-A"]);
+        git(&lab, "program", &["commit", "-qm", text]);
+    }
     let shown = from(&lab, &[&BISECT[..], &["0", "2", "--dry-run"]].concat()).success().stdout;
     assert_eq!(json(&shown)["members"].as_array().unwrap().len(), 3, "{shown}");
     for (arguments, needle) in [
@@ -93,7 +102,9 @@ fn what_is_no_history_is_one_sentence() {
         (&["0", "1"], "give a history to bisect: --kernels LIST"),
         (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),
         (&["0", "1", "--series", "empty", "--onto", "empty"], "holds no *.patch"),
+        (&["0", "1", "--series", "series", "--onto", "empty", "--dry-run"], "empty is not a kernel source tree"),
         (&["a", "b", "--git", "empty"], "is not a commit of empty"),
+        (&["HEAD~1", "HEAD", "--git", "program", "--dry-run"], "is not a kernel source tree: it has no Kconfig"),
         (&["0", "2", "--arms", "arms", "--max-trials", "10"], "48 at least"),
     ] {
         let ran = from(&lab, &[&["bisect", "--plan", "plan.toml"], arguments].concat());

@@ -95,6 +95,14 @@ fn a_pack_names_neither_host_nor_place() {
     assert!(!Path::new(&lab.path("run.pack.json")).exists());
     let text = from(&lab, &["repeat", "p.json", "--dry-run"]).success().stdout;
     assert!(text.contains("run = \"pipe/1:") && text.contains("out/repeat-p"), "{text}");
+    // What this machine lacks is known before anything is run.
+    let there = |text: &str| text.replace("cpus=all", "cpus=4000");
+    rewritten(&lab, "larger", |pack| {
+        pack["plan_toml"] = there(pack["plan_toml"].as_str().unwrap()).into();
+        pack["workloads"][0] = there(pack["workloads"][0].as_str().unwrap()).into();
+    });
+    let larger = json(&from(&lab, &["repeat", "larger", "--dry-run", "--json"]).success().stdout);
+    assert!(larger["not_here"].as_str().is_some_and(|why| why.contains("CPU 4000")), "{larger}");
     assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
 }
 
@@ -213,6 +221,7 @@ fn a_kernel_that_is_not_to_be_had_is_no_answer_and_says_what_to_name() {
     assert!(untrusted.code == 1 && untrusted.stderr.contains("builds build:mine"), "{}", untrusted.stderr);
     let shown = repeat(&["--dry-run"]).success().stdout;
     assert!(shown.contains("Linux 6.1.192, a configuration of 1 line, 1 patch"), "{shown}");
+    assert!(unwrapped(&shown).contains("It cannot be repeated here: kernel build:mine is not available"), "{shown}");
     std::fs::create_dir(lab.path("tree")).unwrap();
     let makefile = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n";
     for (arguments, needle) in [

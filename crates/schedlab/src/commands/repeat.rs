@@ -6,7 +6,7 @@ use super::run::begun;
 use super::vm::architecture;
 use crate::cli::Repeat;
 use crate::exit::{self, usage};
-use crate::output::{print_findings, print_line, say};
+use crate::output::{print_answer, print_findings, print_line, print_page, say};
 use crate::{input, place, session};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
@@ -15,6 +15,7 @@ use schedlab_plan::pack::MOST_PACK_BYTES;
 use schedlab_plan::plan::{GuestLane, Stopping};
 use schedlab_plan::{Manifest, Pack, Plan, RunEnd, TrialRecord};
 use schedlab_run::{Run, RunError};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// How far the seeds of a repetition in the virtual lane are from those of the pack.
@@ -25,7 +26,7 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
     let asks = pack.asks_for_trust()?;
     let kernels = Kernels::of(&pack, args)?;
     if args.dry_run {
-        return describe(&pack, &kernels, args);
+        return describe(&pack, asks, &kernels, args);
     }
     if !asks.is_empty() && !args.trust {
         bail!(
@@ -52,19 +53,42 @@ fn read(file: &Path) -> Result<Pack> {
     Pack::parse(&bytes).map_err(|why| anyhow!("{}: {why}", file.display()))
 }
 
+/// The answer of `repeat --dry-run`.
+#[derive(Debug, Serialize)]
+struct RepeatForecast<'a> {
+    /// The pack.
+    pack: &'a Pack,
+    /// What it asks to be trusted with (`--trust`).
+    asks: Vec<String>,
+    /// What is done for each of its kernels.
+    kernels: Vec<String>,
+    /// Where its plan would run.
+    directory: String,
+    /// Why it cannot be repeated here, as far as that is known before its kernels are here.
+    not_here: Option<String>,
+}
+
 /// Dry run: prints the steps without doing them.
-fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
-    print_findings(&args.answer, super::pack::SCHEMA, pack, |pack| {
-        super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len()))
-    })?;
+fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
+    let runs = |names: Vec<(String, String)>| -> Result<()> {
+        let plan = plan(pack, &names, args)?;
+        place::of(&plan)?.describe(&plan).map(drop)
+    };
+    let not_here = other_architecture(pack).or_else(|| match kernels.here()? {
+        Err(why) => Some(why),
+        Ok(names) => runs(names).err().map(|error| format!("{error:#}")),
+    });
+    let directory = directory(args).display().to_string();
+    let found = RepeatForecast { pack, asks, kernels: kernels.steps(), directory, not_here };
     if args.answer.json {
-        return Ok(exit::DONE);
+        return print_answer("schedlab/repeat-forecast/1", &found, args.answer.top).map(|()| exit::DONE);
     }
-    if let Some(why) = other_architecture(pack) {
-        print_line(format_args!("It cannot be repeated here: {why}"))?;
+    print_page(&super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len())))?;
+    found.kernels.iter().try_for_each(print_line)?;
+    match &found.not_here {
+        Some(why) => print_line(format_args!("It cannot be repeated here: {why}"))?,
+        None => print_line(format_args!("Its plan would run into {}", found.directory))?,
     }
-    kernels.steps().iter().try_for_each(print_line)?;
-    print_line(format_args!("Its plan would run into {}", directory(args).display()))?;
     Ok(exit::DONE)
 }
 

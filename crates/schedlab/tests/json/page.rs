@@ -17,7 +17,7 @@ const fn answer(schema: &'static str, command: &'static str, of: &'static str, n
 }
 
 /// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
-pub(crate) const ANSWERS: [Answer; 43] = [
+pub(crate) const ANSWERS: [Answer; 44] = [
     answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
     answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
     answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "plan", "TrialOutcome"),
@@ -32,7 +32,8 @@ pub(crate) const ANSWERS: [Answer; 43] = [
     answer("schedlab/why-forecast/1", "why --dry-run", "schedlab", "WhyForecast"),
     answer("schedlab/bisect/1", "bisect", "analyze", "BisectFindings"),
     answer("schedlab/bisect-forecast/1", "bisect --dry-run", "schedlab", "BisectForecast"),
-    answer("schedlab/pack/1", "pack, repeat --dry-run", "plan", "Pack"),
+    answer("schedlab/pack/1", "pack", "plan", "Pack"),
+    answer("schedlab/repeat-forecast/1", "repeat --dry-run", "schedlab", "RepeatForecast"),
     answer("schedlab/repeat/1", "repeat", "analyze", "Repetition"),
     answer("schedlab/profile/1", "profile", "analyze", "ProfileFindings"),
     answer("schedlab/vm-profile/1", "vm profile", "schedlab", "ProfileAnswer"),

@@ -164,13 +164,14 @@ fn place(cache: &Cache, build: &Build, tree: &Path) -> PathBuf {
     cache.builds().join(name)
 }
 
-/// Its absolute path, if it is one.
-fn source_tree(tree: &Path) -> Result<PathBuf, VmError> {
+/// Files that every kernel source tree has.
+pub const FILES_OF_A_TREE: [&str; 3] = ["Makefile", "Kconfig", "kernel/sched/core.c"];
+
+/// A kernel source tree's absolute path; an error if it is none.
+pub fn source_tree(tree: &Path) -> Result<PathBuf, VmError> {
     match fs::canonicalize(tree) {
         Ok(absolute) => {
-            let is_one =
-                ["Makefile", "Kconfig", "kernel/sched/core.c"].iter().all(|file| absolute.join(file).is_file());
-            if is_one {
+            if FILES_OF_A_TREE.iter().all(|file| absolute.join(file).is_file()) {
                 return Ok(absolute);
             }
         }

@@ -4,6 +4,7 @@ use crate::commands::kernel::{commit, git, write_files};
 use crate::exit::usage;
 use crate::input;
 use anyhow::{Context, Result};
+use schedlab_vm::host::build;
 use std::path::{Path, PathBuf};
 
 /// A list in words, or the lines of a file.
@@ -39,6 +40,19 @@ pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(Str
         usage!("GOOD {good} is not an ancestor of BAD {bad}: exchange them, or use a common ancestor as GOOD");
     }
     Ok(commits)
+}
+
+/// Refuses a commit that no kernel can be built from.
+pub(super) fn must_be_a_kernel(checkout: &Path, commit: &str) -> Result<()> {
+    let files = build::FILES_OF_A_TREE;
+    let there = git(checkout, &["ls-tree", "--name-only", "-z", commit, "--"], &files.map(str::to_owned), vec![])?;
+    let there = String::from_utf8_lossy(&there);
+    match files.iter().find(|file| !there.split('\0').any(|path| path == **file)) {
+        Some(file) => {
+            usage!("--git {}: {commit:.12} is not a kernel source tree: it has no {file}", checkout.display())
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a commit changes against the good one, as a patch.

@@ -36,13 +36,15 @@ impl Members {
     pub(super) fn of(args: &Bisect, dir: &Path) -> Result<Self> {
         if let Some(checkout) = &args.git {
             let commits = history::commits(checkout, &args.good, &args.bad)?;
-            let (ids, names) = commits.into_iter().unzip();
+            let (ids, names): (Vec<String>, _) = commits.into_iter().unzip();
+            history::must_be_a_kernel(checkout, &ids[0])?;
             let kind = Kind::Commits { checkout: checkout.clone(), ids, place: dir.join("source") };
             return Ok(Self { names, kind });
         }
         if let Some(series) = &args.series {
             let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
             let files = in_folder(series)?;
+            build::source_tree(&tree).context("--onto")?;
             let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let names: Vec<String> = std::iter::once("none".to_owned()).chain(files.iter().map(name)).collect();
             let (from, to) = ends(&names, args)?;

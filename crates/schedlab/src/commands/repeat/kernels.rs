@@ -83,15 +83,27 @@ impl<'a> Kernels<'a> {
         self.steps.iter().map(line).collect()
     }
 
+    /// Whether all are here already: their names, or why one cannot be had; `None` where some would be fetched or built.
+    pub(super) fn here(&self) -> Option<Result<Vec<(String, String)>, String>> {
+        let of = |(kernel, step): &(&BootedKernel, Step<'_>)| match step {
+            Step::Have(name) | Step::Instead(name) => Some(Ok((kernel.name.clone(), name.clone()))),
+            Step::Missing(why) => Some(Err(not_available(kernel, why))),
+            Step::Fetch { .. } | Step::Build { .. } => None,
+        };
+        let all: Vec<_> = self.steps.iter().map(of).collect();
+        let missing = all.iter().flatten().find_map(|one| one.clone().err());
+        missing.map(Err).or_else(|| all.into_iter().collect::<Option<Result<Vec<_>, String>>>())
+    }
+
     /// Fetches and builds; the names that the pack's kernels have here, or why one is not available.
     pub(super) fn prepare(&self) -> Result<Result<Vec<(String, String)>, String>> {
         let mut names = Vec::new();
         for (kernel, step) in &self.steps {
             match self.done(kernel, step) {
                 Ok(Ok(name)) => names.push((kernel.name.clone(), name)),
-                Ok(Err(why)) => return Ok(Err(format!("kernel {} is not available: {why}", kernel.name))),
+                Ok(Err(why)) => return Ok(Err(not_available(kernel, &why))),
                 // A network, an archive, a compiler: of this machine, and no answer.
-                Err(error) => return Ok(Err(format!("kernel {} is not available: {error:#}", kernel.name))),
+                Err(error) => return Ok(Err(not_available(kernel, &format!("{error:#}")))),
             }
         }
         Ok(Ok(names))
@@ -159,6 +171,10 @@ impl<'a> Kernels<'a> {
     }
 }
 
+fn not_available(kernel: &BootedKernel, why: &str) -> String {
+    format!("kernel {} is not available: {why}", kernel.name)
+}
+
 /// `--kernel debian:6.1=debian:6.12`.
 fn substitution(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
@@ -222,7 +238,8 @@ pub(super) fn rename(plan: &mut Plan, names: &[(String, String)]) {
         }
     };
     plan.guest.iter_mut().filter_map(|guest| guest.kernel.as_mut()).for_each(renamed);
-    for setting in plan.arms.iter_mut().flat_map(|arm| &mut arm.settings) {
+    let levels = plan.factors.iter_mut().flat_map(|factor| [&mut factor.low, &mut factor.high]);
+    for setting in plan.arms.iter_mut().chain(levels).flat_map(|arm| &mut arm.settings) {
         if let Setting::Kernel(name) = setting {
             renamed(name);
         }
@@ -244,6 +261,12 @@ mod tests {
 
     #[test]
     fn only_what_the_pack_names_is_renamed() {
+        let levels = "trials = 6\n[guest]\nkernel = \"build:b\"\ncpus = 1\n[[workload]]\nrun = \"pipe\"\n[[factor]]\nname = \"k\"\n\
+                      low = \"kernel:build:a\"\nhigh = \"kernel:build:b\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=1\"\n";
+        let mut plan = Plan::parse(levels).unwrap();
+        rename(&mut plan, &[("build:a".into(), "build:x".into())]);
+        let [low, high] = [&plan.factors[0].low, &plan.factors[0].high].map(|arm| arm.spec());
+        assert_eq!((low.as_str(), high.as_str()), ("kernel:build:x", "kernel:build:b"));
         let text = "trials = 6\n[guest]\nkernel = \"build:a\"\ncpus = 1\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n\
                     [[arm]]\nname = \"b\"\nset = \"kernel:build:b\"\n[[arm]]\nname = \"c\"\nset = \"kernel:build:c\"\n";
         let mut plan = Plan::parse(text).unwrap();
