@@ -7,8 +7,8 @@ mod single;
 pub(crate) mod vm;
 pub(crate) mod why;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
-use schedlab_plan::units::parse_duration_ns;
 pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 
@@ -285,10 +285,10 @@ pub(crate) struct Bisect {
     #[arg(long)]
     pub(crate) no_why: bool,
     /// Let `why` try these toggles only, as `why --only` does
-    #[arg(long, value_name = "TOGGLES", value_delimiter = ',', conflicts_with = "no_why")]
+    #[arg(long, value_name = "TOGGLES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "no_why")]
     pub(crate) only: Vec<String>,
     /// Time budget of `why`: it starts no stage that would exceed it
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration_ns, conflicts_with = "no_why")]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = why::some_time, conflicts_with = "no_why")]
     pub(crate) why_budget: u64,
     /// Start no round after N trials (warm-ups excluded); report the result so far
     #[arg(long, value_name = "N", default_value_t = 4000)]

@@ -87,7 +87,11 @@ fn what_cannot_be_asked_is_told_in_a_sentence() {
         "--kernels: build:never-built",
     );
     refused(&["why", &lab.path("nosuch")], 1, "nosuch");
-    if toggles("what_cannot_be_asked", &file).is_some() {
+    refused(&["why", &file, "--budget", "0"], 2, "no stage could start in it");
+    refused(&["why", &file, "--only", ","], 2, "a value is required for '--only");
+    if let Some(names) = toggles("what_cannot_be_asked", &file) {
+        let one = &names[0];
+        refused(&["why", &file, "--only", one, "--without", one], 2, "--without leaves none of the toggles");
         refused(&["why", &file, "--without", "nosuch=1", "--dry-run"], 2, "not a toggle of this plan's kernels");
     }
     // The run of a plan whose arms are alike has nothing to explain, and that is what its forecast says.

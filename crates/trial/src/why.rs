@@ -86,7 +86,11 @@ impl Why {
             }
         }
         let wanted = |name: &String| (only.is_empty() || only.contains(name)) && !without.contains(name);
+        let there_were = factors.len();
         factors.retain(|factor| wanted(&factor.name));
+        if factors.is_empty() && there_were > 0 {
+            return refused("--without leaves none of the toggles: name fewer, or others with --only".into());
+        }
         if factors.is_empty() {
             let why = left_out.first().map_or("no toggle is left", String::as_str);
             bail!(

@@ -62,7 +62,7 @@ pub(crate) struct Port {
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<String>,
     /// With `--json -`: print at most N lines, 0 for all [default: as many as fit in 20 kB]
-    #[arg(long, value_name = "N", requires = "json")]
+    #[arg(long, value_name = "N", requires = "json", hide_short_help = true)]
     pub(crate) top: Option<usize>,
     /// Write the adapted series to DIR (new or empty): patches, a `series` file, and rejected hunks as *.rej
     #[arg(long, value_name = "DIR")]

@@ -6,7 +6,7 @@ mod study;
 
 use super::report::write_file;
 use super::{rounds, why};
-use crate::cli::{Bisect, OutputOptions};
+use crate::cli::Bisect;
 use crate::exit::{self, usage};
 use crate::output::{print_answer, print_findings, say, to_stdout};
 use crate::{input, session};
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     schedlab_trial::prepare::check_anywhere(&plan).with_context(of_plan)?;
     let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), &dir)?;
     if args.dry_run {
-        return describe(&bisection, &dir, &args.answer);
+        return describe(&bisection, &dir, args);
     }
     let mut ended = rounds::study(&mut bisection, &dir, args.resume)?;
     let mut found = bisection.findings();
@@ -102,24 +102,36 @@ struct BisectForecast {
     first_round: String,
     /// Its plan.
     plan_toml: String,
+    /// Time that `why` may then take on the two around the change, in which it switches toggles of this machine or of
+    /// the guests; absent with `--no-why`.
+    why_budget_ns: Option<u64>,
 }
 
-fn describe(bisection: &BisectStudy, dir: &Path, answer: &OutputOptions) -> Result<u8> {
+fn describe(bisection: &BisectStudy, dir: &Path, args: &Bisect) -> Result<u8> {
+    let answer = &args.answer;
     let found = BisectForecast {
         members: bisection.members().names().to_vec(),
         expected: bisection.expected(),
         first_round: rounds::place(dir, 1).display().to_string(),
         plan_toml: bisection.first_plan()?.to_toml(),
+        why_budget_ns: (!args.no_why).then_some(args.why_budget),
     };
     if answer.json {
         return print_answer("schedlab/bisect-forecast/1", &found, answer.top).map(|()| exit::DONE);
     }
-    let BisectForecast { members, expected, first_round, plan_toml } = &found;
+    let BisectForecast { members, expected, first_round, plan_toml, why_budget_ns } = &found;
     to_stdout(|out| {
         let count = counted(members.len(), "members");
         writeln!(out, "{count}, good first; about {expected} of them would be tried:")?;
         members.iter().enumerate().try_for_each(|(index, name)| writeln!(out, "{index:5}  {name}"))?;
-        writeln!(out, "\nThe first round, into {first_round}:\n\n{plan_toml}")
+        writeln!(out, "\nThe first round, into {first_round}:\n\n{plan_toml}")?;
+        let Some(budget) = why_budget_ns else { return Ok(()) };
+        let minutes = *budget as f64 / 60e9;
+        writeln!(
+            out,
+            "Then `why` would switch toggles, and back, on the two around the change, for {minutes:.0} minutes at most \
+             (--why-budget, --no-why)"
+        )
     })?;
     Ok(exit::DONE)
 }

@@ -238,8 +238,7 @@ pub(super) fn rename(plan: &mut Plan, names: &[(String, String)]) {
         }
     };
     plan.guest.iter_mut().filter_map(|guest| guest.kernel.as_mut()).for_each(renamed);
-    let levels = plan.factors.iter_mut().flat_map(|factor| [&mut factor.low, &mut factor.high]);
-    for setting in plan.arms.iter_mut().chain(levels).flat_map(|arm| &mut arm.settings) {
+    for setting in plan.arms.iter_mut().flat_map(|arm| &mut arm.settings) {
         if let Setting::Kernel(name) = setting {
             renamed(name);
         }
@@ -261,12 +260,6 @@ mod tests {
 
     #[test]
     fn only_what_the_pack_names_is_renamed() {
-        let levels = "trials = 6\n[guest]\nkernel = \"build:b\"\ncpus = 1\n[[workload]]\nrun = \"pipe\"\n[[factor]]\nname = \"k\"\n\
-                      low = \"kernel:build:a\"\nhigh = \"kernel:build:b\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=1\"\n";
-        let mut plan = Plan::parse(levels).unwrap();
-        rename(&mut plan, &[("build:a".into(), "build:x".into())]);
-        let [low, high] = [&plan.factors[0].low, &plan.factors[0].high].map(|arm| arm.spec());
-        assert_eq!((low.as_str(), high.as_str()), ("kernel:build:x", "kernel:build:b"));
         let text = "trials = 6\n[guest]\nkernel = \"build:a\"\ncpus = 1\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n\
                     [[arm]]\nname = \"b\"\nset = \"kernel:build:b\"\n[[arm]]\nname = \"c\"\nset = \"kernel:build:c\"\n";
         let mut plan = Plan::parse(text).unwrap();
