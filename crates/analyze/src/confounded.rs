@@ -5,7 +5,7 @@
 use crate::findings::Confounded;
 use crate::selection::Selection;
 use schedlab_plan::manifest::OrderKnown;
-use schedlab_plan::{Manifest, TrialRecord, counted};
+use schedlab_plan::{Manifest, OneByOne, TrialRecord, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
@@ -78,14 +78,14 @@ fn drift(known: &str) -> Confounded {
 /// Whether most trials of a side ran in units the other side never saw.
 fn differ<T: Eq + Hash + Ord>(a: &[T], b: &[T]) -> bool {
     let mostly_alone = |own: &[T], other: &[T]| {
-        let other: BTreeSet<&T> = other.iter().collect();
+        let other: BTreeSet<&T> = other.iter().one_by_one();
         2 * own.iter().filter(|unit| !other.contains(unit)).count() > own.len()
     };
     !a.is_empty() && !b.is_empty() && (mostly_alone(a, b) || mostly_alone(b, a))
 }
 
 fn count<T: Ord>(units: &[T]) -> usize {
-    units.iter().collect::<BTreeSet<_>>().len()
+    units.iter().one_by_one::<BTreeSet<_>>().len()
 }
 
 fn too_few(level: &str, units_control: usize, units_arm: usize) -> Option<Confounded> {

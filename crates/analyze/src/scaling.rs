@@ -8,7 +8,7 @@ use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::workload::Workload;
 use schedlab_plan::manifest::Sweep;
-use schedlab_plan::{Direction, InOrder, Manifest, TaskRecord, TrialOutcome, WorkloadSpec};
+use schedlab_plan::{Direction, InOrder, Manifest, OneByOne, TaskRecord, TrialOutcome, WorkloadSpec};
 use schedlab_stats::{median, welch};
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ fn copies(outcomes: &[&TrialOutcome]) -> Vec<CopyRow> {
     let mut pairs: BTreeMap<u32, Vec<[&TaskRecord; 2]>> = BTreeMap::new();
     for outcome in outcomes {
         let of_role = |role: &'static str| outcome.tasks.iter().filter(move |task| task.role == role);
-        let children: BTreeMap<u32, &TaskRecord> = of_role("child").map(|task| (task.group, task)).collect();
+        let children: BTreeMap<u32, &TaskRecord> = of_role("child").map(|task| (task.group, task)).one_by_one();
         for parent in of_role("parent") {
             if let Some(child) = children.get(&parent.group) {
                 pairs.entry(parent.group).or_default().push([parent, child]);

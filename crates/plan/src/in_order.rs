@@ -35,6 +35,19 @@ impl<T> InOrder<T> for [T] {
     }
 }
 
+/// Maps and sets filled entry by entry. `collect` sorts first, with a routine for each type; of equal keys either keeps the
+/// last value.
+pub trait OneByOne: Iterator + Sized {
+    /// As `collect`.
+    fn one_by_one<C: Default + Extend<Self::Item>>(self) -> C {
+        let mut all = C::default();
+        all.extend(self);
+        all
+    }
+}
+
+impl<I: Iterator> OneByOne for I {}
+
 /// The one sort routine: equal elements are ordered by their indices, so it is stable.
 fn sort(order: &mut [usize], compare: &mut dyn FnMut(usize, usize) -> Ordering) {
     order.sort_unstable_by(|a, b| compare(*a, *b).then(a.cmp(b)));

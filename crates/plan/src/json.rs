@@ -26,13 +26,16 @@ pub fn answer<T: Serialize + ?Sized>(schema: &str, value: &T, room: Room) -> Res
 
 /// An object in one line, whose first member is its `schema` (unless it has one already).
 pub fn line<T: Serialize + ?Sized>(schema: &str, value: &T) -> Result<String, serde_json::Error> {
-    let small = small(value)?;
-    let members = small.strip_prefix('{').unwrap_or(&small);
+    Ok(with_schema(schema, small(value)?))
+}
+
+fn with_schema(schema: &str, object: String) -> String {
+    let members = object.strip_prefix('{').unwrap_or(&object);
     if members.starts_with("\"schema\":") {
-        return Ok(small);
+        return object;
     }
     let between = if members == "}" { "" } else { "," };
-    Ok(format!("{{\"schema\":\"{schema}\"{between}{members}"))
+    format!("{{\"schema\":\"{schema}\"{between}{members}")
 }
 
 /// Lays out JSON that has no space outside its strings.

@@ -36,7 +36,7 @@ pub mod workload_spec;
 pub use count::{counted, noun};
 pub use guest_task::{GuestAnswer, GuestOrder, GuestResult, GuestTask};
 pub use histogram::Histogram;
-pub use in_order::InOrder;
+pub use in_order::{InOrder, OneByOne};
 pub use kernel::{BootedKernel, KernelPackage, KernelSource};
 pub use manifest::{Check, CheckState, Environment, Manifest, RunEnd};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};

@@ -12,7 +12,7 @@ use schedlab_analyze::Scale;
 use schedlab_plan::manifest::Design;
 use schedlab_plan::plain;
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus, WorkloadSpec, counted};
+use schedlab_plan::{LEAST_UNITS, Manifest, Mark, OneByOne, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_run::RunLog;
 use schedlab_trial::Event;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl Progress {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
         let workloads = all().map(label).collect();
-        let before: BTreeSet<_> = trials.iter().filter(|t| !t.warm_up).map(|t| (t.workload, t.block)).collect();
+        let before: BTreeSet<_> = trials.iter().filter(|t| !t.warm_up).map(|t| (t.workload, t.block)).one_by_one();
         let (design, before) = (manifest.design.clone(), before.len() as u32);
         let remaining = Remaining { design, workloads: manifest.workloads.len() as u32, begun: 0, before, done: 0 };
         let now = Instant::now();

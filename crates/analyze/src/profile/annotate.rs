@@ -2,6 +2,7 @@
 
 use super::folded::label;
 use super::tally::{plain, tally};
+use schedlab_plan::OneByOne;
 use schedlab_plan::nearest::hint;
 use schedlab_plan::profile::{Instruction, Profile};
 use serde::Serialize;
@@ -79,7 +80,7 @@ pub fn annotate(
     for instruction in instructions.iter().flatten() {
         by_offset.entry(instruction.offset).or_default();
     }
-    let text_of: BTreeMap<u64, &str> = instructions.iter().flatten().map(|i| (i.offset, i.text.as_str())).collect();
+    let text_of: BTreeMap<u64, &str> = instructions.iter().flatten().map(|i| (i.offset, i.text.as_str())).one_by_one();
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
     let rows = by_offset.into_iter().map(|(offset, (samples, own))| InstructionShare {
         offset,

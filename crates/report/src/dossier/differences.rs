@@ -7,6 +7,7 @@ use schedlab_kernel::dossier::{
     Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Place, Similar, Status,
     SubsystemChange,
 };
+use schedlab_plan::OneByOne;
 use std::collections::BTreeMap;
 
 /// How many characters of a definition a cell shows; the JSON has all.
@@ -164,7 +165,7 @@ fn modules(page: &mut Page<'_>) {
     page.table(&s::MODULE_COLUMNS[..shown], rows);
     let Some(hits) = hits else { return };
     let ran: BTreeMap<&str, &FunctionChange> =
-        dossier.functions.iter().filter(|f| hit(f) > 0).map(|f| (f.name.as_str(), f)).collect();
+        dossier.functions.iter().filter(|f| hit(f) > 0).map(|f| (f.name.as_str(), f)).one_by_one();
     let not = dossier.functions.iter().filter(|f| hit(f) == 0).count();
     let text = page.lang.with(s::HITS, &[&hits.source, &ran.len().to_string(), &not.to_string()]);
     page.out.push(Block::Text(text));

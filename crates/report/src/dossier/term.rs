@@ -4,6 +4,7 @@ use super::chapters::{Page, place};
 use super::sentences as s;
 use super::{Block, Term};
 use schedlab_kernel::dossier::{Body, BodyLine, MemberUse};
+use schedlab_plan::OneByOne;
 use std::collections::BTreeSet;
 
 /// Column of the sign in a line of a body: after two numbers of six digits and two blanks.
@@ -46,7 +47,7 @@ pub(super) fn chapters(page: &mut Page<'_>, term: &Term) {
 
 /// Those of both versions; a `+` or `-` where one alone has them.
 fn users(page: &Page<'_>, [before, after]: &[BTreeSet<String>; 2]) -> String {
-    let all: BTreeSet<&String> = before.union(after).collect();
+    let all: BTreeSet<&String> = before.union(after).one_by_one();
     let signed = |name: &String| match (before.contains(name), after.contains(name)) {
         (true, false) => format!("-{name}"),
         (false, true) if !before.is_empty() => format!("+{name}"),

@@ -5,7 +5,7 @@ use crate::Input;
 use crate::chart::PointState;
 use crate::number::unit_for;
 use schedlab_analyze::{MetricFindings, Role, Source, TrialValue, WorkloadFindings};
-use schedlab_plan::{InOrder, Mark, TrialRecord, TrialStatus};
+use schedlab_plan::{InOrder, Mark, OneByOne, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One trial, or one arm's half of a switchback trial.
@@ -50,7 +50,7 @@ impl Rows {
         let records: BTreeMap<u64, &TrialRecord> = match two_runs {
             true => BTreeMap::new(),
             false => {
-                input.trials.iter().filter(|t| t.workload == place.workload.workload).map(|t| (t.trial, t)).collect()
+                input.trials.iter().filter(|t| t.workload == place.workload.workload).map(|t| (t.trial, t)).one_by_one()
             }
         };
         let mut rows = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Rows {
         let missing: Vec<Row> = missing.map(|r| without_value(r)).collect();
         rows.extend(missing.into_iter().map(|row| (key(row.trial, row.arm), row)));
         let place_of: BTreeMap<(u64, u32), usize> =
-            rows.values().enumerate().map(|(i, r)| ((r.trial, r.arm), i)).collect();
+            rows.values().enumerate().map(|(i, r)| ((r.trial, r.arm), i)).one_by_one();
         let columns = primaries(place.workload).map(|m| column(m, &place_of, &records)).collect();
         let trials = if two_runs { rows.len() } else { rows.values().map(|r| r.trial).collect::<BTreeSet<_>>().len() };
         Self { rows: rows.into_values().collect(), trials, columns }

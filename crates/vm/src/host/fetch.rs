@@ -10,6 +10,7 @@ use crate::kernel::debian::{self, Debian, Record};
 use crate::kernel::image::{Architecture, Image};
 use crate::kernel::mirrors::Mirrors;
 use crate::kernel::modules::{Module, canonical};
+use schedlab_plan::OneByOne;
 use schedlab_sys::file_system::free_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -174,7 +175,7 @@ fn read_named(files: &[PathBuf], name: &str) -> Result<Option<Vec<u8>>, VmError>
 /// The wanted modules and all that they need, unpacked.
 fn wanted_modules(files: &[PathBuf], release: &str, extra: &[String]) -> Result<Vec<(Module, Vec<u8>)>, VmError> {
     let by_name: BTreeMap<String, &PathBuf> =
-        files.iter().filter_map(|path| Some((module_name(path)?, path))).collect();
+        files.iter().filter_map(|path| Some((module_name(path)?, path))).one_by_one();
     let absent = extra.iter().find(|name| !by_name.contains_key(&canonical(name)));
     if let Some(name) = absent {
         return Err(VmError::Refused(format!("this kernel has no module `{name}` (it may be built in)")));

@@ -5,7 +5,7 @@ use crate::commands::vm;
 use anyhow::Result;
 use schedlab_kernel::dossier::{File, Status, compare};
 use schedlab_kernel::{Change, FilePatch, Line, Made, Read};
-use schedlab_plan::{Count, TrialOutcome};
+use schedlab_plan::{Count, OneByOne, TrialOutcome};
 use schedlab_report::port::{Counted, Proof, Rehearsal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -111,7 +111,7 @@ fn mibs(rehearsal: &Rehearsal, read: &mut Read<'_, anyhow::Error>) -> Result<Vec
         let constant = rest.trim_start().split(')').next()?.trim();
         constant.starts_with("LINUX_MIB_").then(|| (constant.to_owned(), name.to_owned()))
     };
-    let names: BTreeMap<String, String> = text.lines().filter_map(item).collect();
+    let names: BTreeMap<String, String> = text.lines().filter_map(item).one_by_one();
     let mut out = BTreeSet::new();
     for (number, files) in rehearsal.port.adapted.iter().enumerate() {
         for word in files.iter().filter(|file| file.change != Change::Deleted).flat_map(added_words) {
