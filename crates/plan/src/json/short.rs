@@ -17,7 +17,7 @@ const FEW_NUMBERS: usize = 16;
 const FEW_WORDS: usize = 4;
 /// An object with more members than this, none of which contains others, is treated as a list by name.
 const MANY: usize = 32;
-/// If nothing else can be cut, texts are cut to this many bytes.
+/// Texts are not cut to fewer bytes.
 const SHORT_TEXT: usize = 400;
 
 /// How much of an answer is requested.
@@ -47,8 +47,12 @@ enum Node<'a> {
     Leaf(&'a str),
     /// A text that was cut, with its first quote.
     Beginning(&'a str),
+    /// Numbers, or pairs of numbers: half of a distribution misleads.
+    Numbers(Vec<Node<'a>>),
     List(Vec<Node<'a>>),
     Object(Vec<(&'a str, Node<'a>)>),
+    /// An object with arbitrary names: a list.
+    ByName(Vec<(&'a str, Node<'a>)>),
 }
 
 /// A place in the answer: `workloads[].metrics[]`.
@@ -90,14 +94,12 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     let mut tree = read(&mut &small[..]);
     let before = places(&tree);
     match room {
-        Room::Bytes(most) => {
-            to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED), false);
-        }
+        Room::Bytes(most) => to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED), Cuts::All),
         Room::Entries(most) => {
             for (place, found) in before.iter().filter(|(_, found)| !found.is_numbers) {
                 cut(&mut tree, "", place, most.max(found.least()));
             }
-            to_bytes(&mut tree, USUAL_BYTES - FOR_SHORTENED, true);
+            to_bytes(&mut tree, USUAL_BYTES - FOR_SHORTENED, Cuts::Numbers);
         }
         Room::All => {}
     }
@@ -112,35 +114,48 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     laid_out(&text)
 }
 
-/// Cuts what takes up most room until the answer fits: lists of rows by half, and the last one only as far as needed;
-/// lists of numbers to nothing; and finally long texts.
-fn to_bytes(tree: &mut Node<'_>, most: usize, only_numbers: bool) {
-    loop {
-        if size(tree) <= most {
-            return;
-        }
+/// What [`to_bytes`] may cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cuts {
+    All,
+    Numbers,
+}
+
+/// Cuts what takes up most room until the answer fits: lists of rows and long texts by half, and the last list only as far
+/// as needed; lists of numbers to nothing.
+fn to_bytes(tree: &mut Node<'_>, most: usize, cuts: Cuts) {
+    while size(tree) > most {
         let places = places(tree);
         let can_be_cut =
-            |(_, place): &(&String, &Place)| place.longest > place.least() && (place.is_numbers || !only_numbers);
-        let Some((at, place)) = places.iter().filter(can_be_cut).max_by_key(|(_, place)| place.bytes) else { break };
-        let half = if place.is_numbers { 0 } else { place.longest.div_ceil(2).max(place.least()) };
-        let fits = |kept: usize| {
-            let mut tree = tree.clone();
-            cut(&mut tree, "", at, kept);
-            size(&tree) <= most
-        };
-        let (mut kept, mut too_many) = (half, place.longest);
-        if !place.is_numbers && fits(half) {
-            while too_many - kept > 1 {
-                let middle = kept.midpoint(too_many);
-                if fits(middle) { kept = middle } else { too_many = middle }
-            }
+            |(_, place): &(&String, &Place)| place.longest > place.least() && (place.is_numbers || cuts == Cuts::All);
+        let largest = places.iter().filter(can_be_cut).max_by_key(|(_, place)| place.bytes);
+        let text = if cuts == Cuts::All { longest_text(tree) } else { 0 };
+        match largest {
+            Some((_, place)) if text > place.bytes.max(SHORT_TEXT) => cut_texts(tree, (text / 2).max(SHORT_TEXT)),
+            Some((at, place)) => cut_list(tree, most, at, place),
+            None if text > SHORT_TEXT => cut_texts(tree, (text / 2).max(SHORT_TEXT)),
+            None => return,
         }
-        cut(tree, "", at, kept);
     }
-    if !only_numbers {
-        cut_texts(tree);
+}
+
+fn cut_list(tree: &mut Node<'_>, most: usize, at: &str, place: &Place) {
+    if place.is_numbers {
+        return cut(tree, "", at, 0);
     }
+    let fits = |kept: usize| {
+        let mut tree = tree.clone();
+        cut(&mut tree, "", at, kept);
+        size(&tree) <= most
+    };
+    let (mut kept, mut too_many) = (place.longest.div_ceil(2).max(place.least()), place.longest);
+    if fits(kept) {
+        while too_many - kept > 1 {
+            let middle = kept.midpoint(too_many);
+            if fits(middle) { kept = middle } else { too_many = middle }
+        }
+    }
+    cut(tree, "", at, kept);
 }
 
 fn size(tree: &Node<'_>) -> usize {
@@ -158,10 +173,11 @@ fn places(tree: &Node<'_>) -> BTreeMap<String, Place> {
 
 /// `list` is the list that contains a node; the node's bytes are counted there.
 fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Place>) {
-    let mut note = |entries: usize, is_numbers: bool, is_rows: bool| {
+    let mut note = |entries: usize, bytes: usize, is_numbers: bool, is_rows: bool| {
         let place = found.entry(at.to_owned()).or_default();
         place.longest = place.longest.max(entries);
         place.entries += entries;
+        place.bytes += bytes;
         place.is_numbers |= is_numbers;
         place.is_rows |= is_rows;
     };
@@ -171,16 +187,17 @@ fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Plac
                 place.bytes += text.len() + 2;
             }
         }
+        Node::Numbers(entries) => note(entries.len(), size(node), !entries.is_empty(), false),
         Node::List(entries) => {
-            let is_rows = entries.iter().any(|entry| !matches!(entry, Node::Leaf(_)));
-            note(entries.len(), !entries.is_empty() && entries.iter().all(is_number), is_rows);
+            let is_rows = entries.iter().any(|entry| !matches!(entry, Node::Leaf(_) | Node::Beginning(_)));
+            note(entries.len(), 0, false, is_rows);
             let inside = format!("{at}[]");
             entries.iter().for_each(|entry| look(entry, &inside, at, found));
         }
-        Node::Object(members) => {
-            let own = is_by_name(members);
+        Node::Object(members) | Node::ByName(members) => {
+            let own = matches!(node, Node::ByName(_));
             if own {
-                note(members.len(), false, true);
+                note(members.len(), 0, false, true);
             }
             let list = if own { at } else { list };
             for (name, member) in members {
@@ -196,14 +213,10 @@ fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Plac
 /// A number, or several that belong together.
 fn is_number(node: &Node<'_>) -> bool {
     match node {
-        Node::Leaf(text) | Node::Beginning(text) => !text.starts_with('"'),
-        Node::List(entries) => entries.iter().all(is_number),
-        Node::Object(_) => false,
+        Node::Leaf(text) => !text.starts_with('"'),
+        Node::Numbers(_) => true,
+        _ => false,
     }
-}
-
-fn is_by_name(members: &[(&str, Node<'_>)]) -> bool {
-    members.len() > MANY && members.iter().all(|(_, member)| matches!(member, Node::Leaf(_)))
 }
 
 fn below(at: &str, name: &str) -> String {
@@ -215,6 +228,11 @@ fn below(at: &str, name: &str) -> String {
 fn cut(node: &mut Node<'_>, at: &str, place: &str, kept: usize) {
     match node {
         Node::Leaf(_) | Node::Beginning(_) => {}
+        Node::Numbers(entries) => {
+            if at == place {
+                entries.truncate(kept);
+            }
+        }
         Node::List(entries) => {
             if at == place {
                 entries.truncate(kept);
@@ -223,6 +241,9 @@ fn cut(node: &mut Node<'_>, at: &str, place: &str, kept: usize) {
             entries.iter_mut().for_each(|entry| cut(entry, &inside, place, kept));
         }
         Node::Object(members) => {
+            members.iter_mut().for_each(|(name, member)| cut(member, &below(at, name), place, kept))
+        }
+        Node::ByName(members) => {
             if at == place && members.len() > kept {
                 let number = |node: &Node<'_>| if let Node::Leaf(text) = node { text.parse().ok() } else { None };
                 members.sort_by(|(_, a), (_, b)| {
@@ -231,23 +252,40 @@ fn cut(node: &mut Node<'_>, at: &str, place: &str, kept: usize) {
                 });
                 members.truncate(kept);
             }
-            for (name, member) in members {
-                cut(member, &below(at, name), place, kept);
-            }
         }
     }
 }
 
-fn cut_texts(node: &mut Node<'_>) {
+/// Bytes of the longest text that can be cut.
+fn longest_text(node: &Node<'_>) -> usize {
     match node {
-        Node::Leaf(text) => {
-            if text.starts_with('"') && text.len() > SHORT_TEXT {
-                *node = Node::Beginning(&text[..before(text, SHORT_TEXT)]);
+        Node::Leaf(text) | Node::Beginning(text) => {
+            if text.starts_with('"') {
+                text.len()
+            } else {
+                0
             }
         }
-        Node::Beginning(_) => {}
-        Node::List(entries) => entries.iter_mut().for_each(cut_texts),
-        Node::Object(members) => members.iter_mut().for_each(|(_, member)| cut_texts(member)),
+        Node::Numbers(_) => 0,
+        Node::List(entries) => entries.iter().map(longest_text).max().unwrap_or(0),
+        Node::Object(members) | Node::ByName(members) => {
+            members.iter().map(|(_, member)| longest_text(member)).max().unwrap_or(0)
+        }
+    }
+}
+
+fn cut_texts(node: &mut Node<'_>, most: usize) {
+    match node {
+        Node::Leaf(text) | Node::Beginning(text) => {
+            if text.starts_with('"') && text.len() > most {
+                *node = Node::Beginning(&text[..before(text, most)]);
+            }
+        }
+        Node::Numbers(_) => {}
+        Node::List(entries) => entries.iter_mut().for_each(|entry| cut_texts(entry, most)),
+        Node::Object(members) | Node::ByName(members) => {
+            members.iter_mut().for_each(|(_, member)| cut_texts(member, most));
+        }
     }
 }
 
@@ -279,12 +317,19 @@ fn notes(before: &BTreeMap<String, Place>, after: &BTreeMap<String, Place>) -> V
 /// Reads a value from the beginning of text written by serde_json, and removes it from the text.
 fn read<'a>(rest: &mut &'a str) -> Node<'a> {
     match rest.as_bytes().first() {
-        Some(b'{') => Node::Object(entries(rest, '}', |rest| {
-            let name = leaf(rest);
-            *rest = rest.strip_prefix(':').unwrap_or(rest);
-            (name, read(rest))
-        })),
-        Some(b'[') => Node::List(entries(rest, ']', read)),
+        Some(b'{') => {
+            let members = entries(rest, '}', |rest| {
+                let name = leaf(rest);
+                *rest = rest.strip_prefix(':').unwrap_or(rest);
+                (name, read(rest))
+            });
+            let is_by_name = members.len() > MANY && members.iter().all(|(_, member)| matches!(member, Node::Leaf(_)));
+            if is_by_name { Node::ByName(members) } else { Node::Object(members) }
+        }
+        Some(b'[') => {
+            let entries = entries(rest, ']', read);
+            if entries.iter().all(is_number) { Node::Numbers(entries) } else { Node::List(entries) }
+        }
         _ => Node::Leaf(leaf(rest)),
     }
 }
@@ -316,6 +361,7 @@ fn leaf<'a>(rest: &mut &'a str) -> &'a str {
     leaf
 }
 
+/// As serde_json writes it, in one line.
 fn write(node: &Node<'_>, out: &mut String) {
     let mut between = "";
     match node {
@@ -324,7 +370,7 @@ fn write(node: &Node<'_>, out: &mut String) {
             out.push_str("…\"");
         }
         Node::Leaf(text) => out.push_str(text),
-        Node::List(entries) => {
+        Node::Numbers(entries) | Node::List(entries) => {
             out.push('[');
             for entry in entries {
                 out.push_str(std::mem::replace(&mut between, ","));
@@ -332,7 +378,7 @@ fn write(node: &Node<'_>, out: &mut String) {
             }
             out.push(']');
         }
-        Node::Object(members) => {
+        Node::Object(members) | Node::ByName(members) => {
             out.push('{');
             for (name, member) in members {
                 out.push_str(std::mem::replace(&mut between, ","));
@@ -389,6 +435,34 @@ mod tests {
         let row = |n: usize| json!({"name": format!("row {n}"), "arms": (0..9).collect::<Vec<_>>()});
         let (cut, _) = cut_to(&json!({"rows": (0..1000).map(row).collect::<Vec<_>>()}), Room::Bytes(USUAL_BYTES));
         assert!(cut["rows"].as_array().unwrap().iter().all(|row| row["arms"].as_array().unwrap().len() == 9));
+    }
+
+    /// Cells of a histogram are pairs.
+    #[test]
+    fn a_list_of_pairs_of_numbers_goes_before_rows_do() {
+        let metric = |n: usize| {
+            let cells: Vec<[usize; 2]> = (0..300).map(|cell| [cell, n]).collect();
+            json!({"name": format!("metric {n}"), "cells": cells, "per_arm": [[0, 18], [1, 18]]})
+        };
+        let whole = json!({"arms": [{"name": "a"}, {"name": "b"}], "metrics": (0..29).map(metric).collect::<Vec<_>>()});
+        let (cut, bytes) = cut_to(&whole, Room::Bytes(USUAL_BYTES));
+        assert_eq!((&cut["arms"], cut["metrics"].as_array().unwrap().len()), (&whole["arms"], 29), "{bytes}");
+        assert_eq!(
+            (&cut["metrics"][28]["cells"], &cut["metrics"][28]["per_arm"]),
+            (&json!([]), &json!([[0, 18], [1, 18]]))
+        );
+        assert_eq!(cut["shortened"], json!([{"list": "metrics[].cells", "entries": 29 * 300, "kept": 0}]));
+    }
+
+    #[test]
+    fn what_is_kept_of_a_list_by_name_is_counted_and_a_long_text_is_cut_before_rows() {
+        let by_name: serde_json::Map<String, Value> = (0..5000).map(|n| (format!("knob{n}"), json!(n))).collect();
+        let (cut, _) = cut_to(&json!({"knobs": by_name}), Room::Entries(3));
+        assert_eq!(cut["shortened"], json!([{"list": "knobs", "entries": 5000, "kept": 3}]));
+        let rows: Vec<Value> = (0..46).map(|n| json!({"name": format!("knob {n}")})).collect();
+        let (cut, bytes) = cut_to(&json!({"text": "x".repeat(100_000), "rows": rows}), Room::Bytes(USUAL_BYTES));
+        assert!(cut["rows"].as_array().unwrap().len() == 46 && cut["text"].as_str().unwrap().ends_with('…'));
+        assert!(bytes > USUAL_BYTES / 2, "{bytes}");
     }
 
     #[test]
