@@ -1,6 +1,8 @@
 //! Two traces, or two sets, side by side: of a drawn CPU on which a worker sleeps and wakes, with a burner beside it or not.
 
-use schedlab_analyze::trace::diff::{DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted};
+use schedlab_analyze::trace::diff::{
+    Compared, DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted,
+};
 use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, diff};
 use schedlab_plan::json::small;
 use schedlab_stats::Random;
@@ -74,6 +76,15 @@ fn burning(seed: u64) -> String {
 
 /// As the command does it.
 fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    let (used, a, b) = measured(a, b, options)?;
+    diff(&a, &b, &used, options)
+}
+
+fn measured(
+    a: &[String],
+    b: &[String],
+    options: &DiffOptions,
+) -> Result<(Compared, Vec<Measured>, Vec<Measured>), DiffError> {
     let open = |text: &str, kinds| Reader::open("trace", Box::new(text.as_bytes().to_vec()), kinds);
     let name = |side: &str, at: usize| format!("{side}{}", at + 1);
     let looked = |side: &str, texts: &[String]| -> Vec<_> {
@@ -89,7 +100,8 @@ fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDif
         };
         looked.iter().zip(texts).map(one).collect()
     };
-    diff(&measured(&of_a, a), &measured(&of_b, b), &used, options)
+    let (a, b) = (measured(&of_a, a), measured(&of_b, b));
+    Ok((used, a, b))
 }
 
 fn found(a: &[String], b: &[String]) -> TraceDiff {
@@ -146,6 +158,61 @@ fn what_ran_in_all_traces_of_one_side_alone_moved_however_much_it_varies() {
     assert_eq!(mixed.tables[0].rows.iter().find(|row| row.name == "burner").unwrap().changes[0].p, Some(1.0));
 }
 
+/// Ten traces with daemons, each as steady as can be in five of them: of all 126 ways to make two sides of these, none of
+/// which is another than the others, one in twenty may name something.
+#[test]
+fn daemons_that_come_and_go_are_not_called_moved_by_any_of_their_numbers() {
+    for (daemons, named_at_most) in [(2, 6), (20, 6)] {
+        let mut random = Random::new(3);
+        let mut of_daemon = || {
+            let mut all: Vec<usize> = (0..10).collect();
+            (0..5).for_each(|at| all.swap(at, at + random.below(10 - at)));
+            all[..5].to_vec()
+        };
+        let there: Vec<Vec<usize>> = (0..daemons).map(|_| of_daemon()).collect();
+        let texts: Vec<String> = (0..10).map(|trace| with_daemons(trace, &there)).collect();
+        let options = DiffOptions::default();
+        let (used, a, b) = measured(&texts[..5], &texts[5..], &options).unwrap();
+        let all = [a, b].concat();
+        let mut named = 0;
+        for set in (0u32..1 << 10).filter(|set| set.count_ones() == 5 && set & 1 == 1) {
+            let side = |of: u32| (0..10).filter(|at| set >> at & 1 == of).map(|at| all[at].clone()).collect::<Vec<_>>();
+            named += u32::from(!diff(&side(1), &side(0), &used, &options).unwrap().named.is_empty());
+        }
+        assert!(named <= named_at_most, "{daemons} daemons: {named} of 126");
+    }
+}
+
+/// A second in which each daemon that is there waits for a millisecond behind `work` and runs for one, in turn.
+fn with_daemons(trace: usize, there: &[Vec<usize>]) -> String {
+    let (mut random, mut out) = (Random::new(trace as u64), String::new());
+    let mut now = 100_000_000_000 + trace as u64 * 10_000_000_000;
+    let mut about_a_ms = || 900_000 + random.below(200_000) as u64;
+    let end = now + 1_000_000_000;
+    switch(&mut out, now, (IDLE, "R"), WORKER);
+    while now < end {
+        for (number, traces) in there.iter().enumerate() {
+            now += 500_000;
+            if !traces.contains(&trace) {
+                now += 2_000_000;
+                continue;
+            }
+            let daemon: Thread = (DAEMONS[number], 100 + number as u32);
+            let (comm, pid) = daemon;
+            line(&mut out, (now, WORKER), &format!("sched_waking: comm={comm} pid={pid} prio=120 target_cpu=000"));
+            now += about_a_ms();
+            switch(&mut out, now, (WORKER, "R"), daemon);
+            now += about_a_ms();
+            switch(&mut out, now, (daemon, "S"), WORKER);
+        }
+    }
+    switch(&mut out, now, (WORKER, "S"), IDLE);
+    out
+}
+
+const DAEMONS: [&str; 20] =
+    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"];
+
 /// A thread that is asked for may be in one side only; one that is not named is told beside what is, however few rows are
 /// shown.
 #[test]
@@ -153,6 +220,12 @@ fn a_thread_of_one_side_is_told() {
     let tasks = TaskFilter { comms: vec!["burner".into()], ..TaskFilter::default() };
     let asked = compare(&[plain(1)], &[burning(2)], &DiffOptions { tasks, ..DiffOptions::default() }).unwrap();
     assert_eq!((asked.named[0].as_str(), asked.tables[0].rows[0].only), ("burner", Some("B")));
+    // Of the others only what waited behind them is known.
+    let tasks = TaskFilter { comms: vec!["worker-*".into()], ..TaskFilter::default() };
+    let worker = compare(&[plain(1)], &[burning(2)], &DiffOptions { tasks, ..DiffOptions::default() }).unwrap();
+    let burner = worker.tables[0].rows.iter().find(|row| row.name == "burner").unwrap();
+    assert_eq!((burner.only, burner.changes[0].a, burner.changes[0].b), (None, None, None));
+    assert!(burner.changes[1].b.unwrap() > 0.0);
     let at_times = of_parts(2, &[(false, 500), (true, 500)]);
     let found = compare(&[plain(1)], &[at_times], &DiffOptions { top: Some(1), ..DiffOptions::default() }).unwrap();
     let told: Vec<(&str, Option<&str>)> = found.one_sided.iter().map(|row| (row.name.as_str(), row.only)).collect();

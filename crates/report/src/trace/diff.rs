@@ -36,7 +36,7 @@ fn claim(found: &TraceDiff) -> String {
     let claim = match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
         (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
-        (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
+        (true, true) => format!("Nothing moved: {} tested, and none shows a change.", counted(found.judged, "numbers")),
         (false, true) => "Nothing is apart: no difference stands out from the variation inside the traces.".into(),
     };
     let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));
@@ -76,11 +76,11 @@ fn how(found: &TraceDiff) -> impl Iterator<Item = Remark> {
     let text = match (found.basis == "verdict", least) {
         (true, _) => {
             "the unit is the trace; a verdict is as good as the recordings are alike but for what is compared: record the sides \
-             in turn, not one after the other"
+             in turn and in changing order (A B, B A, A B), not one after the other"
         }
         (false, 1) => {
             "one trace a side has no verdict: two recordings of the same thing may differ by more than either varies as it goes \
-             on. Five traces a side have one (--more-a, --more-b), recorded in turn"
+             on. Five traces a side have one (--more-a, --more-b), recorded in turn and in changing order"
         }
         (false, _) => "fewer than five traces a side have no verdict; the intervals are only a hint",
     };

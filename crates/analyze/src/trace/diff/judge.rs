@@ -2,8 +2,8 @@
 
 use super::DiffChange;
 use crate::confounded::LEAST_OF_LEVEL;
+use schedlab_plan::InOrder;
 use schedlab_stats::{holm, welch};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Confidence level of the interval, and of all named changes together.
 const LEVEL: f64 = 0.95;
@@ -63,6 +63,7 @@ pub fn decides(traces: [usize; 2]) -> bool {
 pub(super) fn change(
     (of, unit, least): (&'static str, &'static str, Least),
     values: &Values,
+    by: By,
     verdict: bool,
 ) -> (DiffChange, Option<f64>) {
     let [a, b] = values.traces.each_ref().map(|xs| mean(xs));
@@ -73,20 +74,27 @@ pub(super) fn change(
     let interval = estimate.map(|e| [e.interval.lo, e.interval.hi]);
     let mut found = DiffChange { of, unit, a, b, change, interval, p: None, a_range, b_range, says: "not compared" };
     let Some((a, b)) = a.zip(b) else { return (found, None) };
-    if unit == "1/s" && a.max(b) * values.seconds < LEAST_TIMES {
+    // A number is not tested if its change cannot be as large as a named one: no mean can be larger than this, whichever
+    // traces are on which side, so that it does not bias the test.
+    let lens = values.traces.each_ref().map(Vec::len);
+    let total: f64 = values.traces.iter().flatten().map(|x| x.abs()).sum();
+    let bound = total / lens[0].min(lens[1]) as f64;
+    if unit == "1/s" && bound * values.seconds < LEAST_TIMES {
         found.says = "small";
         return (found, None);
     }
     if verdict {
-        // A number is not tested if its change cannot be as large as a named one. This looks at the sum of the sides,
-        // not at their difference, so it does not bias the test.
-        let possible = (a.abs() + b.abs()) >= least.of(a, b) && a.abs() + b.abs() > 0.0;
-        let enough = decides(values.traces.each_ref().map(Vec::len));
-        found.says = if possible { "not shown" } else { "small" };
-        let p = estimate.filter(|_| possible && enough).map(|e| e.p_value);
-        if possible && !enough {
-            found.says = "not compared";
+        if bound < least.of(bound, 0.0) || bound == 0.0 {
+            found.says = "small";
+            return (found, None);
         }
+        let p = match by {
+            By::Values => estimate.map(|e| e.p_value),
+            By::Presence(p) => Some(p),
+            By::Nothing => None,
+        };
+        let p = p.filter(|_| decides(lens));
+        found.says = if p.is_some() { "not shown" } else { "not compared" };
         return (found, p);
     }
     found.says = match values.stretches.each_ref().map(|xs| range(xs)) {
@@ -120,25 +128,63 @@ pub(super) fn say((change, _, least): &mut Judged<'_>, p: f64) {
     }
 }
 
-/// p of names that are in as many traces as a side has, corrected for their number: 1 unless these are the traces of one
-/// side.
+/// How a row is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum By {
+    /// Each number by its values.
+    Values,
+    /// All its numbers by the traces that it is in, with this p, corrected for the number of such sets.
+    Presence(f64),
+    /// Not at all: it is in as many traces as a side has, and no thread is in the same ones.
+    Nothing,
+}
+
+/// Judges threads that come and go, and what goes with them, by the traces that they are in.
 ///
-/// Whether a name belongs here does not depend on which side a trace is of. If the sides are alike, all ways to choose them
-/// among the traces are as likely, so a set of traces is that of one side by chance once in C(traces, side), twice where
-/// both are as large. Names in the same traces, such as a program and its threads, are one chance together.
-pub(super) fn by_presence<'n>(presence: &[(&'n str, Vec<bool>)], [a, b]: [usize; 2]) -> BTreeMap<&'n str, f64> {
-    let members = |is_in: &[bool]| is_in.iter().filter(|is_in| **is_in).count();
-    let here: Vec<_> = presence.iter().filter(|(_, is_in)| [a, b].contains(&members(is_in))).collect();
-    // With sides as large, the traces without it are as good a side.
-    let split = |is_in: &[bool]| -> Vec<bool> { is_in.iter().map(|x| *x != (a == b && is_in[0])).collect() };
-    let splits: BTreeSet<Vec<bool>> = here.iter().map(|(_, is_in)| split(is_in)).collect();
-    let ways: f64 = (0..a).map(|n| (a + b - n) as f64 / (a - n) as f64).product();
-    let by_chance = if a == b { 2.0 } else { 1.0 } / ways;
-    let p = |is_in: &[bool]| {
-        let is_one_side = is_in.iter().enumerate().all(|(trace, x)| *x == (is_in[0] == (trace < a)));
-        if is_one_side { (splits.len() as f64 * by_chance).min(1.0) } else { 1.0 }
-    };
-    here.iter().map(|(name, is_in)| (*name, p(is_in))).collect()
+/// A name that is in as many traces as a side has may be in those of one side by chance: if the sides are alike, all ways to
+/// choose them among the traces are as likely, so this happens for a set of traces once in C(traces, side), twice where both
+/// sides are as large. Any test of its values would take the zeros of the other side for certainty. Whether a name is judged
+/// so does not depend on which side a trace is of; names in the same traces are one chance together.
+pub(super) struct Presence {
+    sides: [usize; 2],
+    /// The sets of traces that threads are in, each as one half of a split.
+    splits: Vec<Vec<bool>>,
+    by_chance: f64,
+}
+
+impl Presence {
+    /// Of the traces that each thread is in, those of A first.
+    pub(super) fn of(threads: impl Iterator<Item = Vec<bool>>, sides: [usize; 2]) -> Self {
+        let [a, b] = sides;
+        let ways: f64 = (0..a).map(|n| (a + b - n) as f64 / (a - n) as f64).product();
+        let by_chance = if a == b { 2.0 } else { 1.0 } / ways;
+        let mut found = Self { sides, splits: Vec::new(), by_chance };
+        let here = threads.filter(|is_in| found.comes_and_goes(is_in));
+        found.splits = here.map(|is_in| split(&is_in, sides)).collect();
+        found.splits.in_order_by(|x, y| x.cmp(y));
+        found.splits.dedup();
+        found
+    }
+
+    fn comes_and_goes(&self, is_in: &[bool]) -> bool {
+        self.sides.contains(&is_in.iter().filter(|is_in| **is_in).count())
+    }
+
+    pub(super) fn judges(&self, is_in: &[bool]) -> By {
+        if !self.comes_and_goes(is_in) {
+            return By::Values;
+        }
+        if !self.splits.contains(&split(is_in, self.sides)) {
+            return By::Nothing;
+        }
+        let is_one_side = is_in.iter().enumerate().all(|(trace, x)| *x == (is_in[0] == (trace < self.sides[0])));
+        By::Presence(if is_one_side { (self.splits.len() as f64 * self.by_chance).min(1.0) } else { 1.0 })
+    }
+}
+
+/// With sides as large, the traces without a name are as good a side as those with it.
+fn split(is_in: &[bool], [a, b]: [usize; 2]) -> Vec<bool> {
+    is_in.iter().map(|x| *x != (a == b && is_in[0])).collect()
 }
 
 /// Whether two ranges do not touch, with as much room between them as the wider one is wide.
@@ -164,7 +210,6 @@ fn range(xs: &[f64]) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_stats::Random;
 
     const RAN: (&str, &str, Least) = ("ran", "ns/s", Least::Of(1e6));
 
@@ -181,7 +226,7 @@ mod tests {
                 seconds: 1.0,
                 of_one_side: a == [0.0; 3],
             };
-            let (found, p) = change(RAN, &values, false);
+            let (found, p) = change(RAN, &values, By::Values, false);
             assert_eq!((p, found.interval), (None, None));
             found.says
         };
@@ -196,7 +241,7 @@ mod tests {
     #[test]
     fn a_rate_of_a_few_is_not_judged() {
         let rate = ("wakeups", "1/s", Least::Share(0.05));
-        let of = |seconds| change(rate, &Values { seconds, ..of_traces(&[0.0; 6], &[0.3; 6]) }, true);
+        let of = |seconds| change(rate, &Values { seconds, ..of_traces(&[0.0; 6], &[0.3; 6]) }, By::Values, true);
         assert_eq!((of(3.0).0.says, of(3.0).1), ("small", None), "one in each trace of B");
         assert!(of(100.0).1.is_some());
     }
@@ -204,7 +249,7 @@ mod tests {
     #[test]
     fn five_traces_a_side_are_judged_together() {
         let (a, b) = ([1e7, 1.1e7, 0.9e7, 1.05e7, 0.95e7], [3e7, 3.1e7, 2.9e7, 3.05e7, 2.95e7]);
-        let (mut found, p) = change(RAN, &of_traces(&a, &b), true);
+        let (mut found, p) = change(RAN, &of_traces(&a, &b), By::Values, true);
         let (p, interval) = (p.unwrap(), found.interval.unwrap());
         // Welch by hand: the difference is 2e7, its standard error sqrt(2 · 6.25e11 / 5) = 5e5, and t(8) at 0.975 is 2.306.
         assert!((interval[0] - (2e7 - 2.306e0 * 5e5)).abs() < 1e3 && (interval[1] - (2e7 + 2.306 * 5e5)).abs() < 1e3);
@@ -212,46 +257,36 @@ mod tests {
         correct(&mut [(&mut found, p, RAN.2), (&mut other, 0.9, RAN.2)], 1.0);
         assert_eq!((found.says, found.p, other.says), ("moved", Some(2.0 * p), "not shown"));
         // As sure, but of nothing that matters.
-        let (mut small, p) = change(RAN, &of_traces(&a, &a.map(|x| x + 5e5)), true);
+        let (mut small, p) = change(RAN, &of_traces(&a, &a.map(|x| x + 5e5)), By::Values, true);
         correct(&mut [(&mut small, p.unwrap() * 0.0, RAN.2)], 1.0);
         assert_eq!((small.says, small.p), ("not shown", Some(0.0)));
-        assert_eq!(change(RAN, &of_traces(&a[..4], &b), true).0.says, "not compared");
-        assert_eq!(change(RAN, &of_traces(&[1e5; 5], &[2e5; 5]), true).0.says, "small");
-        assert_eq!(change(RAN, &of_traces(&[], &b), true).0.says, "not compared");
+        assert_eq!(change(RAN, &of_traces(&a[..4], &b), By::Values, true).0.says, "not compared");
+        assert_eq!(change(RAN, &of_traces(&[1e5; 5], &[2e5; 5]), By::Values, true).0.says, "small");
+        assert_eq!(change(RAN, &of_traces(&[], &b), By::Values, true).0.says, "not compared");
+    }
+
+    fn traces(text: &str) -> Vec<bool> {
+        text.bytes().map(|trace| trace == b'x').collect()
     }
 
     #[test]
     fn a_name_in_all_traces_of_one_side_is_so_once_in_all_ways_to_choose_it() {
-        let of = |traces: &str| traces.bytes().map(|trace| trace == b'x').collect::<Vec<bool>>();
-        let p = |all: &[(&'static str, &str)], sides| {
-            let all: Vec<(&str, Vec<bool>)> = all.iter().map(|(name, traces)| (*name, of(traces))).collect();
-            by_presence(&all, sides).into_iter().collect::<Vec<(&str, f64)>>()
+        let of = |all: &[&str], sides| Presence::of(all.iter().map(|text| traces(text)), sides);
+        let p = |all: &[&str], sides, name: &str| match of(all, sides).judges(&traces(name)) {
+            By::Presence(p) => p,
+            other => panic!("{other:?}"),
         };
-        let close = |found: Vec<(&str, f64)>, expected: &[(&str, f64)]| {
-            let is = found.iter().zip(expected).all(|(x, y)| x.0 == y.0 && (x.1 - y.1).abs() < 1e-12);
-            assert!(is && found.len() == expected.len(), "{found:?} {expected:?}");
-        };
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         // C(10, 5) is 252, C(11, 5) 462.
-        close(p(&[("a", "xxxxx-----")], [5, 5]), &[("a", 2.0 / 252.0)]);
-        close(p(&[("a", "xxxxx------")], [5, 6]), &[("a", 1.0 / 462.0)]);
-        close(p(&[("b", "-----xxxxxx")], [5, 6]), &[("b", 1.0 / 462.0)]);
-        close(p(&[("b", "------xxxxx")], [5, 6]), &[("b", 1.0)]);
+        close(p(&["xxxxx-----"], [5, 5], "xxxxx-----"), 2.0 / 252.0);
+        close(p(&["xxxxx------"], [5, 6], "xxxxx------"), 1.0 / 462.0);
+        close(p(&["-----xxxxxx"], [5, 6], "-----xxxxxx"), 1.0 / 462.0);
+        close(p(&["------xxxxx"], [5, 6], "------xxxxx"), 1.0);
         // One set of traces and its mirror are one chance, another set is another; four and six of ten are none.
-        let all =
-            [("a", "xxxxx-----"), ("b", "-----xxxxx"), ("c", "x-x-x-x-x-"), ("d", "xxxx------"), ("e", "xxxxxx----")];
-        close(p(&all, [5, 5]), &[("a", 4.0 / 252.0), ("b", 4.0 / 252.0), ("c", 1.0)]);
-    }
-
-    /// Names that come and go, each in a trace or not at random: of all of them together 5 % may be called.
-    #[test]
-    fn names_that_come_and_go_are_seldom_those_of_one_side() {
-        let mut random = Random::new(7);
-        let mut called = 0;
-        for _ in 0..2000 {
-            let mut one = |name| (name, (0..12).map(|_| random.below(2) == 0).collect::<Vec<bool>>());
-            let all: Vec<(&str, Vec<bool>)> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(&mut one).into();
-            called += usize::from(by_presence(&all, [6, 6]).values().any(|p| *p <= 0.05));
-        }
-        assert!(called <= 100, "{called} of 2000");
+        let all = ["xxxxx-----", "-----xxxxx", "x-x-x-x-x-", "xxxx------", "xxxxxx----"];
+        close(p(&all, [5, 5], "xxxxx-----"), 4.0 / 252.0);
+        close(p(&all, [5, 5], "-x-x-x-x-x"), 1.0);
+        assert_eq!(of(&all, [5, 5]).judges(&traces("xxxx------")), By::Values);
+        assert_eq!(of(&all, [5, 5]).judges(&traces("xxx--xx---")), By::Nothing);
     }
 }

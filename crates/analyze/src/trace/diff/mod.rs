@@ -44,9 +44,10 @@ pub const DEFINITIONS: &[Definition] = &[
         id: "moved/2",
         means: "with five traces or more a side: p at most 0.05 after correction over all that is judged, and a change of at \
                 least 1 ms a second, a hundredth of a thread or of the time, or 5 % of what is counted otherwise. p is Welch's, \
-                with Holm's correction. Of a name that is in as many traces as a side has, `ran` is judged by which traces \
-                these are: that they are all of one side has the chance 1 / C(traces, side), twice that with sides as large, for \
-                each set of traces that such names are in. Where both kinds occur, each has half of the 0.05. With fewer traces \
+                with Holm's correction. A thread that is in as many traces as a side has is judged, with all its numbers, by which \
+                traces these are: that they are all of one side has the chance 1 / C(traces, side), twice that with sides as \
+                large, for each set of traces that such threads are in; pairs and chains in the same traces go with it, others \
+                in as many are not compared. Where both kinds of judgement occur, each has half of the 0.05. With fewer traces \
                 there is no verdict",
     },
     Definition {

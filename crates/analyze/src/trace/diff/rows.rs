@@ -1,13 +1,13 @@
 //! The tables: which numbers each row has, which rows there are, and in what order.
 
-use super::judge::{Judged, LEAST_TIMES, Least, Values, by_presence, change, correct, decides, say};
+use super::judge::{By, Judged, LEAST_TIMES, Least, Presence, Values, change, correct, decides, say};
 use super::measure::{Compared, DiffError, Measured, Times};
 use super::threads::{STRETCHES, Stretch};
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_plan::histogram::Histogram;
 use schedlab_plan::{InOrder, counted};
 use schedlab_stats::{enough_tail, welch};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A trace needs this many waits for a mean, a stretch of it this many.
 const LEAST_WAITS: u64 = LEAST_TIMES as u64;
@@ -198,11 +198,10 @@ pub(super) fn found(
 ) -> Result<TraceDiff, DiffError> {
     refuse(a, b, options)?;
     let verdict = decides([a.len(), b.len()]);
-    let comes_and_goes = if verdict { presence(a, b) } else { BTreeMap::new() };
+    let presence = presence(a, b);
     let mut tables: Vec<DiffTable> = Vec::new();
-    let mut p_values = Vec::new();
+    let mut judged_by = Vec::new();
     for (about, numbers) in &TABLES {
-        let (of_a, of_b) = (all_names(about, a), all_names(about, b));
         let skipped = |number: &&Number| {
             let of_wakeups = number.of.starts_with("wakeup") || matches!(*about, "wakers" | "chains");
             (of_wakeups && !used.wakeups) || (number.of == "not_conserved" && !alike_affinity(a, b))
@@ -211,32 +210,25 @@ pub(super) fn found(
         if numbers.is_empty() {
             continue;
         }
-        let all: BTreeSet<&str> = a.iter().chain(b).flat_map(|m| names(about, m)).collect();
         let row = |name: &str| {
+            let by = if verdict { presence.judges(&is_in(about, name, a, b)) } else { By::Values };
             let changes = numbers.iter().map(|number| {
-                let (found, p) = change((number.of, number.unit, number.least), &values(number, name, [a, b]), verdict);
-                let by_presence = comes_and_goes.get(name).filter(|_| number.of == "ran").copied();
-                p_values.push((p, by_presence, number.least));
+                let values = values(number, about, name, [a, b]);
+                let (found, p) = change((number.of, number.unit, number.least), &values, by, verdict);
+                judged_by.push((p, by, number.least));
                 found
             });
-            let only = match (of_a.contains(name), of_b.contains(name)) {
-                (true, false) => Some("A"),
-                (false, true) => Some("B"),
-                _ => None,
-            };
-            DiffRow { name: name.to_owned(), only, changes: changes.collect() }
+            DiffRow { name: name.to_owned(), only: only(about, name, a, b), changes: changes.collect() }
         };
+        let all: BTreeSet<&str> = a.iter().chain(b).flat_map(|m| names(about, m)).collect();
         let rows: Vec<DiffRow> = all.into_iter().map(row).collect();
         tables.push(DiffTable { about, rows, more_rows: 0 });
     }
     let changes = tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes);
     let (mut by_value, mut by_presence): (Vec<Judged<'_>>, Vec<Judged<'_>>) = Default::default();
-    for (change, (p, of_presence, least)) in changes.zip(p_values) {
-        match (p, of_presence) {
-            (Some(_), Some(p)) => by_presence.push((change, p, least)),
-            (Some(p), None) => by_value.push((change, p, least)),
-            (None, _) => {}
-        }
+    for (change, (p, by, least)) in changes.zip(judged_by) {
+        let Some(p) = p else { continue };
+        if by == By::Values { &mut by_value } else { &mut by_presence }.push((change, p, least));
     }
     let judged = (by_value.len() + by_presence.len()) as u64;
     let families = if by_presence.is_empty() { 1.0 } else { 2.0 };
@@ -251,7 +243,8 @@ pub(super) fn found(
         }
     }
     let one_sided = tables.iter().filter(|table| table.about == "threads").flat_map(|table| &table.rows);
-    let one_sided = one_sided.filter_map(one_sided_run).take(super::ROWS).collect();
+    let one_sided = one_sided.filter(|row| !named.contains(&row.name)).filter_map(one_sided_run);
+    let one_sided = one_sided.take(super::ROWS).collect();
     let traces = |side: &[Measured]| side.iter().map(|m| m.trace.clone()).collect();
     Ok(TraceDiff {
         schema: SCHEMA,
@@ -269,15 +262,45 @@ pub(super) fn found(
     })
 }
 
-/// Threads by the traces that they are in: see [`by_presence`]. Those that ran too little to be named do not count.
-fn presence<'m>(a: &'m [Measured], b: &'m [Measured]) -> BTreeMap<&'m str, f64> {
+/// The threads that ran enough to be named, by the traces that they are in.
+fn presence(a: &[Measured], b: &[Measured]) -> Presence {
     let all = || a.iter().chain(b);
-    let names: BTreeSet<&str> = all_names("waits", a).union(&all_names("waits", b)).copied().collect();
+    let names: BTreeSet<&str> = all().flat_map(|m| names("waits", m)).collect();
     let ran = |m: &Measured, name: &str| m.groups.get(name).map_or(0.0, |group| per_second(m, group.ran_ns));
-    let enough = |name: &&str| all().map(|m| ran(m, name)).sum::<f64>() >= LEAST_RAN * a.len().min(b.len()) as f64;
-    let of = |name| (name, all().map(|m| m.groups.contains_key(name)).collect());
-    let all: Vec<(&str, Vec<bool>)> = names.into_iter().filter(enough).map(of).collect();
-    by_presence(&all, [a.len(), b.len()])
+    let least = LEAST_RAN * a.len().min(b.len()) as f64;
+    let enough = names.into_iter().filter(|name| all().map(|m| ran(m, name)).sum::<f64>() >= least);
+    Presence::of(enough.map(|name| is_in("waits", name, a, b)), [a.len(), b.len()])
+}
+
+/// The traces that a row is of: a name's are those in which it is a thread, if any is.
+fn is_in(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Vec<bool> {
+    let all = || a.iter().chain(b);
+    let about = if about == "threads" && is_thread(name, a, b) { "waits" } else { about };
+    let of = |m: &Measured| match about {
+        "threads" => m.behind_ns.contains_key(name),
+        "waits" => m.groups.contains_key(name),
+        "wakers" => m.pairs.contains_key(name),
+        "chains" => m.paths.contains_key(name),
+        _ => true,
+    };
+    all().map(of).collect()
+}
+
+/// Others may be an interrupt, or a thread that was not asked for.
+fn is_thread(name: &str, a: &[Measured], b: &[Measured]) -> bool {
+    a.iter().chain(b).any(|m| m.groups.contains_key(name))
+}
+
+fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Option<&'static str> {
+    let is_in = is_in(about, name, a, b);
+    let [of_a, of_b] = [&is_in[..a.len()], &is_in[a.len()..]].map(|side| side.contains(&true));
+    match (of_a, of_b) {
+        // Of something that is no thread here, only the waits behind it are known.
+        _ if about == "threads" && !is_thread(name, a, b) => None,
+        (true, false) => Some("A"),
+        (false, true) => Some("B"),
+        _ => None,
+    }
 }
 
 fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
@@ -285,8 +308,10 @@ fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
 }
 
 /// What a number is in each trace, and in each stretch.
-fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
-    let traces = sides.map(|side| side.iter().filter_map(|m| (number.value)(m, name)).collect());
+fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> Values {
+    let is_known = number.of != "ran" || is_thread(name, sides[0], sides[1]);
+    let value = |m: &Measured| (number.value)(m, name).filter(|_| is_known);
+    let traces = sides.map(|side| side.iter().filter_map(value).collect());
     let of_trace = |m: &Measured| {
         let Some(stretch) = number.stretch.filter(|_| m.in_stretches) else { return Vec::new() };
         let seconds = m.trace.seconds / STRETCHES as f64;
@@ -300,19 +325,18 @@ fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
         if all.len() == STRETCHES * side.len() { all } else { Vec::new() }
     });
     let seconds: Vec<f64> = sides.into_iter().flatten().map(|m| m.trace.seconds).collect();
-    let has = |side: &[Measured]| side.iter().any(|m| m.groups.contains_key(name));
     Values {
         traces,
         stretches,
         seconds: seconds.iter().sum::<f64>() / seconds.len().max(1) as f64,
-        of_one_side: sides.into_iter().filter(|side| has(side)).count() == 1,
+        of_one_side: only(about, name, sides[0], sides[1]).is_some(),
     }
 }
 
 /// A row that is not named of a thread that ran much in one side only, with that number alone.
 fn one_sided_run(row: &DiffRow) -> Option<DiffRow> {
     const LEAST_NS_PER_S: f64 = 1e7;
-    let ran = row.changes.iter().find(|change| change.of == "ran").filter(|_| row.only.is_some() && !row.is_named())?;
+    let ran = row.changes.iter().find(|change| change.of == "ran").filter(|_| row.only.is_some())?;
     let is_much = ran.change.is_some_and(|by| by.abs() >= LEAST_NS_PER_S);
     is_much.then(|| DiffRow { changes: vec![ran.clone()], ..row.clone() })
 }

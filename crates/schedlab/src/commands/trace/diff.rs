@@ -8,7 +8,7 @@ use super::traces::{self, Traced};
 use crate::cli::OutputOptions;
 use crate::exit::usage;
 use crate::output::{print_findings, print_line};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use schedlab_analyze::trace::diff::{Looked, Measured, compared, decides, look, measure, wanted};
@@ -77,6 +77,7 @@ fn sides(args: &Sides) -> Result<[Vec<PathBuf>; 2]> {
     let (is_a_run, dir) = (is_run(&args.a), args.a.display());
     let Some(b) = &args.b else {
         if !is_a_run {
+            std::fs::metadata(&args.a).with_context(|| format!("{dir} cannot be opened"))?;
             usage!(
                 "one trace cannot be compared: give two (`trace diff {dir} OTHER`), or a run directory with two traced arms"
             );

@@ -74,7 +74,7 @@ fn standard_input() -> Result<Box<dyn ByteSource>> {
 /// An error for a directory that is not a trace: what it is, and what to name instead.
 fn of_directory(path: &Path) -> &'static str {
     if path.join("manifest.json").exists() {
-        "that of a run: give one of its traces (traces/*.slt); only `trace slow`, `copies` and `kworkers` accept a run directory"
+        "that of a run: give one of its traces (traces/*.slt); only `trace diff`, `slow`, `copies` and `kworkers` accept a run directory"
     } else {
         "and neither trace.slt of `schedlab record` nor data of `perf record` is in it"
     }

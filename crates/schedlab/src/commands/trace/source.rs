@@ -112,7 +112,8 @@ impl Source {
             say(format_args!("{file}: {}", facts.nothing(NO_TURN)));
         }
         let unmatched = facts.unmatched.iter().filter(|_| bytes > 0);
-        unmatched.chain(&facts.problems).for_each(|problem| say(format_args!("{file}: {problem}")));
+        let so_far = if is_cut || left == 0 { "in the part that was read, " } else { "" };
+        unmatched.chain(&facts.problems).for_each(|problem| say(format_args!("{file}: {so_far}{problem}")));
         match (is_cut, room, most) {
             (true, Some(_), _) => say(format_args!("{file}: {}", LINES_CUT)),
             (true, None, Some(most)) => {
