@@ -42,8 +42,8 @@ pub fn pack(manifest: &Manifest, findings: &Findings) -> Result<Pack, PackError>
     }
     let effects = expected(findings);
     if effects.iter().all(|effect| effect.said == Said::Open) {
-        let more = "give it more trials, or a larger `sesoi`";
-        return Err(PackError::Nothing(format!("no primary metric of the run has a verdict: {more}")));
+        let more = "no primary metric of the run has a verdict: give it more trials";
+        return Err(PackError::Nothing(more.into()));
     }
     let plan = resolved(manifest)?;
     let kernels = manifest.kernels.iter().map(portable).collect();

@@ -184,8 +184,9 @@ impl Pack {
         if pack_version > PACK_VERSION {
             return Err(PackError::Newer(pack_version));
         }
-        // A mail or an editor may have ended it with a line end.
-        let object = self_checked::without_crc(bytes.trim_ascii_end()).ok_or(PackError::Changed)?;
+        // A mail or an editor may have changed how its lines end, and ended the last one.
+        let lines = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        let object = self_checked::without_crc(lines.trim_ascii_end().as_bytes()).ok_or(PackError::Changed)?;
         let pack: Self = serde_json::from_slice(&object).map_err(no_pack)?;
         pack.check()?;
         Ok(pack)

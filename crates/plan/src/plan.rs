@@ -174,6 +174,18 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same for a plan of which only the first arm counts, with what else is set in all arms: one is enough, or none.
+    pub fn parse_base(text: &str) -> Result<Self, PlanError> {
+        let mut plan = written::read(text)?;
+        let makes_arms = plan.search.is_some() || !plan.factors.is_empty();
+        while plan.arms.len() < 2 && !makes_arms {
+            let settings = plan.arms.first().map(|arm| arm.settings.clone()).unwrap_or_default();
+            plan.arms.push(Arm { name: format!("base {}", plan.arms.len()), settings });
+        }
+        plan.check()?;
+        Ok(plan)
+    }
+
     /// Whether a workload or a load has an option at this value in some arm, as written.
     pub fn has_option(&self, key: &str, value: &str) -> bool {
         let option = Setting::WorkloadOption { key: key.to_owned(), value: value.to_owned() };

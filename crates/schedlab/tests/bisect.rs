@@ -11,7 +11,7 @@ use std::path::Path;
 /// A history of settings in which everything from `change` on has a spin many times as long as a round trip.
 fn history(lab: &Lab, members: usize, change: usize) {
     let plan = "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same,loops=60\"\n\
-                [[arm]]\nname = \"a\"\n[[arm]]\nname = \"unused\"\nset = \"nice=3\"\n";
+                [[arm]]\nname = \"a\"\n";
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
     let line = |member: usize| format!("plant=spin:{}ns\n", if member >= change { 300_000 + member } else { member });
     std::fs::write(lab.path("arms"), (0..members).map(line).collect::<String>()).unwrap();
@@ -93,10 +93,18 @@ fn what_is_no_history_is_one_sentence() {
     }
     let shown = from(&lab, &[&BISECT[..], &["0", "2", "--dry-run"]].concat()).success().stdout;
     assert_eq!(json(&shown)["members"].as_array().unwrap().len(), 3, "{shown}");
+    let guests = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\n[[workload]]\nrun = \"pipe\"\n";
+    std::fs::write(lab.path("guests.toml"), guests).unwrap();
+    let absent =
+        ["bisect", "build:never", "build:built", "--kernels", "build:never,build:built", "--plan", "guests.toml"];
+    let absent = from(&lab, &absent);
+    assert!(absent.code == 1 && absent.stderr.contains("--kernels: build:never"), "{}", absent.stderr);
     for (arguments, needle) in [
         (&["0", "2", "--arms", "arms", "--resume", "-o", "nosuch"][..], "nosuch contains no study to resume"),
         (&["0", "2", "--arms", "arms", "--metric", "round_trips"], "did you mean `round_trips_per_s`?"),
         (&["2", "0", "--arms", "arms"], "exchange them"),
+        (&["1", "1", "--arms", "arms"], "are the same member"),
+        (&["0", "2", "--arms", "arms", "--only", "nosuch", "--dry-run"], "--only: "),
         (&["0", "1", "--arms", "one"], "the history has 1 member: a bisection needs two or more"),
         (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
         (&["0", "1"], "give a history to bisect: --kernels LIST"),

@@ -7,7 +7,7 @@
 //! the difference of two members within it, so that drift and what a unit is cancel; its variance is the same everywhere and not
 //! known. The size of the change and the variance are integrated out under flat priors, which leaves Student's t of each place.
 use crate::confidence_sequence::TMixture;
-use crate::mean::{Estimate, t_estimate};
+use crate::mean::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a bisection is conducted.
@@ -116,9 +116,10 @@ impl Bisection {
     }
 
     /// The last member's difference from the first, by the comparisons of those two alone. They continued until the two
-    /// were told apart, and end the sooner the larger the difference seems: it is too large on average.
+    /// were told apart, and end the sooner the larger the difference seems: it is too large on average. The interval is the
+    /// one that decides, which holds however often one looks.
     pub fn ends(&self) -> Option<Estimate> {
-        t_estimate(self.pairs.get(&(0, self.last))?, 1.0 - self.rules.alpha)
+        TMixture::new(self.rules.alpha, TMixture::DEFAULT_TUNING).interval(self.pairs.get(&(0, self.last))?)
     }
 
     /// The size of the change where it most probably is, by the comparisons that straddle it, those of the two ends aside, which
@@ -187,10 +188,7 @@ impl Bisection {
     /// is least sure, against the end that it is probably not like, since that also measures the size.
     pub fn next(&self) -> BisectStep {
         let spent = self.units() >= self.rules.most_units;
-        let none = Vec::new();
-        let ends = self.pairs.get(&(0, self.last)).unwrap_or(&none);
-        let sequence = TMixture::new(self.rules.alpha, TMixture::DEFAULT_TUNING).interval(ends);
-        match sequence.map(|estimate| estimate.interval) {
+        match self.ends().map(|estimate| estimate.interval) {
             Some(interval) if interval.lo > 0.0 => BisectStep::Ended(BisectAnswer::Reversed),
             Some(interval) if interval.hi < 0.0 => self.within(spent),
             _ if spent => BisectStep::Ended(BisectAnswer::Nothing),

@@ -65,8 +65,8 @@ fn refusal(pack: &Pack) -> String {
 fn what_is_written_is_read_back() {
     let of_host = pack(PLAN);
     assert_eq!(Pack::parse(&of_host.to_bytes().unwrap()).unwrap(), of_host);
-    let mailed = [of_host.to_bytes().unwrap(), b"\r\n".to_vec()].concat();
-    assert_eq!(Pack::parse(&mailed).unwrap(), of_host);
+    let mailed = String::from_utf8(of_host.to_bytes().unwrap()).unwrap().replace('\n', "\r\n") + "\r\n";
+    assert_eq!(Pack::parse(mailed.as_bytes()).unwrap(), of_host);
     let packages = vec![KernelPackage { name: "linux-image".into(), version: "6.1.1-1".into(), sha256: "ab".into() }];
     let debian = BootedKernel { source: KernelSource::Debian { packages }, ..built("debian:6.1", "") };
     let kernels = vec![debian, built("build:b", "--- a/x\n+++ b/x\n")];

@@ -26,7 +26,7 @@ const PER_BLOCK: usize = 4;
 
 pub(super) fn run(args: &Bisect) -> Result<u8> {
     let of_plan = || args.plan.display().to_string();
-    let plan = Plan::parse(&input::text(&args.plan)?).with_context(of_plan)?;
+    let plan = Plan::parse_base(&input::text(&args.plan)?).with_context(of_plan)?;
     if plan.search.is_some() {
         usage!("{}: a search generates its own arms: give a plan with [[arm]] tables", of_plan());
     }
@@ -36,8 +36,10 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     let name = format!("bisect-{}", session::name_of(&args.plan));
     let dir = session::directory(args.out.as_deref(), &name, args.resume);
     let members = Members::of(args, &dir)?;
-    if members.builds() && plan.guest.is_none() {
-        usage!("{}: kernels need guests: give the plan a [guest] table", of_plan());
+    match &plan.guest {
+        Some(guest) => members.has_ends(guest)?,
+        None if members.builds() => usage!("{}: kernels need guests: give the plan a [guest] table", of_plan()),
+        None => {}
     }
     let least_units = schedlab_plan::LEAST_UNITS;
     let most_units = args.max_trials / PER_BLOCK;
@@ -46,12 +48,17 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     }
     let rules = BisectRules { alpha: plan.alpha, least_units, most_units };
     schedlab_trial::prepare::check_anywhere(&plan).with_context(of_plan)?;
+    let plan_is_of_host = plan.guest.is_none();
     let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), &dir)?;
+    if plan_is_of_host && !args.only.is_empty() {
+        let ends = bisection.first_plan()?;
+        Why::new(&ends, &why::toggles(&ends)?, &args.only, &[]).context("--only")?;
+    }
     if args.dry_run {
         return describe(&bisection, &dir, args);
     }
     let mut ended = rounds::study(&mut bisection, &dir, args.resume)?;
-    let mut found = bisection.findings();
+    let (mut found, mut failed) = (bisection.findings(), None);
     if let BisectOutcome::Change { last_good, first_bad, .. } | BisectOutcome::Undecided { last_good, first_bad, .. } =
         found.answer
     {
@@ -63,11 +70,15 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
             file.display()
         ));
         if !args.no_why && matches!(found.answer, BisectOutcome::Change { .. }) {
-            (found.why, ended) = why_between(&between, &dir, args)?;
+            match why_between(&between, &dir, args) {
+                Ok((why, how)) => (found.why, ended) = (why, how),
+                Err(error) => failed = Some(error),
+            }
         }
     }
+    // The member is known, whatever became of `why`.
     print_findings(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
-    Ok(why::code(&ended))
+    failed.map_or_else(|| Ok(why::code(&ended)), Err)
 }
 
 /// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or is

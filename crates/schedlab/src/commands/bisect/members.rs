@@ -8,6 +8,7 @@ use crate::exit::usage;
 use crate::input;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
+use schedlab_plan::plan::GuestPlan;
 use schedlab_plan::{Arm, Setting};
 use schedlab_vm::host::build;
 use schedlab_vm::kernel::cache::Cache;
@@ -37,7 +38,9 @@ impl Members {
         if let Some(checkout) = &args.git {
             let commits = history::commits(checkout, &args.good, &args.bad)?;
             let (ids, names): (Vec<String>, _) = commits.into_iter().unzip();
-            history::must_be_a_kernel(checkout, &ids[0])?;
+            for end in [&ids[0], &ids[ids.len() - 1]] {
+                history::must_be_a_kernel(checkout, end)?;
+            }
             let kind = Kind::Commits { checkout: checkout.clone(), ids, place: dir.join("source") };
             return Ok(Self { names, kind });
         }
@@ -85,6 +88,17 @@ impl Members {
             Kind::Settings(all) => all.iter().flatten().any(|setting| matches!(setting, Setting::Kernel(_))),
             Kind::Patches { .. } | Kind::Commits { .. } => true,
         }
+    }
+
+    /// Refuses ends that are kernels which are not here; one between them would be skipped.
+    pub(super) fn has_ends(&self, guest: &GuestPlan) -> Result<()> {
+        let Kind::Settings(all) = &self.kind else { return Ok(()) };
+        for setting in all.iter().take(1).chain(all.last()).flatten() {
+            if let Setting::Kernel(name) = setting {
+                find(name, architecture(guest.aarch64)).with_context(|| format!("--kernels: {name}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// A member as an arm: its settings on top of those of the plan's first arm.
@@ -186,9 +200,12 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
         }
     };
     let (good, bad) = (place(&args.good, "GOOD")?, place(&args.bad, "BAD")?);
-    if good >= bad {
+    if good == bad {
+        usage!("GOOD `{}` and BAD `{}` are the same member: give an older one as GOOD", args.good, args.bad);
+    }
+    if good > bad {
         usage!(
-            "GOOD `{}` is at or after BAD `{}` in the history, which begins with the oldest: exchange them",
+            "GOOD `{}` is after BAD `{}` in the history, which begins with the oldest: exchange them",
             args.good,
             args.bad
         );

@@ -173,6 +173,7 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     if !status.success() {
+        let said = if said.is_empty() { status.to_string() } else { said };
         bail!("git {}: {said}", arguments[0]);
     }
     written.context("git has not read its input")?;
