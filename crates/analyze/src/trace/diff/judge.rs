@@ -1,8 +1,8 @@
 //! When a number of one side is called another than that of the other side.
 
 use super::DiffChange;
+use super::presence::By;
 use crate::confounded::LEAST_OF_LEVEL;
-use schedlab_plan::InOrder;
 use schedlab_stats::{holm, welch};
 
 /// Confidence level of the interval, and of all named changes together.
@@ -128,65 +128,6 @@ pub(super) fn say((change, _, least): &mut Judged<'_>, p: f64) {
     }
 }
 
-/// How a row is judged.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum By {
-    /// Each number by its values.
-    Values,
-    /// All its numbers by the traces that it is in, with this p, corrected for the number of such sets.
-    Presence(f64),
-    /// Not at all: it is in as many traces as a side has, and no thread is in the same ones.
-    Nothing,
-}
-
-/// Judges threads that come and go, and what goes with them, by the traces that they are in.
-///
-/// A name that is in as many traces as a side has may be in those of one side by chance: if the sides are alike, all ways to
-/// choose them among the traces are as likely, so this happens for a set of traces once in C(traces, side), twice where both
-/// sides are as large. Any test of its values would take the zeros of the other side for certainty. Whether a name is judged
-/// so does not depend on which side a trace is of; names in the same traces are one chance together.
-pub(super) struct Presence {
-    sides: [usize; 2],
-    /// The sets of traces that threads are in, each as one half of a split.
-    splits: Vec<Vec<bool>>,
-    by_chance: f64,
-}
-
-impl Presence {
-    /// Of the traces that each thread is in, those of A first.
-    pub(super) fn of(threads: impl Iterator<Item = Vec<bool>>, sides: [usize; 2]) -> Self {
-        let [a, b] = sides;
-        let ways: f64 = (0..a).map(|n| (a + b - n) as f64 / (a - n) as f64).product();
-        let by_chance = if a == b { 2.0 } else { 1.0 } / ways;
-        let mut found = Self { sides, splits: Vec::new(), by_chance };
-        let here = threads.filter(|is_in| found.comes_and_goes(is_in));
-        found.splits = here.map(|is_in| split(&is_in, sides)).collect();
-        found.splits.in_order_by(|x, y| x.cmp(y));
-        found.splits.dedup();
-        found
-    }
-
-    fn comes_and_goes(&self, is_in: &[bool]) -> bool {
-        self.sides.contains(&is_in.iter().filter(|is_in| **is_in).count())
-    }
-
-    pub(super) fn judges(&self, is_in: &[bool]) -> By {
-        if !self.comes_and_goes(is_in) {
-            return By::Values;
-        }
-        if !self.splits.contains(&split(is_in, self.sides)) {
-            return By::Nothing;
-        }
-        let is_one_side = is_in.iter().enumerate().all(|(trace, x)| *x == (is_in[0] == (trace < self.sides[0])));
-        By::Presence(if is_one_side { (self.splits.len() as f64 * self.by_chance).min(1.0) } else { 1.0 })
-    }
-}
-
-/// With sides as large, the traces without a name are as good a side as those with it.
-fn split(is_in: &[bool], [a, b]: [usize; 2]) -> Vec<bool> {
-    is_in.iter().map(|x| *x != (a == b && is_in[0])).collect()
-}
-
 /// Whether two ranges do not touch, with as much room between them as the wider one is wide.
 fn is_apart([a_lo, a_hi]: [f64; 2], [b_lo, b_hi]: [f64; 2]) -> bool {
     let room = (b_lo - a_hi).max(a_lo - b_hi);
@@ -263,30 +204,5 @@ mod tests {
         assert_eq!(change(RAN, &of_traces(&a[..4], &b), By::Values, true).0.says, "not compared");
         assert_eq!(change(RAN, &of_traces(&[1e5; 5], &[2e5; 5]), By::Values, true).0.says, "small");
         assert_eq!(change(RAN, &of_traces(&[], &b), By::Values, true).0.says, "not compared");
-    }
-
-    fn traces(text: &str) -> Vec<bool> {
-        text.bytes().map(|trace| trace == b'x').collect()
-    }
-
-    #[test]
-    fn a_name_in_all_traces_of_one_side_is_so_once_in_all_ways_to_choose_it() {
-        let of = |all: &[&str], sides| Presence::of(all.iter().map(|text| traces(text)), sides);
-        let p = |all: &[&str], sides, name: &str| match of(all, sides).judges(&traces(name)) {
-            By::Presence(p) => p,
-            other => panic!("{other:?}"),
-        };
-        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
-        // C(10, 5) is 252, C(11, 5) 462.
-        close(p(&["xxxxx-----"], [5, 5], "xxxxx-----"), 2.0 / 252.0);
-        close(p(&["xxxxx------"], [5, 6], "xxxxx------"), 1.0 / 462.0);
-        close(p(&["-----xxxxxx"], [5, 6], "-----xxxxxx"), 1.0 / 462.0);
-        close(p(&["------xxxxx"], [5, 6], "------xxxxx"), 1.0);
-        // One set of traces and its mirror are one chance, another set is another; four and six of ten are none.
-        let all = ["xxxxx-----", "-----xxxxx", "x-x-x-x-x-", "xxxx------", "xxxxxx----"];
-        close(p(&all, [5, 5], "xxxxx-----"), 4.0 / 252.0);
-        close(p(&all, [5, 5], "-x-x-x-x-x"), 1.0);
-        assert_eq!(of(&all, [5, 5]).judges(&traces("xxxx------")), By::Values);
-        assert_eq!(of(&all, [5, 5]).judges(&traces("xxx--xx---")), By::Nothing);
     }
 }

@@ -153,6 +153,12 @@ pub struct Measured {
     pub(super) lacking: Vec<String>,
 }
 
+impl Measured {
+    pub(super) fn per_second(&self, number: u64) -> f64 {
+        number as f64 / self.trace.seconds
+    }
+}
+
 /// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also measures it stretch by stretch, from what an
 /// earlier pass found; used if a side is a single trace.
 pub fn measure(

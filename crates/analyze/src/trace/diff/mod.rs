@@ -7,6 +7,8 @@
 mod judge;
 mod measure;
 mod names;
+mod numbers;
+mod presence;
 mod rows;
 mod threads;
 

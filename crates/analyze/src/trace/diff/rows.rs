@@ -1,193 +1,19 @@
-//! The tables: which numbers each row has, which rows there are, and in what order.
+//! The tables: which rows there are, and in what order.
 
-use super::judge::{By, Judged, LEAST_TIMES, Least, Presence, Values, change, correct, decides, say};
-use super::measure::{Compared, DiffError, Measured, Times};
-use super::threads::{STRETCHES, Stretch};
+use super::judge::{Judged, Values, change, correct, decides, say};
+use super::measure::{Compared, DiffError, Measured};
+use super::numbers::{LEAST_WAITS, Number, TABLES, wakeups};
+use super::presence::{By, Presence, is_in, is_thread, names, only};
+use super::threads::STRETCHES;
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_plan::histogram::Histogram;
 use schedlab_plan::{InOrder, counted};
-use schedlab_stats::{enough_tail, welch};
+use schedlab_stats::welch;
 use std::collections::BTreeSet;
-
-/// A trace needs this many waits for a mean, a stretch of it this many.
-const LEAST_WAITS: u64 = LEAST_TIMES as u64;
-const LEAST_OF_STRETCH: u64 = 5;
 
 /// From this share of waits that are censored, or of time in which it is not known who ran, on a trace is said to lack
 /// much.
 const LACKS_MUCH: f64 = 0.01;
-
-/// A number of a row.
-struct Number {
-    of: &'static str,
-    unit: &'static str,
-    least: Least,
-    value: fn(&Measured, &str) -> Option<f64>,
-    /// In a stretch of this many seconds.
-    stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
-}
-
-const ALL_CPUS: &str = "all CPUs";
-
-/// ns a second.
-const LEAST_RAN: f64 = 1e6;
-const TIME: Least = Least::Of(LEAST_RAN);
-const HUNDREDTH: Least = Least::Of(0.01);
-const TWENTIETH: Least = Least::Share(0.05);
-
-const TABLES: [(&str, &[Number]); 5] = [
-    (
-        "threads",
-        &[
-            Number {
-                of: "ran",
-                unit: "ns/s",
-                least: TIME,
-                value: |m, name| Some(per_second(m, m.groups.get(name).map_or(0, |group| group.ran_ns))),
-                stretch: Some(|s, seconds| Some(s.ran_ns as f64 / seconds)),
-            },
-            Number {
-                of: "behind",
-                unit: "ns/s",
-                least: TIME,
-                value: |m, name| Some(per_second(m, m.behind_ns.get(name).copied().unwrap_or(0))),
-                stretch: None,
-            },
-        ],
-    ),
-    (
-        "waits",
-        &[
-            Number {
-                of: "waited",
-                unit: "ns/s",
-                least: TIME,
-                value: |m, name| {
-                    let waited = m.groups.get(name).map_or(0, |group| group.wakeup.sum_ns + group.preempt_ns);
-                    Some(per_second(m, waited))
-                },
-                stretch: Some(|s, seconds| Some(s.waited_ns as f64 / seconds)),
-            },
-            Number {
-                of: "wakeup_mean",
-                unit: "ns",
-                least: TWENTIETH,
-                value: |m, name| wakeups(m, name).filter(|h| h.count() >= LEAST_WAITS)?.mean_ns(),
-                stretch: Some(|s, _| (s.wakeups >= LEAST_OF_STRETCH).then(|| s.wakeup_ns as f64 / s.wakeups as f64)),
-            },
-            Number {
-                of: "wakeup_p99",
-                unit: "ns",
-                least: TWENTIETH,
-                value: |m, name| wakeups(m, name).filter(|h| enough_tail(h.count(), 0.99))?.quantile_ns(0.99),
-                stretch: None,
-            },
-            Number {
-                of: "wakeups",
-                unit: "1/s",
-                least: TWENTIETH,
-                value: |m, name| Some(per_second(m, wakeups(m, name).map_or(0, Histogram::count))),
-                stretch: Some(|s, seconds| Some(s.wakeups as f64 / seconds)),
-            },
-        ],
-    ),
-    (
-        "wakers",
-        &[
-            Number {
-                of: "waited",
-                unit: "ns/s",
-                least: TIME,
-                value: |m, name| Some(per_second(m, m.pairs.get(name).map_or(0, |times| times.ns))),
-                stretch: None,
-            },
-            Number {
-                of: "wakeups",
-                unit: "1/s",
-                least: TWENTIETH,
-                value: |m, name| Some(per_second(m, m.pairs.get(name).map_or(0, |times| times.number))),
-                stretch: None,
-            },
-            Number {
-                of: "mean_wait",
-                unit: "ns",
-                least: TWENTIETH,
-                value: |m, name| mean(m.pairs.get(name)),
-                stretch: None,
-            },
-        ],
-    ),
-    (
-        "chains",
-        &[
-            Number {
-                of: "delay",
-                unit: "ns/s",
-                least: TIME,
-                value: |m, name| Some(per_second(m, m.paths.get(name).map_or(0, |times| times.ns))),
-                stretch: None,
-            },
-            Number {
-                of: "chains",
-                unit: "1/s",
-                least: TWENTIETH,
-                value: |m, name| Some(per_second(m, m.paths.get(name).map_or(0, |times| times.number))),
-                stretch: None,
-            },
-            Number {
-                of: "mean_delay",
-                unit: "ns",
-                least: TWENTIETH,
-                value: |m, name| mean(m.paths.get(name)),
-                stretch: None,
-            },
-        ],
-    ),
-    (
-        "queues",
-        &[
-            Number { of: "length", unit: "threads", least: HUNDREDTH, value: |m, _| m.lengths.mean, stretch: None },
-            Number {
-                of: "crowded",
-                unit: "share",
-                least: HUNDREDTH,
-                value: |m, _| Some(m.lengths.crowded),
-                stretch: None,
-            },
-            Number {
-                of: "not_conserved",
-                unit: "share",
-                least: HUNDREDTH,
-                value: |m, _| Some(m.lengths.not_conserved),
-                stretch: None,
-            },
-        ],
-    ),
-];
-
-fn per_second(of: &Measured, number: u64) -> f64 {
-    number as f64 / of.trace.seconds
-}
-
-fn wakeups<'m>(of: &'m Measured, name: &str) -> Option<&'m Histogram> {
-    of.groups.get(name).map(|group| &group.wakeup)
-}
-
-fn mean(times: Option<&Times>) -> Option<f64> {
-    times.filter(|times| times.number >= LEAST_WAITS).map(|times| times.ns as f64 / times.number as f64)
-}
-
-/// The names of a table's rows in a trace.
-fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
-    match about {
-        // Something that is not a thread, such as an interrupt, also delays others.
-        "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
-        "waits" => of.groups.keys().map(String::as_str).collect(),
-        "wakers" => of.pairs.keys().map(String::as_str).collect(),
-        "chains" => of.paths.keys().map(String::as_str).collect(),
-        _ => vec![ALL_CPUS],
-    }
-}
 
 /// Everything, with all rows.
 pub(super) fn found(
@@ -198,7 +24,7 @@ pub(super) fn found(
 ) -> Result<TraceDiff, DiffError> {
     refuse(a, b, options)?;
     let verdict = decides([a.len(), b.len()]);
-    let presence = presence(a, b);
+    let presence = Presence::of(a, b);
     let mut tables: Vec<DiffTable> = Vec::new();
     let mut judged_by = Vec::new();
     for (about, numbers) in &TABLES {
@@ -260,47 +86,6 @@ pub(super) fn found(
         shifts: if used.wakeups { shifts(&tables, a, b) } else { Vec::new() },
         tables,
     })
-}
-
-/// The threads that ran enough to be named, by the traces that they are in.
-fn presence(a: &[Measured], b: &[Measured]) -> Presence {
-    let all = || a.iter().chain(b);
-    let names: BTreeSet<&str> = all().flat_map(|m| names("waits", m)).collect();
-    let ran = |m: &Measured, name: &str| m.groups.get(name).map_or(0.0, |group| per_second(m, group.ran_ns));
-    let least = LEAST_RAN * a.len().min(b.len()) as f64;
-    let enough = names.into_iter().filter(|name| all().map(|m| ran(m, name)).sum::<f64>() >= least);
-    Presence::of(enough.map(|name| is_in("waits", name, a, b)), [a.len(), b.len()])
-}
-
-/// The traces that a row is of: a name's are those in which it is a thread, if any is.
-fn is_in(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Vec<bool> {
-    let all = || a.iter().chain(b);
-    let about = if about == "threads" && is_thread(name, a, b) { "waits" } else { about };
-    let of = |m: &Measured| match about {
-        "threads" => m.behind_ns.contains_key(name),
-        "waits" => m.groups.contains_key(name),
-        "wakers" => m.pairs.contains_key(name),
-        "chains" => m.paths.contains_key(name),
-        _ => true,
-    };
-    all().map(of).collect()
-}
-
-/// Others may be an interrupt, or a thread that was not asked for.
-fn is_thread(name: &str, a: &[Measured], b: &[Measured]) -> bool {
-    a.iter().chain(b).any(|m| m.groups.contains_key(name))
-}
-
-fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Option<&'static str> {
-    let is_in = is_in(about, name, a, b);
-    let [of_a, of_b] = [&is_in[..a.len()], &is_in[a.len()..]].map(|side| side.contains(&true));
-    match (of_a, of_b) {
-        // Of something that is no thread here, only the waits behind it are known.
-        _ if about == "threads" && !is_thread(name, a, b) => None,
-        (true, false) => Some("A"),
-        (false, true) => Some("B"),
-        _ => None,
-    }
 }
 
 fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
