@@ -33,7 +33,7 @@ pub fn bisection(found: &BisectFindings) -> Document {
         Some(((*what).to_owned(), format!("{name} {}", effect_text(effect.as_ref()?, &found.unit))))
     });
     page.add("", vec![Block::Terms(terms.collect())]);
-    let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("it came with it", Align::Right)]);
+    let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("probability", Align::Right)]);
     for member in found.members.iter().filter(|member| is_looked_for && member.probability >= SHOWN) {
         let BisectMember { index, name, probability, .. } = member;
         // It stands for those before it that could not be tried.

@@ -184,7 +184,7 @@ fn how(found: &WhyFindings) -> Vec<Block<'static>> {
     };
     let all: Vec<&str> = found.factors.iter().map(|factor| factor.name.as_str()).collect();
     let verb = if found.stages.is_empty() { "not varied yet" } else { "varied" };
-    let varied = format!("{verb}, each from what it is to: {}", all.join(", "));
+    let varied = format!("{verb}, each against its present value: {}", all.join(", "));
     let left_out = found.left_out.iter().map(|line| format!("not varied: {line}"));
     let stages = found.stages.iter().map(stage).chain([varied]).chain(left_out);
     Block::list(stages.filter(|_| found.difference.is_there)).into_iter().collect()

@@ -100,7 +100,7 @@ fn title(table: &DiffTable) -> &'static str {
 fn words(of: &str) -> &'static str {
     match of {
         "ran" => "ran",
-        "behind" => "others behind it",
+        "behind" => "waits behind it",
         "waited" => "waited",
         "wakeup_mean" => "mean after a wakeup",
         "wakeup_p99" => "99th percentile",

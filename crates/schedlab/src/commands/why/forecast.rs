@@ -72,8 +72,8 @@ pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
         }
         (false, true) => "blocks follow from the noise of the run",
         (false, false) => {
-            "blocks assume a standard deviation of half the smallest change looked for (half of the difference); they \
-             grow with its square"
+            "the number of blocks assumes a standard deviation of half the smallest effect looked for (half of the \
+             difference), and grows with the square of the standard deviation"
         }
     };
     WhyForecast {
@@ -100,7 +100,7 @@ fn text(found: &WhyForecast) -> String {
     let [a, b] = &found.arms[..] else { return String::new() };
     let mut text = match found.toggles.len() {
         0 => format!("{}, in their order:\n", found.kernels.join(", ")),
-        count => format!("{} would be switched, each from what it is:\n", counted(count, "toggles")),
+        count => format!("{} would be switched, each from its present value:\n", counted(count, "toggles")),
     };
     for factor in &found.toggles {
         let spec = match &factor.specs {
@@ -119,7 +119,7 @@ fn text(found: &WhyForecast) -> String {
     text += &match found.seconds {
         _ if found.stages.is_empty() => String::new(),
         Some(seconds) => format!("in all about {} at most\n", rough(seconds)),
-        None => "a sample takes as long as in `schedlab run` of this plan; give its run directory for a time\n".into(),
+        None => "the time is not known: for one, give the directory of a run of this plan instead\n".into(),
     };
     text + &found.note + "\n"
 }
