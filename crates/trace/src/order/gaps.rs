@@ -240,7 +240,10 @@ impl CpuQueue {
         if let Some(problems) = problems {
             problems.add(ProblemKind::ChainBreak, || {
                 let at = Seconds(ts);
-                format!("CPU {} at {at:.6} s: prev_pid is {}, but next_pid of the switch before is {current}", cpu.0, prev.0)
+                format!(
+                    "CPU {} at {at:.6} s: prev_pid is {}, but next_pid of the switch before is {current}",
+                    cpu.0, prev.0
+                )
             });
         }
         self.gap(cpu, ts, Missing::Chain, 0);

@@ -18,7 +18,10 @@ pub(super) fn find(
     read: &mut Read<'_, anyhow::Error>,
 ) -> Result<Vec<Vec<Need>>> {
     if !tree.join("include").is_dir() {
-        say(format_args!("{} has no directory `include`, so the names that the series needs are not checked", tree.display()));
+        say(format_args!(
+            "{} has no directory `include`, so the names that the series needs are not checked",
+            tree.display()
+        ));
         return Ok(port.findings.iter().map(|_| Vec::new()).collect());
     }
     let files: BTreeSet<&str> = port.findings.iter().map(|found| &*found.file).collect();
