@@ -71,13 +71,14 @@ const HEAD: &str = "# The JSON of all commands
 kB (`--top N` sets the number, `--top 0` prints all). `schedlab explain-json SCHEMA` prints the tables of one schema from this page. A schema's number
 changes when a member is removed or changes its meaning; members may be added.
 
-The output stays below 20 kB. If it would be larger, lists are shortened: lists of numbers are
-dropped whole, because half of a distribution misleads; lists of rows are cut at the end; objects
-with arbitrary keys keep their largest entries; long texts are cut last. `shortened` then gives, for
-each list, how many `entries` there were and how many are `kept`. `--top N` cuts each list of rows
-to N entries instead, and drops lists of numbers only beyond 20 kB; `--top 0` cuts nothing. Analyses
-of traces and profiles have a `--top` for their own rows; with it no other rows are cut. Files are
-always written complete.
+The output stays below 20 kB. If it would be larger, lists are shortened: lists of more than 16
+numbers are dropped whole, because half of a distribution misleads; lists of rows are cut at the
+end; objects with arbitrary keys keep their largest entries; a text of more than 400 bytes that
+takes more room than any list is cut, and ends in `…`. `shortened` then gives, for each list, how
+many `entries` there were and how many are `kept`. `--top N` cuts each list of rows to N entries
+instead, and drops lists of numbers only beyond 20 kB; `--top 0` cuts nothing. Analyses of traces
+and profiles have a `--top` for their own rows; with it no other rows are cut. Files are always
+written complete.
 
 Times end in `_ns` and are whole nanoseconds; those *of the trace's clock* are instants, the others
 durations. Missing values are `null`, or absent if a row says so; a number that is not finite is

@@ -22,8 +22,8 @@ pub(super) fn place(path: &Path) -> String {
     format!("{}{made}", path.display())
 }
 
-/// Arms with traces, in the order of the plan: of the trials that their verdict uses, and those of a warm-up that only shows
-/// in the numbers.
+/// Arms with traces, in the order of the plan: of the trials that the run's verdict uses, before the cut of a warm-up that
+/// only their values show.
 pub(super) fn by_arm(dir: &Path) -> Result<Vec<Traced>> {
     let run = RunReader::open(dir).with_context(|| format!("{} is neither a trace nor a run", dir.display()))?;
     let (workloads, arms) = (&run.manifest.workloads, &run.manifest.arms);
