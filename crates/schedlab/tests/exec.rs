@@ -119,10 +119,16 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
         .spawn()
         .unwrap();
     wait_until("two sleeps", || with_argument(&sleep).len() == 2);
-    let parents: Vec<u32> = with_argument(&sleep).into_iter().map(parent_of).collect();
-    // One sleep is the shell's child; the other one has come to the subreaper, the shell's parent.
-    let subreaper = parents.iter().copied().find(|&p| parents.iter().any(|&other| other != p && parent_of(other) == p));
-    let subreaper = subreaper.expect("a subreaper above the shell");
+    // One sleep is the shell's child; the other one comes to the subreaper, the shell's parent, when what forked it has ended.
+    // Until then the shell is above both.
+    let is_it = |p: u32| parent_of(parent_of(p)) == schedlab.id();
+    let subreaper = || {
+        let parents: Vec<u32> = with_argument(&sleep).into_iter().map(parent_of).collect();
+        let above = |p: u32| parents.iter().any(|&other| other != p && parent_of(other) == p);
+        parents.iter().copied().find(|&p| above(p) && is_it(p))
+    };
+    wait_until("a subreaper above the shell", || subreaper().is_some());
+    let subreaper = subreaper().expect("both go on sleeping");
     let victim = victim(schedlab.id(), subreaper);
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
     wait_until("nobody is left", || with_argument(&sleep).is_empty());
