@@ -1,9 +1,8 @@
 //! When a number of one side is called another than that of the other side.
 
 use super::DiffChange;
-use super::presence::By;
 use crate::confounded::LEAST_OF_LEVEL;
-use schedlab_stats::{holm, welch};
+use schedlab_stats::{step_down_max_t, welch};
 
 /// Confidence level of the interval, and of all named changes together.
 const LEVEL: f64 = 0.95;
@@ -44,8 +43,8 @@ impl Least {
 /// What a number is in both sides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
-    /// Values of each trace that has it, A and B.
-    pub(super) traces: [Vec<f64>; 2],
+    /// The value of each trace of A and of B; `None` of a trace that does not have it.
+    pub(super) traces: [Vec<Option<f64>>; 2],
     /// Values of the stretches of all traces; empty if they are not known, or not in each.
     pub(super) stretches: [Vec<f64>; 2],
     /// Length of a trace, s, on average.
@@ -59,45 +58,48 @@ pub fn decides(traces: [usize; 2]) -> bool {
     traces.into_iter().all(|n| n >= LEAST_OF_LEVEL)
 }
 
-/// The change of a number, and its p before any correction where it is judged.
+impl Values {
+    /// So many traces of each side have it at least, whichever traces are on which side.
+    fn least_traces(&self) -> usize {
+        let lacking = self.traces.iter().flatten().filter(|x| x.is_none()).count();
+        self.traces[0].len().min(self.traces[1].len()).saturating_sub(lacking)
+    }
+
+    /// No mean can be larger, whichever traces are on which side.
+    fn bound(&self) -> f64 {
+        self.traces.iter().flatten().flatten().map(|x| x.abs()).sum::<f64>() / self.least_traces().max(1) as f64
+    }
+}
+
+/// What is known of a number, and whether it is judged, which does not depend on which side a trace is of: or what is left
+/// out would bias the test.
 pub(super) fn change(
     (of, unit, least): (&'static str, &'static str, Least),
     values: &Values,
-    by: By,
     verdict: bool,
-) -> (DiffChange, Option<f64>) {
-    let [a, b] = values.traces.each_ref().map(|xs| mean(xs));
-    let estimate = welch(&values.traces[0], &values.traces[1], LEVEL);
-    let units = if verdict || values.stretches.iter().all(Vec::is_empty) { &values.traces } else { &values.stretches };
+) -> (DiffChange, bool) {
+    let known = values.traces.each_ref().map(|xs| xs.iter().flatten().copied().collect::<Vec<f64>>());
+    let [a, b] = known.each_ref().map(|xs| mean(xs));
+    let interval = welch(&known[0], &known[1], LEVEL).map(|e| [e.interval.lo, e.interval.hi]);
+    let units = if verdict || values.stretches.iter().all(Vec::is_empty) { &known } else { &values.stretches };
     let [a_range, b_range] = units.each_ref().map(|xs| if xs.len() > 1 { range(xs) } else { None });
     let change = a.zip(b).map(|(a, b)| b - a);
-    let interval = estimate.map(|e| [e.interval.lo, e.interval.hi]);
     let mut found = DiffChange { of, unit, a, b, change, interval, p: None, a_range, b_range, says: "not compared" };
-    let Some((a, b)) = a.zip(b) else { return (found, None) };
-    // A number is not tested if its change cannot be as large as a named one: no mean can be larger than this, whichever
-    // traces are on which side, so that it does not bias the test.
-    let lens = values.traces.each_ref().map(Vec::len);
-    let total: f64 = values.traces.iter().flatten().map(|x| x.abs()).sum();
-    let bound = total / lens[0].min(lens[1]) as f64;
-    if unit == "1/s" && bound * values.seconds < LEAST_TIMES {
-        found.says = "small";
-        return (found, None);
-    }
+    let bound = values.bound();
+    let is_small = unit == "1/s" && bound * values.seconds < LEAST_TIMES;
     if verdict {
-        if bound < least.of(bound, 0.0) || bound == 0.0 {
-            found.says = "small";
-            return (found, None);
-        }
-        let p = match by {
-            By::Values => estimate.map(|e| e.p_value),
-            By::Presence(p) => Some(p),
-            By::Nothing => None,
+        let is_judged = values.least_traces() >= LEAST_OF_LEVEL;
+        let is_small = is_small || bound < least.of(bound, 0.0) || bound == 0.0;
+        found.says = match (is_judged, is_small) {
+            (false, _) => "not compared",
+            (true, true) => "small",
+            (true, false) => "not shown",
         };
-        let p = p.filter(|_| decides(lens));
-        found.says = if p.is_some() { "not shown" } else { "not compared" };
-        return (found, p);
+        return (found, is_judged && !is_small);
     }
+    let Some((a, b)) = a.zip(b) else { return (found, false) };
     found.says = match values.stretches.each_ref().map(|xs| range(xs)) {
+        _ if is_small => "small",
         [Some(of_a), Some(of_b)]
             if (is_apart(of_a, of_b) || values.of_one_side && is_always(of_a, of_b))
                 && (b - a).abs() >= least.described().of(a, b) =>
@@ -107,24 +109,42 @@ pub(super) fn change(
         [Some(_), Some(_)] => "not apart",
         _ => "no spread",
     };
-    (found, None)
+    (found, false)
 }
 
-/// A change with its p before any correction, and the least that is named, as given to [`change`].
-pub(super) type Judged<'c> = (&'c mut DiffChange, f64, Least);
-
-/// Gives what was judged by its values its corrected p and its word. `families`: how many share the error.
-pub(super) fn correct(judged: &mut [Judged<'_>], families: f64) {
-    let p_values: Vec<f64> = judged.iter().map(|(_, p, _)| *p).collect();
-    judged.iter_mut().zip(holm(&p_values)).for_each(|(judged, p)| say(judged, families * p));
+/// A number to judge.
+pub(super) struct Judged<'c> {
+    pub(super) change: &'c mut DiffChange,
+    pub(super) values: Values,
+    /// As given to [`change`].
+    pub(super) least: Least,
 }
 
-/// `p`: corrected.
-pub(super) fn say((change, _, least): &mut Judged<'_>, p: f64) {
-    change.p = Some(p.min(1.0));
-    let large = change.a.zip(change.b).is_some_and(|(a, b)| (b - a).abs() >= least.of(a, b));
-    if p <= 1.0 - LEVEL && large {
-        change.says = "moved";
+impl Judged<'_> {
+    /// The values of all traces, A's first, on a scale on which twice as much is as far everywhere: a load that comes and goes
+    /// varies by factors. What is below the least that matters is as good as nothing.
+    fn logarithms(&self) -> Vec<Option<f64>> {
+        const LEAST_NS: f64 = 1000.0;
+        let nothing = match (self.least, self.change.unit) {
+            (Least::Of(least), _) => least,
+            (Least::Share(_), "1/s") => LEAST_TIMES / self.values.seconds,
+            (Least::Share(_), _) => LEAST_NS,
+        };
+        self.values.traces.iter().flatten().map(|x| x.map(|x| (x / nothing).ln_1p())).collect()
+    }
+}
+
+/// Gives the numbers their p and their word. `shares`: how many sets of numbers share the error.
+pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
+    let rows: Vec<Vec<Option<f64>>> = judged.iter().map(Judged::logarithms).collect();
+    let p_values = step_down_max_t(&rows, of_a).unwrap_or_default();
+    for (Judged { change, least, .. }, p) in judged.iter_mut().zip(p_values) {
+        let p = (shares * p).min(1.0);
+        change.p = Some(p);
+        let large = change.a.zip(change.b).is_some_and(|(a, b)| (b - a).abs() >= least.of(a, b));
+        if p <= 1.0 - LEVEL && large {
+            change.says = "moved";
+        }
     }
 }
 
@@ -155,20 +175,20 @@ mod tests {
     const RAN: (&str, &str, Least) = ("ran", "ns/s", Least::Of(1e6));
 
     fn of_traces(a: &[f64], b: &[f64]) -> Values {
-        Values { traces: [a.to_vec(), b.to_vec()], ..Values::default() }
+        Values { traces: [a, b].map(|side| side.iter().copied().map(Some).collect()), ..Values::default() }
     }
 
     #[test]
     fn one_trace_a_side_is_apart_only_with_room_between_the_stretches() {
         let of = |a: [f64; 3], b: [f64; 3]| {
             let values = Values {
-                traces: [vec![a.iter().sum::<f64>() / 3.0], vec![b.iter().sum::<f64>() / 3.0]],
+                traces: [a, b].map(|side| vec![Some(side.iter().sum::<f64>() / 3.0)]),
                 stretches: [a.to_vec(), b.to_vec()],
                 seconds: 1.0,
                 of_one_side: a == [0.0; 3],
             };
-            let (found, p) = change(RAN, &values, By::Values, false);
-            assert_eq!((p, found.interval), (None, None));
+            let (found, is_judged) = change(RAN, &values, false);
+            assert_eq!((is_judged, found.interval), (false, None));
             found.says
         };
         assert_eq!(of([1e7, 2e7, 3e7], [6e7, 7e7, 8e7]), "apart");
@@ -182,27 +202,41 @@ mod tests {
     #[test]
     fn a_rate_of_a_few_is_not_judged() {
         let rate = ("wakeups", "1/s", Least::Share(0.05));
-        let of = |seconds| change(rate, &Values { seconds, ..of_traces(&[0.0; 6], &[0.3; 6]) }, By::Values, true);
-        assert_eq!((of(3.0).0.says, of(3.0).1), ("small", None), "one in each trace of B");
-        assert!(of(100.0).1.is_some());
+        let of = |seconds| change(rate, &Values { seconds, ..of_traces(&[0.0; 6], &[0.3; 6]) }, true);
+        assert_eq!((of(3.0).0.says, of(3.0).1), ("small", false), "one in each trace of B");
+        assert!(of(100.0).1);
     }
 
     #[test]
     fn five_traces_a_side_are_judged_together() {
         let (a, b) = ([1e7, 1.1e7, 0.9e7, 1.05e7, 0.95e7], [3e7, 3.1e7, 2.9e7, 3.05e7, 2.95e7]);
-        let (mut found, p) = change(RAN, &of_traces(&a, &b), By::Values, true);
-        let (p, interval) = (p.unwrap(), found.interval.unwrap());
+        let (mut found, is_judged) = change(RAN, &of_traces(&a, &b), true);
+        let interval = found.interval.unwrap();
         // Welch by hand: the difference is 2e7, its standard error sqrt(2 · 6.25e11 / 5) = 5e5, and t(8) at 0.975 is 2.306.
         assert!((interval[0] - (2e7 - 2.306e0 * 5e5)).abs() < 1e3 && (interval[1] - (2e7 + 2.306 * 5e5)).abs() < 1e3);
         let mut other = found.clone();
-        correct(&mut [(&mut found, p, RAN.2), (&mut other, 0.9, RAN.2)], 1.0);
-        assert_eq!((found.says, found.p, other.says), ("moved", Some(2.0 * p), "not shown"));
+        let mixed = of_traces(&[1e7, 3e7, 1e7, 3e7, 1e7], &[3e7, 1e7, 3e7, 1e7, 3e7]);
+        fn judged(change: &mut DiffChange, values: Values) -> Judged<'_> {
+            Judged { change, values, least: RAN.2 }
+        }
+        judge(&mut [judged(&mut found, of_traces(&a, &b)), judged(&mut other, mixed)], 5, 2.0);
+        // One of C(10, 5) = 252 ways and its mirror, of one of two sets; the other number is as far apart in another.
+        assert!((found.says, other.says) == ("moved", "not shown") && is_judged, "{found:?} {other:?}");
+        assert_eq!(found.p, Some(2.0 * 4.0 / 252.0));
         // As sure, but of nothing that matters.
-        let (mut small, p) = change(RAN, &of_traces(&a, &a.map(|x| x + 5e5)), By::Values, true);
-        correct(&mut [(&mut small, p.unwrap() * 0.0, RAN.2)], 1.0);
-        assert_eq!((small.says, small.p), ("not shown", Some(0.0)));
-        assert_eq!(change(RAN, &of_traces(&a[..4], &b), By::Values, true).0.says, "not compared");
-        assert_eq!(change(RAN, &of_traces(&[1e5; 5], &[2e5; 5]), By::Values, true).0.says, "small");
-        assert_eq!(change(RAN, &of_traces(&[], &b), By::Values, true).0.says, "not compared");
+        let (mut small, _) = change(RAN, &of_traces(&[1e7; 5], &[1.05e7; 5]), true);
+        judge(&mut [judged(&mut small, of_traces(&[1e7; 5], &[1.05e7; 5]))], 5, 1.0);
+        assert_eq!((small.says, small.p), ("not shown", Some(2.0 / 252.0)));
+        let says = |a: &[f64], b: &[f64]| change(RAN, &of_traces(a, b), true).0.says;
+        assert_eq!(says(&a[..4], &b), "not compared");
+        assert_eq!(says(&[1e5; 5], &[2e5; 5]), "small");
+        assert_eq!(says(&[], &b), "not compared");
+        // Six a side may lack one of a trace, on whichever side it is.
+        let lacking = |of: &[usize]| {
+            let mut values = of_traces(&[1e7; 6], &[3e7; 6]);
+            of.iter().for_each(|at| values.traces[at % 2][at / 2] = None);
+            change(RAN, &values, true).1
+        };
+        assert!(lacking(&[0]) && lacking(&[1]) && !lacking(&[0, 1]) && !lacking(&[0, 2]));
     }
 }

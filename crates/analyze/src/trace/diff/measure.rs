@@ -264,7 +264,9 @@ pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffE
     let all: Vec<&Measured> = a.iter().chain(b).collect();
     for (at, one) in all.iter().enumerate() {
         let is_same = |other: &&&Measured| {
-            let key = |of: &Measured| (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits);
+            let ran_ns = |of: &Measured| of.groups.values().map(|group| group.ran_ns).sum::<u64>();
+            let key =
+                |of: &Measured| (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits, ran_ns(of));
             key(one) == key(other) && one.facts.clock == other.facts.clock && one.groups.keys().eq(other.groups.keys())
         };
         if let Some(other) = all[..at].iter().find(is_same) {

@@ -2,7 +2,6 @@
 
 use super::judge::{LEAST_TIMES, Least};
 use super::measure::{Measured, Times};
-use super::presence::LEAST_RAN;
 use super::threads::Stretch;
 use schedlab_plan::histogram::Histogram;
 use schedlab_stats::enough_tail;
@@ -21,7 +20,7 @@ pub(super) struct Number {
     pub(super) stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
 }
 
-const TIME: Least = Least::Of(LEAST_RAN);
+const TIME: Least = Least::Of(1e6);
 const HUNDREDTH: Least = Least::Of(0.01);
 const TWENTIETH: Least = Least::Share(0.05);
 

@@ -1,9 +1,9 @@
 //! The tables: which rows there are, and in what order.
 
-use super::judge::{Judged, Values, change, correct, decides, say};
+use super::judge::{Judged, Values, change, decides, judge};
 use super::measure::{Compared, DiffError, Measured};
 use super::numbers::{LEAST_WAITS, Number, TABLES, wakeups};
-use super::presence::{By, Presence, is_in, is_thread, names, only};
+use super::presence::{ALL_CPUS, is_thread, names, only, ran_most};
 use super::threads::STRETCHES;
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_plan::histogram::Histogram;
@@ -24,9 +24,9 @@ pub(super) fn found(
 ) -> Result<TraceDiff, DiffError> {
     refuse(a, b, options)?;
     let verdict = decides([a.len(), b.len()]);
-    let presence = Presence::of(a, b);
+    let ran_most = ran_most(a, b);
     let mut tables: Vec<DiffTable> = Vec::new();
-    let mut judged_by = Vec::new();
+    let mut to_judge = Vec::new();
     for (about, numbers) in &TABLES {
         let skipped = |number: &&Number| {
             let of_wakeups = number.of.starts_with("wakeup") || matches!(*about, "wakers" | "chains");
@@ -37,11 +37,11 @@ pub(super) fn found(
             continue;
         }
         let row = |name: &str| {
-            let by = if verdict { presence.judges(&is_in(about, name, a, b)) } else { By::Values };
+            let is_main = matches!(*about, "threads" | "waits") && ran_most.contains(name) || name == ALL_CPUS;
             let changes = numbers.iter().map(|number| {
                 let values = values(number, about, name, [a, b]);
-                let (found, p) = change((number.of, number.unit, number.least), &values, by, verdict);
-                judged_by.push((p, by, number.least));
+                let (found, is_judged) = change((number.of, number.unit, number.least), &values, verdict);
+                to_judge.push(is_judged.then_some((values, number.least, is_main)));
                 found
             });
             DiffRow { name: name.to_owned(), only: only(about, name, a, b), changes: changes.collect() }
@@ -51,15 +51,16 @@ pub(super) fn found(
         tables.push(DiffTable { about, rows, more_rows: 0 });
     }
     let changes = tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes);
-    let (mut by_value, mut by_presence): (Vec<Judged<'_>>, Vec<Judged<'_>>) = Default::default();
-    for (change, (p, by, least)) in changes.zip(judged_by) {
-        let Some(p) = p else { continue };
-        if by == By::Values { &mut by_value } else { &mut by_presence }.push((change, p, least));
+    // Half of the error is for the threads that ran most and for the queues: among hundreds of numbers of threads that hardly
+    // ran, few traces show nothing.
+    let (mut of_main, mut of_others): (Vec<Judged<'_>>, Vec<Judged<'_>>) = Default::default();
+    for (change, to_judge) in changes.zip(to_judge) {
+        let Some((values, least, is_main)) = to_judge else { continue };
+        if is_main { &mut of_main } else { &mut of_others }.push(Judged { change, values, least });
     }
-    let judged = (by_value.len() + by_presence.len()) as u64;
-    let families = if by_presence.is_empty() { 1.0 } else { 2.0 };
-    correct(&mut by_value, families);
-    by_presence.iter_mut().for_each(|judged| say(judged, families * judged.1));
+    let judged = (of_main.len() + of_others.len()) as u64;
+    judge(&mut of_main, a.len(), 2.0);
+    judge(&mut of_others, a.len(), 2.0);
     tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes).for_each(round);
     tables.iter_mut().for_each(order);
     let mut named: Vec<String> = Vec::new();
@@ -96,7 +97,7 @@ fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
 fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> Values {
     let is_known = number.of != "ran" || is_thread(name, sides[0], sides[1]);
     let value = |m: &Measured| (number.value)(m, name).filter(|_| is_known);
-    let traces = sides.map(|side| side.iter().filter_map(value).collect());
+    let traces = sides.map(|side| side.iter().map(value).collect());
     let of_trace = |m: &Measured| {
         let Some(stretch) = number.stretch.filter(|_| m.in_stretches) else { return Vec::new() };
         let seconds = m.trace.seconds / STRETCHES as f64;
