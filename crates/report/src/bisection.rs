@@ -18,8 +18,13 @@ pub fn bisection(found: &BisectFindings) -> Document {
         BisectOutcome::Reversed => Tone::Bad,
         _ => Tone::Open,
     };
-    let mut cost =
-        format!("{}, {} {}, {} trials", counted(found.rounds, "rounds"), found.units, found.unit_name, found.trials);
+    let mut cost = format!(
+        "{}, {} {}, {} trials with warm-up",
+        counted(found.rounds, "rounds"),
+        found.units,
+        found.unit_name,
+        found.trials
+    );
     // If the answer is that there is nothing to find, the error rate is not controlled: a small change may be missed.
     if matches!(found.answer, BisectOutcome::Change { .. }) {
         cost += &format!("; the chance of a wrong answer is kept at {:.0} %", 100.0 * found.error);

@@ -77,9 +77,12 @@ impl Why {
         for name in only.iter().chain(without) {
             if !known.contains(&name.as_str()) {
                 let near = schedlab_plan::nearest::nearest(name, known.iter().copied());
-                let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                let mut why = format!("`{name}` is not a toggle of this plan's kernels{near} (--dry-run lists them)");
-                if near.is_empty() && !left_out.is_empty() {
+                let mut why = format!("`{name}` is not a toggle of this plan's kernels; ");
+                why += &match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("these are: {}", known.join(", ")),
+                };
+                if near.is_none() && !left_out.is_empty() {
                     why += &format!("; not to be switched: {}", left_out.join("; "));
                 }
                 return refused(why);

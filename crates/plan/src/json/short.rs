@@ -94,7 +94,11 @@ pub(super) fn shortened(small: &str, room: Room) -> String {
     let mut tree = read(&mut &small[..]);
     let before = places(&tree);
     match room {
-        Room::Bytes(most) => to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED), Cuts::All),
+        Room::Bytes(most) => {
+            for cuts in [Cuts::Numbers, Cuts::All] {
+                to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED), cuts);
+            }
+        }
         Room::Entries(most) => {
             for (place, found) in before.iter().filter(|(_, found)| !found.is_numbers) {
                 cut(&mut tree, "", place, most.max(found.least()));
@@ -427,6 +431,15 @@ mod tests {
         assert!(bytes < USUAL_BYTES && bytes > USUAL_BYTES - FOR_SHORTENED - 200, "{bytes} {kept}");
         assert_eq!(cut["rows"][kept - 1]["name"], format!("row {}", kept - 1));
         assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 1000, "kept": kept}]));
+    }
+
+    /// However many rows there are beside few numbers.
+    #[test]
+    fn the_last_list_of_numbers_goes_before_the_first_row() {
+        let rows: Vec<Value> = (0..60).map(|n| json!({"name": format!("row {n}"), "what": "x".repeat(235)})).collect();
+        let cells: Vec<usize> = (0..1000).collect();
+        let (cut, bytes) = cut_to(&json!({"rows": rows, "cells": cells}), Room::Bytes(USUAL_BYTES));
+        assert_eq!((cut["rows"].as_array().unwrap().len(), &cut["cells"]), (60, &json!([])), "{bytes}");
     }
 
     /// Which arms a row is of.

@@ -40,6 +40,8 @@ fn a_command_is_a_line_or_its_words_and_options_need_no_quotes() {
 fn a_mistyped_key_is_named_with_its_line_and_the_nearest() {
     let error = Plan::parse("title = \"x\"\ntrails = 6\n").unwrap_err().to_string();
     assert!(error.starts_with("line 2: unknown key `trails` (did you mean `trials`?)"), "{error}");
+    let pack = Plan::parse("{\n  \"pack_version\": 1\n}").unwrap_err().to_string();
+    assert!(pack.contains("if it is a pack, `schedlab repeat FILE` runs its plan"), "{pack}");
 }
 
 #[test]

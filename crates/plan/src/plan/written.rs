@@ -299,6 +299,10 @@ fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
 
 /// serde's message names the unknown key and the known ones; this adds the line and the nearest key.
 fn describe(text: &str, error: &toml::de::Error) -> PlanError {
+    if text.trim_start().starts_with('{') {
+        let what = "it is JSON, and a plan is TOML: if it is a pack, `schedlab repeat FILE` runs its plan";
+        return PlanError::Toml(what.to_owned());
+    }
     let line = error.span().map_or(1, |span| text.bytes().take(span.start).filter(|&b| b == b'\n').count() + 1);
     let place = format!("line {line}");
     let message = error.message();

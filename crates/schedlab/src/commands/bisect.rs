@@ -50,8 +50,9 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     schedlab_trial::prepare::check_anywhere(&plan).with_context(of_plan)?;
     let plan_is_of_host = plan.guest.is_none();
     let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), &dir)?;
-    if plan_is_of_host && !args.only.is_empty() {
-        let ends = bisection.first_plan()?;
+    // A guest has to boot for it.
+    if !args.only.is_empty() && (plan_is_of_host || !args.dry_run && !args.resume) {
+        let ends = bisection.with_ends_tried()?;
         Why::new(&ends, &why::toggles(&ends)?, &args.only, &[]).context("--only")?;
     }
     if args.dry_run {
@@ -114,7 +115,7 @@ struct BisectForecast {
     /// Its plan.
     plan_toml: String,
     /// Time that `why` may then take on the two around the change, in which it switches toggles of this machine or of
-    /// the guests; absent with `--no-why`.
+    /// the guests, which are looked up before the search; absent with `--no-why`.
     why_budget_ns: Option<u64>,
 }
 

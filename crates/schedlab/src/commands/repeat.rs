@@ -66,20 +66,27 @@ struct RepeatForecast<'a> {
     directory: String,
     /// Why it cannot be repeated here, as far as that is known before its kernels are here.
     not_here: Option<String>,
+    /// What its arms need here, the order of the first blocks, and how long they take; empty while its kernels are not
+    /// here.
+    forecast: Vec<String>,
 }
 
 /// Dry run: prints the steps without doing them.
 fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
-    let runs = |names: Vec<(String, String)>| -> Result<()> {
+    let described = |names: Vec<(String, String)>| -> Result<String> {
         let plan = plan(pack, &names, args)?;
-        place::of(&plan)?.describe(&plan).map(drop)
+        place::of(&plan)?.describe(&plan)
     };
-    let not_here = other_architecture(pack).or_else(|| match kernels.here()? {
-        Err(why) => Some(why),
-        Ok(names) => runs(names).err().map(|error| format!("{error:#}")),
-    });
+    let described = match (other_architecture(pack), kernels.here()) {
+        (Some(why), _) | (None, Some(Err(why))) => Err(why),
+        (None, Some(Ok(names))) => described(names).map_err(|error| format!("{error:#}")),
+        (None, None) => Ok(String::new()),
+    };
+    // Its plan is in the pack.
+    let forecast = described.iter().flat_map(|text| text.lines());
+    let forecast = forecast.filter_map(|line| line.strip_prefix("# ")).map(str::to_owned).collect();
     let directory = directory(args).display().to_string();
-    let found = RepeatForecast { pack, asks, kernels: kernels.steps(), directory, not_here };
+    let found = RepeatForecast { pack, asks, kernels: kernels.steps(), directory, not_here: described.err(), forecast };
     if args.answer.json {
         return print_answer("schedlab/repeat-forecast/1", &found, args.answer.top).map(|()| exit::DONE);
     }
@@ -89,6 +96,7 @@ fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat
         Some(why) => print_line(format_args!("It cannot be repeated here: {why}"))?,
         None => print_line(format_args!("Its plan would run into {}", found.directory))?,
     }
+    found.forecast.iter().try_for_each(print_line)?;
     Ok(exit::DONE)
 }
 

@@ -7,8 +7,9 @@ use super::report::write_answer;
 use super::rounds;
 use super::vm::trials::Guests;
 use crate::cli::why::Why as Args;
+use crate::exit::{self, usage};
 use crate::output::{print_findings, say};
-use crate::{exit, input, session};
+use crate::{input, session};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::Plan;
 use schedlab_plan::factorial::Toggles;
@@ -23,6 +24,9 @@ use std::path::Path;
 const WHY: &str = "schedlab/why/1";
 
 pub(super) fn run(args: &Args) -> Result<u8> {
+    if !args.only.is_empty() && args.only.iter().all(|name| args.without.contains(name)) {
+        usage!("--without leaves none of the toggles that --only names: leave one of the two out");
+    }
     let (plan, known) = subject(&args.subject)?;
     let name = format!("why-{}", session::name_of(&args.subject));
     let dir = session::directory(args.out.as_deref(), &name, args.resume);

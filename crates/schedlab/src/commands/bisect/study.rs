@@ -105,6 +105,14 @@ impl BisectStudy {
         self.comparison([0, self.members.last()], schedlab_plan::LEAST_UNITS)
     }
 
+    /// The same, once both ends were found to run.
+    pub(super) fn with_ends_tried(&mut self) -> Result<Plan> {
+        for end in [0, self.members.last()] {
+            self.can_be_tried(end)?;
+        }
+        self.first_plan()
+    }
+
     /// The two members around the change, with as many blocks as show it once more.
     pub(super) fn between(&self, last_good: usize, first_bad: usize) -> Result<Plan> {
         const MORE: usize = 24;
@@ -239,7 +247,7 @@ impl Study for BisectStudy {
         self.tell_all();
         if let Some(most) = self.bisection.best() {
             let name = &self.members.names()[most.first];
-            let percent = 100.0 * most.probability;
+            let percent = (100.0 * most.probability).min(99.0);
             say(format_args!("schedlab: most probable so far: {} `{name}`, {percent:.0} %", most.first));
         }
         Ok(())
