@@ -49,9 +49,9 @@ pub const DEFINITIONS: &[Definition] = &[
                 all ways to make two sides of these traces (of 20 000 drawn ones, where there are more than 50 000), the share \
                 in which any number that has no smaller p differs as much as this one does here, by the difference of the mean \
                 logarithms over their standard deviation (Westfall and Young's step-down max T). Half of the 0.05 is for the \
-                times and waits of the ten names that ran most in all traces and for the queues, half for all other numbers. A \
-                number is judged if each side has it in five traces, however the traces are divided. With fewer traces there \
-                is no verdict",
+                times and waits of the ten names that ran most in all traces and for the queues, half for all other numbers \
+                (all of it where one of the two has none). A number is judged if each side has it in five traces, however the \
+                traces are divided. With fewer traces there is no verdict",
     },
     Definition {
         id: "apart/1",

@@ -59,8 +59,9 @@ pub(super) fn found(
         if is_main { &mut of_main } else { &mut of_others }.push(Judged { change, values, least });
     }
     let judged = (of_main.len() + of_others.len()) as u64;
-    judge(&mut of_main, a.len(), 2.0);
-    judge(&mut of_others, a.len(), 2.0);
+    let shares = if of_main.is_empty() || of_others.is_empty() { 1.0 } else { 2.0 };
+    judge(&mut of_main, a.len(), shares);
+    judge(&mut of_others, a.len(), shares);
     tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes).for_each(round);
     tables.iter_mut().for_each(order);
     let mut named: Vec<String> = Vec::new();
