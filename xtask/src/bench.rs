@@ -24,6 +24,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "groups", minutes: 1, shows: "the parts of the kernel by function name, against sources (names a tree and profiles)" },
     Measurement { name: "omission", minutes: 1, shows: "a planted stall in open and closed loops, predicted and measured" },
     Measurement { name: "regions", minutes: 1, shows: "curves with a known boundary: found, inside its interval, none invented" },
+    Measurement { name: "statements", minutes: 1, shows: "claims about drawn surfaces: how often one is answered wrongly" },
     Measurement { name: "bisect", minutes: 1, shows: "simulated histories bisected in noise: the right commit, trials beside plain bisection" },
     Measurement { name: "why", minutes: 1, shows: "screens of factors: the active ones named, false names, trials against the full factorial" },
     Measurement { name: "trace", minutes: 6, shows: "reading a trace against perf sched latency: speed, memory, agreement, cost by length" },
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn verdicts_take_an_hour_and_a_half_at_most_the_others_one_and_simulations_a_quarter() {
         let others = ["trace", "vm", "states", "recording", "formats", "mutants", "kernel"];
-        let simulations = ["power", "regions", "bisect", "why", "search"];
+        let simulations = ["power", "regions", "statements", "bisect", "why", "search"];
         let minutes =
             |of: &dyn Fn(&str) -> bool| -> u32 { MEASUREMENTS.iter().filter(|m| of(m.name)).map(|m| m.minutes).sum() };
         let of_verdicts = minutes(&|name| !others.contains(&name) && !simulations.contains(&name));
