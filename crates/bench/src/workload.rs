@@ -91,10 +91,10 @@ pub trait Workload {
     fn confined_to(&self, _topology: &Topology) -> Vec<u32> {
         Vec::new()
     }
-    /// Names of the cgroups with the cpu controller that it spreads its tasks over; the caller makes them and passes
-    /// them in [`RunOrder::cgroups`].
-    fn cgroups(&self) -> &'static [&'static str] {
-        &[]
+    /// Names of the cgroups with the cpu controller that it spreads its tasks over, with `/` before one that is in
+    /// another; the caller makes them and passes them in [`RunOrder::cgroups`].
+    fn cgroups(&self) -> Vec<String> {
+        Vec::new()
     }
     /// The policy that the spec asks for its own threads, over what an arm sets; a plan says what right that needs.
     fn own_policy(&self) -> Option<Policy> {

@@ -53,7 +53,7 @@ fn partners_join_the_cgroups_they_are_given() {
     }
     std::fs::remove_dir_all(&dir).unwrap();
     let error = run_with(spec, &order(Stamping::Off), &mut Quiet).unwrap_err().to_string();
-    assert!(error.contains("two cgroups") && error.contains("schedlab bench"), "{error}");
+    assert!(error.contains("cgroups=apart needs cgroups") && error.contains("schedlab bench"), "{error}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl HostRunner {
         order.cgroup_procs = self.guard.cgroup_procs();
         let names = schedlab_bench::parse(&order.workload).map(|w| w.cgroups()).unwrap_or_default();
         if !names.is_empty() {
-            let made = self.guard.make_trial_groups(names);
+            let made = self.guard.make_trial_groups(&names);
             match made.context("the cgroups of the workload cannot be made restorable")? {
                 Ok(procs) => order.workload_cgroups = procs,
                 Err(why) => return Ok(Err(format!("{}: {why}", order.workload))),

@@ -312,6 +312,23 @@ fn groups_of_a_trial_are_journalled_before_they_exist_and_go_with_it() {
     assert_eq!((groups_of(&tree), tree.journals()), (0, 0), "the guard takes them along");
 }
 
+/// One for both tasks, and one for each, levels down.
+#[test]
+fn groups_within_groups_are_made_from_the_top_and_removed_from_the_bottom() {
+    let tree = Tree::new();
+    tree.write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup cgroup rw,cpu\n");
+    tree.write("proc/self/cgroup", "1:cpu:/\n");
+    tree.write("cgroup/cgroup.procs", "");
+    let mut guard = tree.guard();
+    let pid = std::process::id();
+    let procs = guard.make_trial_groups(&["both/2/3", "both/2/other"]).unwrap().unwrap();
+    let of = |path: &str| tree.path(&format!("cgroup/schedlab-{pid}-both/2/{path}/cgroup.procs"));
+    assert_eq!(procs, [of("3"), of("other")]);
+    assert!(procs.iter().all(|procs| procs.parent().unwrap().is_dir()));
+    guard.remove_trial_groups().unwrap();
+    assert_eq!((groups_of(&tree), tree.journals()), (0, 1));
+}
+
 #[test]
 fn groups_of_a_killed_trial_are_removed_at_the_next_start() {
     let tree = v2_tree();

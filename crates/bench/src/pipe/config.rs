@@ -8,6 +8,7 @@ use crate::placement::Pin;
 use crate::workload::{OptionDoc, Workload, WorkloadInfo, option};
 use schedlab_plan::WorkloadSpec;
 use schedlab_plan::units::CpuList;
+use std::fmt;
 
 /// How many tokens are under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +38,57 @@ pub(crate) struct Config {
     pub(crate) length: Length,
     pub(crate) length_written: bool,
     pub(crate) mode: Mode,
-    pub(crate) cgroups_apart: bool,
+    pub(crate) cgroups: Groups,
     pub(crate) cpus: CpuList,
+}
+
+/// Cgroups of the partners, this many levels below the trial's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Groups {
+    None,
+    /// One for each partner.
+    Apart(u32),
+    /// One for both.
+    Shared(u32),
+}
+
+/// Groups within groups; systemd's services and containers are three to six levels down.
+const DEEPEST: u32 = 16;
+
+impl Groups {
+    fn parse(text: &str) -> Option<Self> {
+        let (word, depth) = text.split_once(':').unwrap_or((text, "1"));
+        let depth = depth.parse().ok().filter(|depth| (1..=DEEPEST).contains(depth))?;
+        match (word, text.contains(':')) {
+            ("none", false) => Some(Self::None),
+            ("apart", _) => Some(Self::Apart(depth)),
+            ("shared", _) => Some(Self::Shared(depth)),
+            _ => None,
+        }
+    }
+
+    /// Of the parents and of the children, or of both; each level's name is its number.
+    pub(crate) fn names(self) -> Vec<String> {
+        let nested =
+            |name: &str, depth: u32| (2..=depth).fold(name.to_owned(), |path, level| format!("{path}/{level}"));
+        match self {
+            Self::None => Vec::new(),
+            Self::Apart(depth) => ["parent", "child"].map(|side| nested(side, depth)).to_vec(),
+            Self::Shared(depth) => vec![nested("both", depth)],
+        }
+    }
+}
+
+impl fmt::Display for Groups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Apart(1) => f.write_str("apart"),
+            Self::Apart(depth) => write!(f, "apart:{depth}"),
+            Self::Shared(1) => f.write_str("shared"),
+            Self::Shared(depth) => write!(f, "shared:{depth}"),
+        }
+    }
 }
 
 impl Config {
@@ -62,9 +112,9 @@ const OPTIONS: &[OptionDoc] = &[
     option("mode", "process|thread", "process", "what the partners are"),
     option(
         "cgroups",
-        "none|apart",
+        "none|apart|shared[:DEPTH]",
         "none",
-        "apart: the partners in two child cgroups with the cpu controller (needs rights)",
+        "cgroups with the cpu controller (needs rights): apart: one for each partner; shared: one for both; DEPTH levels down",
     ),
     Pin::CPUS_OPTION,
 ];
@@ -120,11 +170,16 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
         length,
         length_written,
         mode: args.choice("mode", Mode::Process, &[("process", Mode::Process), ("thread", Mode::Thread)])?,
-        cgroups_apart: args.choice("cgroups", false, &[("none", false), ("apart", true)])?,
+        cgroups: match args.get("cgroups") {
+            None => Groups::None,
+            Some(text) => Groups::parse(text).ok_or_else(|| {
+                args.bad("cgroups", text, "is none, apart or shared, the last two with a depth of 1 to 16 (apart:3)")
+            })?,
+        },
         cpus,
     };
-    if config.cgroups_apart && config.mode == Mode::Thread {
-        return Err(args.conflict("cgroups=apart moves whole processes; use mode=process"));
+    if config.cgroups != Groups::None && config.mode == Mode::Thread {
+        return Err(args.conflict("cgroups= moves whole processes; use mode=process"));
     }
     match config.length {
         // The all-ones counter of a 4-byte token is its end marker.
@@ -145,6 +200,25 @@ mod tests {
         let spec = registry::parse(&"pipe:pin=same".parse().unwrap()).unwrap().spec();
         assert_eq!(spec.to_string(), "pipe/1:bytes=8,cgroups=none,copies=1,cpus=all,duration=1s,mode=process,pin=same");
         assert_eq!(registry::parse(&spec).unwrap().spec(), spec);
+    }
+
+    #[test]
+    fn groups_are_nested_as_deep_as_asked() {
+        for (text, written, names) in [
+            ("none", "none", vec![]),
+            ("apart", "apart", vec!["parent", "child"]),
+            ("apart:1", "apart", vec!["parent", "child"]),
+            ("apart:3", "apart:3", vec!["parent/2/3", "child/2/3"]),
+            ("shared", "shared", vec!["both"]),
+            ("shared:2", "shared:2", vec!["both/2"]),
+        ] {
+            let workload = registry::parse(&format!("pipe:cgroups={text}").parse().unwrap()).unwrap();
+            assert_eq!(
+                (workload.spec().args["cgroups"].as_str(), workload.cgroups()),
+                (written, names.iter().map(ToString::to_string).collect())
+            );
+            assert_eq!(registry::parse(&workload.spec()).unwrap().spec(), workload.spec());
+        }
     }
 
     #[test]
@@ -169,6 +243,9 @@ mod tests {
             ("pipe:copy=2", "did you mean `copies`"),
             ("pipe:5x50", "not `key=value`"),
             ("pipe:cgroups=apart,mode=thread", "mode=process"),
+            ("pipe:cgroups=none:2", "apart:3"),
+            ("pipe:cgroups=shared:0", "depth of 1 to 16"),
+            ("pipe:cgroups=apart:17", "depth of 1 to 16"),
             ("pipe:cpus=8000", "CPU 8000 is not among"),
             ("pip:pin=same", "did you mean `pipe`"),
             ("pipe/2", "runs pipe/1, not pipe/2"),

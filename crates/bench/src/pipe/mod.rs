@@ -22,7 +22,7 @@ use crate::recorder::Recorder;
 use crate::topology::Topology;
 use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, placement, stamp};
-use config::{Config, Tokens};
+use config::{Config, Groups, Tokens};
 use schedlab_plan::{TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::fd;
 use std::path::PathBuf;
@@ -58,17 +58,20 @@ impl Config {
 }
 
 impl Config {
-    /// With `cgroups=apart` the `cgroup.procs` of the parents and of the children.
-    fn sides<'o>(&self, order: &'o RunOrder) -> Result<Option<&'o [PathBuf; 2]>, BenchError> {
-        if !self.cgroups_apart {
-            return Ok(None);
+    /// The `cgroup.procs` of the parents and of the children, where they have groups.
+    fn sides<'o>(&self, order: &'o RunOrder) -> Result<Option<[&'o PathBuf; 2]>, BenchError> {
+        match (self.cgroups, &order.cgroups[..]) {
+            (Groups::None, _) => Ok(None),
+            (Groups::Apart(_), [parents, children]) => Ok(Some([parents, children])),
+            (Groups::Shared(_), [both]) => Ok(Some([both, both])),
+            _ => Err(BenchError::NotPossibleHere {
+                workload: self.tokens.info().name,
+                reason: format!(
+                    "cgroups={} needs cgroups, which `schedlab bench`, `ab` and `run` make (and remove) for it",
+                    self.cgroups
+                ),
+            }),
         }
-        let missing = || BenchError::NotPossibleHere {
-            workload: self.tokens.info().name,
-            reason: "cgroups=apart needs two cgroups, which `schedlab bench`, `ab` and `run` make (and remove) for it"
-                .into(),
-        };
-        order.cgroups.first_chunk().map(Some).ok_or_else(missing)
     }
 }
 
@@ -83,7 +86,7 @@ impl Workload for Config {
             ("pin", self.pin.name().to_owned()),
             ("bytes", self.bytes.to_string()),
             ("mode", self.mode.name().to_owned()),
-            ("cgroups", if self.cgroups_apart { "apart" } else { "none" }.to_owned()),
+            ("cgroups", self.cgroups.to_string()),
             ("cpus", cpus_text(&self.cpus)),
         ];
         canonical(self.tokens.info(), &args, Some(self.length))
@@ -117,8 +120,8 @@ impl Workload for Config {
         ))
     }
 
-    fn cgroups(&self) -> &'static [&'static str] {
-        if self.cgroups_apart { &["parent", "child"] } else { &[] }
+    fn cgroups(&self) -> Vec<String> {
+        self.cgroups.names()
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {

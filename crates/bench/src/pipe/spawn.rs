@@ -80,7 +80,7 @@ pub(super) fn start(
     config: &Config,
     run: &Prepared<'_>,
     places: &[(Cpus, Cpus)],
-    sides: Option<&[PathBuf; 2]>,
+    sides: Option<[&PathBuf; 2]>,
 ) -> Result<Herd, BenchError> {
     let mut herd = run.herd(2 * places.len(), fd::pipe_pair)?;
     for (copy, (parent_cpus, child_cpus)) in (0..).zip(places) {

@@ -9,7 +9,8 @@ use crate::reason;
 use crate::restore::put_back;
 use crate::sysctl::not_applied;
 use schedlab_plan::{Applied, Setting};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 impl HostGuard {
     /// Files a trial process writes its pid to before it forks; empty if no cgroup setting is applied.
@@ -18,10 +19,10 @@ impl HostGuard {
         group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
     }
 
-    /// Makes one empty cgroup with the cpu controller for each name, for the tasks of one trial, and answers their
-    /// `cgroup.procs` in that order; the inner error says why there can be none. They go with
-    /// [`Self::remove_trial_groups`], or like every other change of this guard.
-    pub fn make_trial_groups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>, TuneError> {
+    /// Makes one empty cgroup with the cpu controller for each name, in others where there is a `/` in it, for the tasks
+    /// of one trial, and answers their `cgroup.procs` in that order; the inner error says why there can be none. They go
+    /// with [`Self::remove_trial_groups`], or like every other change of this guard.
+    pub fn make_trial_groups(&mut self, names: &[impl AsRef<str>]) -> Result<Result<Vec<PathBuf>, String>, TuneError> {
         if names.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -31,16 +32,43 @@ impl HostGuard {
         };
         let mut procs = Vec::with_capacity(names.len());
         for name in names {
-            let group = Knob::Group { path: parent.join(format!("schedlab-{}-{name}", std::process::id())) };
-            self.trial_groups.push(group.clone());
-            let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
-            if let Err(e) = made.and_then(|()| hierarchy.fill_cpuset(group.path())) {
-                self.remove_trial_groups()?;
-                return Ok(Err(reason::refused(group.path(), &e, None)));
+            let mut path = parent.clone();
+            for (level, part) in name.as_ref().split('/').enumerate() {
+                let first = || format!("schedlab-{}-{part}", std::process::id());
+                let below = path.join(if level == 0 { first() } else { part.to_owned() });
+                if let Err((at, e)) = self.make_trial_group(&hierarchy, &path, &below, level > 0)? {
+                    self.remove_trial_groups()?;
+                    return Ok(Err(reason::refused(&at, &e, None)));
+                }
+                path = below;
             }
-            procs.push(group.path().join("cgroup.procs"));
+            procs.push(path.join("cgroup.procs"));
         }
         Ok(Ok(procs))
+    }
+
+    /// One of them. One of ours in which it is hands the controller down to it first, and goes with what that changes.
+    fn make_trial_group(
+        &mut self,
+        hierarchy: &Hierarchy,
+        within: &Path,
+        path: &Path,
+        is_within_ours: bool,
+    ) -> Result<Result<(), (PathBuf, io::Error)>, TuneError> {
+        let group = Knob::Group { path: path.to_owned() };
+        if self.trial_groups.contains(&group) {
+            return Ok(Ok(()));
+        }
+        let control = within.join("cgroup.subtree_control");
+        if is_within_ours
+            && hierarchy.version == Version::V2
+            && let Err(e) = std::fs::write(&control, "+cpu")
+        {
+            return Ok(Err((control, e)));
+        }
+        self.trial_groups.push(group.clone());
+        let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
+        Ok(made.and_then(|()| hierarchy.fill_cpuset(path)).map_err(|e| (path.to_owned(), e)))
     }
 
     /// Removes what [`Self::make_trial_groups`] made; a task that still runs in one moves up.
