@@ -30,8 +30,17 @@ pub struct ArmEffects {
     pub control_mean: f64,
     /// The same of the arm.
     pub arm_mean: f64,
-    /// Why there are no effects: the arm could not be applied, its trials failed, or the metric has no number.
-    pub lacking: Option<String>,
+    /// Why there are no effects: an arm could not be applied, its trials failed, or the metric has no number.
+    pub lacking: Option<Lacking>,
+}
+
+/// What an arm lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// Its index; 0 is the control, against which no other arm then has an effect.
+    pub arm: u32,
+    /// In words.
+    pub why: String,
 }
 
 impl ArmEffects {
@@ -80,7 +89,7 @@ fn of_arm(part: &Workload<'_>, key: &MetricKey, arm: u32) -> ArmEffects {
         effects: Vec::new(),
         control_mean: f64::NAN,
         arm_mean: f64::NAN,
-        lacking: not_in_force(part, arm).or_else(|| not_in_force(part, 0)),
+        lacking: of_either(arm, |arm| not_in_force(part, arm)),
     };
     match units {
         Ok(units) => {
@@ -90,12 +99,21 @@ fn of_arm(part: &Workload<'_>, key: &MetricKey, arm: u32) -> ArmEffects {
             of_arm.arm_mean = level(&units, &units.arm);
             of_arm.effects = units.effects;
         }
-        Err(why) => of_arm.lacking = of_arm.lacking.or(Some(why)),
+        Err(why) => {
+            let of_failed = || of_either(arm, |arm| failed(part, arm).map(|_| why.clone()));
+            of_arm.lacking = of_arm.lacking.or_else(of_failed).or(Some(Lacking { arm, why: why.clone() }));
+        }
     }
     if of_arm.effects.is_empty() && of_arm.lacking.is_none() {
-        of_arm.lacking = Some(failed(part, arm).unwrap_or_else(|| "no unit holds it and the control".into()));
+        let neither = || Lacking { arm, why: "no unit holds it and the control".into() };
+        of_arm.lacking = Some(of_either(arm, |arm| failed(part, arm)).unwrap_or_else(neither));
     }
     of_arm
+}
+
+/// What the arm lacks, or else the control.
+fn of_either(arm: u32, lacks: impl Fn(u32) -> Option<String>) -> Option<Lacking> {
+    [arm, 0].into_iter().find_map(|arm| lacks(arm).map(|why| Lacking { arm, why }))
 }
 
 /// Mean over all trials of one side, back from the scale of the units.

@@ -211,7 +211,7 @@ impl Bisected {
                 name(self.names.len() - 1),
                 counted(self.trials, "trials")
             ),
-            BisectOutcome::Unfinished => "it was interrupted".into(),
+            BisectOutcome::Unfinished => "it is not finished: `--resume` continues it".into(),
         }
     }
 }

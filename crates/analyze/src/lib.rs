@@ -49,7 +49,7 @@ mod why_kernels;
 mod words;
 mod workload;
 
-pub use arm_effects::{ArmEffects, arm_effects};
+pub use arm_effects::{ArmEffects, Lacking, arm_effects};
 pub use bisection::{BisectFindings, BisectMember, BisectOutcome, Bisected, bisect_findings, relative};
 pub use claim::{beside, shared_spec, workload_label};
 pub use compare::compare;

@@ -74,8 +74,15 @@ impl Difference {
         };
         let claim = findings.claims.first().map(|claim| claim.sentence.clone()).unwrap_or_default();
         let Some(effect) = contrast.effect.filter(|effect| effect.scale == Scale::Ratio) else {
-            let why = if claim.is_empty() { "its primary metric has no ratio" } else { &claim };
-            return Err(why.to_owned());
+            return Err(match contrast.effect {
+                Some(_) => format!(
+                    "{}: a trial completed nothing, so the two arms have no ratio that a toggle could change: give the plan longer \
+                     trials (`trial = \"1s\"`)",
+                    metric.name
+                ),
+                None if claim.is_empty() => "its primary metric has no effect: `schedlab report` says why".into(),
+                None => claim,
+            });
         };
         let logs: Vec<f64> = contrast.unit_effects.iter().map(|unit| unit.value.ln()).collect();
         let se = schedlab_stats::t_estimate(&logs, 0.95).map_or(f64::NAN, |estimate| estimate.se);
@@ -222,7 +229,7 @@ impl WhyFindings {
             kept: names(&step.kept),
         });
         let outcome = screen.and_then(Screen::outcome_at_end).cloned();
-        let finished = outcome.is_some();
+        let finished = outcome.is_some() || !difference.is_there;
         let outcome = outcome.unwrap_or_default();
         let contrast = |c: &schedlab_stats::screen::Contrast| WhyContrast {
             factors: names(&c.factors),

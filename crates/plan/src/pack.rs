@@ -198,20 +198,22 @@ impl Pack {
     }
 
     /// What it would do on this machine that a stranger should not decide: run commands, change settings of the whole
-    /// host, use a real-time policy, build a kernel.
+    /// host, use a real-time policy, build a kernel. Which policy a workload gives its own threads only the workload knows.
     pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
         let specs = self.workloads.iter().chain(loads).chain(plan.workloads.iter().map(|workload| &workload.run));
         let mut asks: Vec<String> =
             specs.filter(|spec| spec.name == "exec").map(|spec| format!("runs `{spec}`")).collect();
+        // Any option of it may be a command: what is measured, what sets it up, what cleans up after it.
+        let runs_commands = !asks.is_empty();
         let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
         for setting in plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings) {
             match setting {
                 // Settings inside a guest, and cgroups of our own, change nothing here.
                 Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
                 _ if setting.is_of_guest() => {}
-                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
+                Setting::WorkloadOption { .. } if runs_commands => asks.push(format!("runs `{setting}`")),
                 // Of a guest it is written in the guest, which ends with the trial.
                 _ if plan.guest.is_some() => {}
                 _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),

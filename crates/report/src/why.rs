@@ -3,7 +3,7 @@
 
 use crate::document::{Block, Document};
 use crate::groups;
-use crate::number::{effect_text, given, maybe_quantity, p_value};
+use crate::number::{effect_text, given, maybe_quantity, p_value, significant};
 use crate::table::{Align, Cell, Table};
 use crate::words::verdict;
 use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
@@ -48,17 +48,27 @@ fn paragraph(found: &WhyFindings) -> String {
     }
     let toggles = counted(found.factors.len(), "toggles of the scheduler");
     if let Some(cut) = &found.cut {
-        return format!(
-            "The screen of {toggles} is incomplete: {cut}. Continue with `--resume` and a larger budget, or test fewer (`--only`)."
-        );
+        return format!("The screen of {toggles} is incomplete: {cut}.");
     }
     if !found.finished {
         return format!("The screen of {toggles} is incomplete; continue with `--resume`.");
     }
     if found.named.is_empty() {
+        // Its blocks were counted for the spread of the first comparison.
+        const MUCH_NOISE: f64 = 1.5;
+        let most = found.stages.iter().map(|stage| stage.sd).fold(0.0, f64::max) / found.difference.sd;
+        let noisy = if most > MUCH_NOISE {
+            format!(
+                " But blocks under the toggles varied {} times as much as in the comparison that this is based on, so a change of \
+                 this size may have been missed: give the plan longer trials, or run it on a quieter machine.",
+                significant(most, 2)
+            )
+        } else {
+            String::new()
+        };
         return format!(
-            "None of the {toggles} that were varied was found to change this by {} or more. What may: what is compiled in, \
-             code outside of the scheduler, or a toggle that was left out (below).",
+            "None of the {toggles} that were varied was found to change this by {} or more.{noisy} What may: what is compiled \
+             in, code outside of the scheduler, or a toggle that was left out (below).",
             change_of(found.smallest)
         );
     }

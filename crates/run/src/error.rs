@@ -24,7 +24,7 @@ pub enum RunError {
         is_there: bool,
     },
     /// The directory is in use.
-    #[error("{} {}", .dir.display(), if *.is_run { "already contains a run: give another --out (--resume continues an interrupted `ab` or `run`)" } else { "is not empty: give another --out" })]
+    #[error("{} {}", .dir.display(), if *.is_run { "already contains a run: give another --out (--resume continues an interrupted one)" } else { "is not empty: give another --out" })]
     Occupied {
         /// The directory.
         dir: PathBuf,

@@ -76,6 +76,23 @@ fn what_cannot_be_set_is_skipped_and_said() {
     assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&2.into(), &4.into()), "{answer}");
     assert!(answer["members"][3]["skipped"].as_str().is_some_and(|why| !why.is_empty()), "{answer}");
     assert!(answer["sentence"].as_str().unwrap().contains("one of 2 members"), "{answer}");
+    // The round in which it was seen is replayed before the member is known to be skipped.
+    let again = from(&lab, &[&BISECT[..], &["0", "5", "--resume"]].concat()).success();
+    assert_eq!(json(&again.stdout), answer, "{}", again.stderr);
+    assert!(!again.stderr.lines().any(|line| line.starts_with("round ")), "{}", again.stderr);
+}
+
+#[test]
+fn the_end_that_does_not_run_is_named() {
+    let lab = Lab::new("bisect-end");
+    history(&lab, 4, 2);
+    let arms = std::fs::read_to_string(lab.path("arms")).unwrap();
+    let mut lines: Vec<&str> = arms.lines().collect();
+    lines[0] = "sysctl:kernel.sched_rt_runtime_us=-2";
+    std::fs::write(lab.path("arms"), lines.join("\n")).unwrap();
+    let refused = from(&lab, &[&BISECT[..], &["0", "3"]].concat()).failure();
+    let said = "sysctl:kernel.sched_rt_runtime_us=-2, an end of the history, does not run";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
 }
 
 #[test]

@@ -184,6 +184,21 @@ fn a_stranger_runs_no_command_unasked() {
     let shown = from(&lab, &["repeat", "hostile", "--dry-run"]).success().stdout;
     assert!(shown.contains("Only with --trust") && shown.contains("touch owned"), "{shown}");
     assert!(!Path::new(&lab.path("owned")).exists() && !Path::new(&lab.path("out")).exists());
+    // A policy that a workload gives its own threads, or an arm by an option of it.
+    for (spec, settings) in [("timer/1:policy=fifo:99", NOT), ("timer/1:policy=other", "option:policy=fifo:99")] {
+        rewritten(&lab, "first", |pack| {
+            let plan = pack["plan_toml"].as_str().unwrap().replace(NOT, settings);
+            let begin = plan.find("run = ").unwrap();
+            let end = begin + plan[begin..].find('\n').unwrap();
+            pack["plan_toml"] = format!("{}run = \"{spec}\"{}", &plan[..begin], &plan[end..]).into();
+            pack["workloads"] = serde_json::json!([spec]);
+            pack["workload_ids"] = serde_json::json!(["timer/1"]);
+        });
+        let ran = from(&lab, &["repeat", "first"]);
+        let asks = ran.stderr.contains("under policy=fifo:99") && ran.stderr.contains("--trust");
+        assert!(ran.code == 1 && asks, "{spec}: {}", ran.stderr);
+        assert!(!Path::new(&lab.path("out")).exists(), "{spec}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Studies in rounds: what is run next depends on the results so far. Each round is an ordinary run with a run
 //! directory of its own, so every row can be traced to a trial, and the trial loop knows nothing of the study above it.
 //!
-//! A study stores no state of its own on disk. Its next request depends only on its inputs and on the results it was
-//! given. So after an interrupt it is simply asked again and given the stored rounds.
+//! The next request of a study depends only on its inputs and on the results it was given. So after an interrupt it is
+//! simply asked again and given the stored rounds.
 
 use anyhow::{Result, bail};
 use schedlab_plan::{Manifest, Plan, RunEnd, TrialRecord};

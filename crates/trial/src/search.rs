@@ -89,7 +89,9 @@ impl SearchStudy {
         let units = units_of_all(&effects);
         let answer = |arm: usize| -> PointResult {
             let of_arm: Vec<&ArmEffects> = metrics.iter().filter_map(|metric| of(metric, arm)).collect();
-            if let Some(why) = of_arm.iter().find_map(|effects| effects.lacking.clone()) {
+            if let Some(why) =
+                of_arm.iter().find_map(|effects| effects.lacking.as_ref().map(|lacking| lacking.why.clone()))
+            {
                 return PointResult::LeftOut(why);
             }
             PointResult::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())

@@ -4,7 +4,7 @@
 
 use crate::rounds::{Round, Study};
 use anyhow::{Context, Result, bail};
-use schedlab_analyze::{Difference, WhyFactor, WhyFindings, arm_effects};
+use schedlab_analyze::{Difference, Lacking, Scale, WhyFactor, WhyFindings, arm_effects};
 use schedlab_plan::factorial::{self, Toggles};
 use schedlab_plan::plan::{Plan, Stopping};
 use schedlab_plan::units::format_ns;
@@ -186,7 +186,8 @@ impl Why {
         let takes = cost.stage(rows, blocks);
         (self.spent_ns.saturating_add(takes) > budget).then(|| {
             format!(
-                "its next stage, {} of both arms in {}, would take about {}, but {} of the budget of {} are used",
+                "its next stage, {} of both arms in {}, would take about {}, but {} of the budget of {} are used; \
+                 continue with `--resume` and a larger budget, or test fewer (`--only`)",
                 counted(rows, "combinations"),
                 counted(blocks, "blocks"),
                 format_ns(takes.next_multiple_of(1_000_000_000)),
@@ -278,6 +279,9 @@ fn factors(plan: &Plan, toggles: &[Toggles; 2], left_out: &mut Vec<String>) -> V
 impl Study for Why {
     fn ask(&mut self) -> Result<Option<Plan>> {
         self.rounds += 1;
+        if self.cut.is_some() {
+            return Ok(None);
+        }
         if let Some(blocks) = self.first_blocks() {
             return Ok(Some(self.round(self.plan.arms.clone(), blocks)));
         }
@@ -296,8 +300,14 @@ impl Study for Why {
         }
         let screen = self.screen.as_mut().context("nothing was asked for")?;
         let rows = screen.ask().map_or(0, |request| request.rows.len());
-        let values = differences(rows, &round.manifest, &round.trials).map_err(anyhow::Error::msg)?;
-        screen.tell(&values).with_context(|| format!("round {}", round.number))
+        match differences(rows, &round.manifest, &round.trials) {
+            Ok(values) => screen.tell(&values).with_context(|| format!("round {}", round.number)),
+            // What the stages before it found stays.
+            Err(why) => {
+                self.cut = Some(format!("round {}: {why}", round.number));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -307,9 +317,18 @@ fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Resu
     let metric = all.first().map(|effects| effects.metric.clone()).unwrap_or_default();
     let mut by_arm: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
     for effects in all.iter().filter(|effects| effects.metric == metric) {
-        if let Some(why) = &effects.lacking {
-            let arm = &manifest.arms[effects.arm as usize];
-            return Err(format!("{} ({}): {why}; leave it out with --without", arm.name, arm.spec()));
+        let arm = |arm: u32| &manifest.arms[arm as usize];
+        if let Some(Lacking { arm: of, why }) = &effects.lacking {
+            let (name, spec) = (&arm(*of).name, arm(*of).spec());
+            return Err(format!("`{name}` ({spec}): {why}; a new study can leave a toggle out with --without"));
+        }
+        // Differences of one arm and ratios of another are no numbers that compare.
+        if effects.scale != Scale::Ratio {
+            let (name, control) = (&arm(effects.arm).name, &arm(0).name);
+            return Err(format!(
+                "a trial of `{name}` or of `{control}` completed nothing, so they have no ratio; a new study needs longer \
+                 trials (`trial = \"1s\"` in the plan)"
+            ));
         }
         by_arm.insert(effects.arm, effects.effects.iter().copied().collect());
     }

@@ -4,7 +4,7 @@ mod fake;
 
 use anyhow::Result;
 use fake::{Lab, manifest};
-use schedlab_analyze::{ArmEffects, Scale, arm_effects};
+use schedlab_analyze::{ArmEffects, Lacking, Scale, arm_effects};
 use schedlab_plan::Plan;
 use schedlab_plan::manifest::Design;
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
@@ -103,6 +103,7 @@ fn an_arm_without_effects_says_why() {
     let refused = measured(1, &UntilSure::new().ask().unwrap().unwrap(), &|lab| lab.refuse = Some("nice")).unwrap();
     let effects = arm_effects(&refused.manifest, &refused.trials, 0).unwrap();
     let [only] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(only.lacking.as_deref(), Some("not applied: nice=5: this kernel ignores it"));
+    let why = "not applied: nice=5: this kernel ignores it".into();
+    assert_eq!(only.lacking, Some(Lacking { arm: 1, why }));
     assert!(only.effects.is_empty());
 }

@@ -89,7 +89,23 @@ fn without_a_difference_nothing_is_screened() {
     let (ended, rounds) = drive(&mut study, &mut |number, plan| measured(number, plan, |_| 1.0)).unwrap();
     assert_eq!((ended, rounds), (Ended::Finished, 1));
     let found = study.findings().unwrap();
-    assert!(!found.difference.is_there && found.stages.is_empty() && found.named.is_empty());
+    assert!(!found.difference.is_there && found.stages.is_empty() && found.named.is_empty() && found.finished);
+}
+
+/// A trial of one combination that completes nothing has no ratio; differences and ratios together would name anything.
+#[test]
+fn a_combination_that_completes_nothing_ends_the_screen_and_names_none() {
+    let stuck = |settings: &[Setting]| {
+        let is_stuck = has(settings, "nice=5") && has(settings, "feature:NO_A");
+        if is_stuck { 0.0 } else { rate(settings) }
+    };
+    let mut study = why(PLAN).unwrap();
+    let (ended, rounds) = drive(&mut study, &mut |number, plan| measured(number, plan, stuck)).unwrap();
+    assert_eq!((ended, rounds), (Ended::Finished, 2));
+    let found = study.findings().unwrap();
+    assert!(found.named.is_empty() && !found.finished && found.difference.is_there);
+    let cut = found.cut.unwrap();
+    assert!(cut.starts_with("round 2: a trial of `") && cut.contains("completed nothing"), "{cut}");
 }
 
 #[test]

@@ -18,7 +18,12 @@ pub fn toggles(roots: &Roots) -> Toggles {
     let (features, others): (Vec<&Knob>, Vec<&Knob>) =
         knobs.iter().filter(|knob| !REPORTS.contains(&knob.name.as_str())).partition(|knob| is_feature(knob));
     for knob in features.into_iter().chain(others) {
-        let Some(other) = other_value(knob) else { continue };
+        let Some(other) = other_value(knob) else {
+            if let (Some(value), Some(_), "host") = (&knob.value, &knob.neutral, knob.set) {
+                toggles.left_out.push(format!("{}: it has its neutral value, {value}", knob.name));
+            }
+            continue;
+        };
         match &knob.why_not {
             Some(why) => toggles.left_out.push(format!("{}: {why}", knob.name)),
             None => match Arm::parse("high", &other.spec) {

@@ -36,7 +36,10 @@ fn claim(found: &TraceDiff) -> String {
     let claim = match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
         (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
-        (true, true) => format!("Nothing moved: {} tested, and none shows a change.", counted(found.judged, "numbers")),
+        (true, true) => format!(
+            "Nothing moved: {} tested, and none shows a change as large as what is named.",
+            counted(found.judged, "numbers")
+        ),
         (false, true) => "Nothing is apart: no difference stands out from the variation inside the traces.".into(),
     };
     let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));

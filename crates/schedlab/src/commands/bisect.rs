@@ -49,7 +49,10 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     let rules = BisectRules { alpha: plan.alpha, least_units, most_units };
     schedlab_trial::prepare::check_anywhere(&plan).with_context(of_plan)?;
     let plan_is_of_host = plan.guest.is_none();
-    let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), &dir)?;
+    let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), (&dir, args.resume))?;
+    if plan_is_of_host && !args.dry_run {
+        session::restore_leftovers()?;
+    }
     // A guest has to boot for it.
     if !args.only.is_empty() && (plan_is_of_host || !args.dry_run && !args.resume) {
         let ends = bisection.with_ends_tried()?;

@@ -6,7 +6,8 @@ use crate::cli::PackArgs;
 use crate::exit;
 use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result};
-use schedlab_plan::Pack;
+use schedlab_plan::pack::PackError;
+use schedlab_plan::{Arm, Pack, Setting};
 use schedlab_report::Document;
 use std::path::{Path, PathBuf};
 
@@ -19,14 +20,15 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
     let of_run = || args.run.display().to_string();
     let pack = schedlab_analyze::pack(&run.manifest, &findings).with_context(of_run)?;
     let bytes = pack.to_bytes().with_context(of_run)?;
+    let file = args.out.clone().unwrap_or_else(|| usual_name(&args.run));
+    destination::outside("-o", &file, "the run", &args.run)?;
+    destination::check("-o", Some(&file), &[&args.run], args.dry_run)?;
     if args.answer.json || args.dry_run {
         print_findings(&args.answer, SCHEMA, &pack, |pack| page(pack, bytes.len()))?;
     }
     if args.dry_run {
         return Ok(exit::DONE);
     }
-    let file = args.out.clone().unwrap_or_else(|| usual_name(&args.run));
-    destination::check("-o", Some(&file), &[&args.run], false)?;
     write_file(&file, |out| out.write_all(&bytes))?;
     if !args.answer.json {
         print_line(format_args!("{}: {} bytes; schedlab repeat {}", file.display(), bytes.len(), file.display()))?;
@@ -34,9 +36,32 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
+/// What a pack asks to be trusted with, the policies among it that its workloads give their own threads.
+pub(super) fn asks(pack: &Pack) -> Result<Vec<String>, PackError> {
+    let (mut asks, plan) = (pack.asks_for_trust()?, pack.plan()?);
+    if plan.guest.is_some() {
+        return Ok(asks);
+    }
+    let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
+    let arms: Vec<&Arm> = plan.arms.iter().chain(levels).collect();
+    let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
+    let specs = pack.workloads.iter().chain(loads).chain(plan.workloads.iter().map(|workload| &workload.run));
+    for spec in specs {
+        let in_arms = arms.iter().map(|arm| spec.with_options(&arm.settings)).chain([spec.clone()]);
+        for spec in in_arms {
+            // What cannot be parsed is refused before it runs.
+            let policy = schedlab_bench::parse(&spec).ok().and_then(|workload| workload.own_policy());
+            asks.extend(policy.map(|policy| format!("runs threads of `{spec}` under {}", Setting::Policy(policy))));
+        }
+    }
+    asks.sort();
+    asks.dedup();
+    Ok(asks)
+}
+
 /// A pack with what it asks to be trusted with.
 pub(super) fn page(pack: &Pack, bytes: usize) -> Document {
-    let asks = pack.asks_for_trust().unwrap_or_default();
+    let asks = asks(pack).unwrap_or_default();
     let page = schedlab_report::pack(pack, bytes);
     if asks.is_empty() { page } else { page.and(schedlab_report::pack_asks(&asks)) }
 }

@@ -23,7 +23,7 @@ const OTHER_SEEDS: u64 = 500_000;
 
 pub(super) fn run(args: &Repeat) -> Result<u8> {
     let pack = read(&args.file)?;
-    let asks = pack.asks_for_trust()?;
+    let asks = super::pack::asks(&pack)?;
     let kernels = Kernels::of(&pack, args)?;
     if args.dry_run {
         return describe(&pack, asks, &kernels, args);

@@ -1,10 +1,10 @@
 //! Studies in rounds on this host: each round is a run directory below the study's.
 
-use super::run;
+use super::{destination, run};
 use crate::output::{say, say_whole};
 use crate::{place, session};
 use anyhow::{Context, Result, bail};
-use schedlab_plan::{Plan, counted};
+use schedlab_plan::{Plan, RunEnd, counted};
 use schedlab_run::{Run, RunError};
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
 use std::path::{Path, PathBuf};
@@ -59,8 +59,14 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
 
 /// A stored round is read, one that was cut is continued, any other begins.
 fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
-    if let Some(round) = stored(dir, number, plan)? {
-        return Ok(round);
+    match stored(dir, number, plan)? {
+        Some(round) => match (round.manifest.end(), dir.parent()) {
+            (RunEnd::Void(why), Some(rounds)) => {
+                destination::set_aside(rounds, &format!("{number:03}"), &format!("is void ({why}) and is run again"))?;
+            }
+            _ => return Ok(round),
+        },
+        None => {}
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
     let place = place::of(plan)?;

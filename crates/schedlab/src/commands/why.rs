@@ -33,6 +33,10 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     if !args.kernels.is_empty() {
         return super::why_kernels::run(args, &plan, dir);
     }
+    // What a killed run left would pass for this host's values.
+    if plan.guest.is_none() && !args.dry_run {
+        session::restore_leftovers()?;
+    }
     let mut why = Why::new(&plan, &toggles(&plan)?, &args.only, &args.without)?.within(args.budget);
     if let Some(run) = &known {
         why.known(&run.manifest, &run.trials).with_context(|| args.subject.display().to_string())?;
@@ -55,7 +59,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
 pub(super) fn code(ended: &Ended) -> u8 {
     match ended {
         Ended::Void(why) => {
-            say(format_args!("schedlab: the last round is void: {why}"));
+            say(format_args!("schedlab: the last round is void: {why}; --resume runs it again"));
             exit::VOID
         }
         Ended::Finished | Ended::Interrupted => exit::DONE,

@@ -138,13 +138,19 @@ impl Judged<'_> {
 pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
     let rows: Vec<Vec<Option<f64>>> = judged.iter().map(Judged::logarithms).collect();
     let p_values = step_down_max_t(&rows, of_a).unwrap_or_default();
-    for (Judged { change, least, .. }, p) in judged.iter_mut().zip(p_values) {
+    let level = |side: &[Option<f64>]| mean(&side.iter().flatten().copied().collect::<Vec<f64>>());
+    for ((Judged { change, least, .. }, p), row) in judged.iter_mut().zip(p_values).zip(&rows) {
         let p = (shares * p).min(1.0);
         change.p = Some(p);
-        let large = change.a.zip(change.b).is_some_and(|(a, b)| (b - a).abs() >= least.of(a, b));
-        if p <= 1.0 - LEVEL && large {
-            change.says = "moved";
-        }
+        let (Some((a, b)), true) = (change.a.zip(change.b), p <= 1.0 - LEVEL) else { continue };
+        // One trace unlike the others can turn the means, of which the sentence is, against what was tested.
+        let is_same_way =
+            level(&row[..of_a]) < level(&row[of_a..]) && a < b || level(&row[of_a..]) < level(&row[..of_a]) && b < a;
+        change.says = match (b - a).abs() >= least.of(a, b) {
+            true if is_same_way => "moved",
+            true => "not shown",
+            false => "small",
+        };
     }
 }
 
@@ -226,7 +232,12 @@ mod tests {
         // As sure, but of nothing that matters.
         let (mut small, _) = change(RAN, &of_traces(&[1e7; 5], &[1.05e7; 5]), true);
         judge(&mut [judged(&mut small, of_traces(&[1e7; 5], &[1.05e7; 5]))], 5, 1.0);
-        assert_eq!((small.says, small.p), ("not shown", Some(2.0 / 252.0)));
+        assert_eq!((small.says, small.p), ("small", Some(2.0 / 252.0)));
+        // One trace turns the mean of A against all others: what is shown is a rise, and the means would say that it fell.
+        let turned = || of_traces(&[2e6, 2.1e6, 1.9e6, 2e6, 2.2e6, 1.25e8], &[2e7; 6]);
+        let (mut found, _) = change(RAN, &turned(), true);
+        judge(&mut [judged(&mut found, turned())], 6, 1.0);
+        assert!(found.change.unwrap() < -1e6 && found.p.unwrap() < 0.05 && found.says == "not shown", "{found:?}");
         let says = |a: &[f64], b: &[f64]| change(RAN, &of_traces(a, b), true).0.says;
         assert_eq!(says(&a[..4], &b), "not compared");
         assert_eq!(says(&[1e5; 5], &[2e5; 5]), "small");

@@ -95,13 +95,14 @@ pub struct DiffChange {
     pub interval: Option<[f64; 2]>,
     /// p after correction, with five traces or more a side.
     pub p: Option<f64>,
-    /// Lowest and highest value of A: of its traces, or, with one trace a side, of the stretches of that trace.
+    /// Lowest and highest value of A: of its traces, or without a verdict of the stretches of its traces, where they are
+    /// known.
     pub a_range: Option<[f64; 2]>,
     /// The same of B.
     pub b_range: Option<[f64; 2]>,
     /// `moved` or `not shown` with a verdict; `apart` or `not apart` without one; `not compared` where a side does not
-    /// tell it or too few times, `small` where it cannot be as large as what is named, `no spread` where it is not
-    /// known by how much the number varies inside a trace.
+    /// tell it or too few times, `small` where it is shown to be smaller than what is named or cannot be as large, `no
+    /// spread` where it is not known by how much the number varies inside a trace.
     pub says: &'static str,
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const RAN_MOST: usize = 10;
 
 /// The one row of the table of queues.
-pub(super) const ALL_CPUS: &str = "all CPUs";
+const ALL_CPUS: &str = "all CPUs";
 
 /// The names of a table's rows in a trace.
 pub(super) fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {

@@ -3,7 +3,7 @@
 use super::judge::{Judged, Values, change, decides, judge};
 use super::measure::{Compared, DiffError, Measured};
 use super::numbers::{LEAST_WAITS, Number, TABLES, wakeups};
-use super::presence::{ALL_CPUS, is_thread, names, only, ran_most};
+use super::presence::{is_thread, names, only, ran_most};
 use super::threads::STRETCHES;
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_plan::histogram::Histogram;
@@ -37,7 +37,7 @@ pub(super) fn found(
             continue;
         }
         let row = |name: &str| {
-            let is_main = matches!(*about, "threads" | "waits") && ran_most.contains(name) || name == ALL_CPUS;
+            let is_main = matches!(*about, "threads" | "waits") && ran_most.contains(name) || *about == "queues";
             let changes = numbers.iter().map(|number| {
                 let values = values(number, about, name, [a, b]);
                 let (found, is_judged) = change((number.of, number.unit, number.least), &values, verdict);

@@ -5,16 +5,17 @@ use crate::exit::usage;
 use crate::output::say;
 use crate::place;
 use anyhow::{Context, Result, anyhow, bail};
-use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Scale, arm_effects, bisect_findings, relative};
+use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Lacking, Scale, arm_effects, bisect_findings, relative};
 use schedlab_plan::{Arm, Direction, Plan};
 use schedlab_stats::{BisectAnswer, BisectRules, BisectStep, Bisection};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::rounds::{Round, Study};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Members that were tried, with why those that cannot be run cannot; below the study's directory, so that a resumed study
-/// asks what it asked before.
+/// Members that were tried before any trial of theirs, with why those that cannot be run cannot; below the study's directory,
+/// so that a resumed study does not build and boot them again.
 const TRIED: &str = "members.json";
 
 /// Seed of a bisection whose plan gives none.
@@ -28,8 +29,10 @@ pub(super) struct BisectStudy {
     dir: PathBuf,
     /// The metric to follow; by default the first primary one.
     metric: Option<String>,
-    /// By index; empty text: it runs.
-    tried: BTreeMap<usize, String>,
+    /// By number and name; empty text: it runs.
+    tried: BTreeMap<String, String>,
+    /// Those that ran, and of which a round then had no effect.
+    unmeasured: BTreeMap<usize, String>,
     /// Those of them that this process has reached: before, a resumed study must ask what it asked then.
     skipped: BTreeSet<usize>,
     asked: Option<(usize, usize)>,
@@ -46,15 +49,21 @@ impl BisectStudy {
         members: Members,
         rules: BisectRules,
         metric: Option<String>,
-        dir: &Path,
+        (dir, resume): (&Path, bool),
     ) -> Result<Self> {
         if plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
             usage!("bisect needs a plan with exactly one workload and no sweep");
         }
         metric.as_deref().map_or(Ok(()), |metric| has_metric(&plan, metric))?;
-        let tried = match std::fs::read(dir.join(TRIED)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", TRIED))?,
-            Err(_) => BTreeMap::new(),
+        let file = dir.join(TRIED);
+        let tried = match std::fs::read(&file) {
+            Ok(bytes) if resume => serde_json::from_slice(&bytes).with_context(|| {
+                format!("{} is damaged: delete it, and its members are tried again", file.display())
+            })?,
+            Err(error) if resume && error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("{} cannot be read", file.display()));
+            }
+            _ => BTreeMap::new(),
         };
         let bisection = Bisection::new(members.last(), rules);
         let names = members.names().to_vec();
@@ -67,6 +76,7 @@ impl BisectStudy {
             dir,
             metric,
             tried,
+            unmeasured: BTreeMap::new(),
             skipped: BTreeSet::new(),
             asked: None,
             answer: None,
@@ -121,7 +131,8 @@ impl BisectStudy {
 
     /// Whether a member can be run, found out once: it is built, and where it is a kernel it boots and reads the plan.
     fn can_be_tried(&mut self, member: usize) -> Result<bool> {
-        if let Some(why) = self.tried.get(&member) {
+        let key = self.key(member);
+        if let Some(why) = self.tried.get(&key) {
             return Ok(why.is_empty());
         }
         let why = match self.members.make(member, &self.dir)? {
@@ -133,7 +144,17 @@ impl BisectStudy {
         if !why.is_empty() && Interrupt::seen().is_some() {
             bail!("interrupted; continue with the same command and --resume -o {}", self.dir.display());
         }
-        self.note(member, why)
+        let why = if why.is_empty() { why } else { self.refused(member, &why)? };
+        let runs = why.is_empty();
+        self.tried.insert(key, why);
+        std::fs::create_dir_all(&self.dir).with_context(|| format!("{} cannot be made", self.dir.display()))?;
+        let text = schedlab_plan::json::pretty(&self.tried)?;
+        crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
+        Ok(runs)
+    }
+
+    fn key(&self, member: usize) -> String {
+        format!("{member} {}", self.members.names()[member])
     }
 
     fn boots(&self, member: usize) -> Result<()> {
@@ -144,22 +165,15 @@ impl BisectStudy {
         place::of(&plan)?.prepare(&plan).map(drop)
     }
 
-    /// Keeps the result of trying a member; an end that cannot be tried ends the study.
-    fn note(&mut self, member: usize, why: String) -> Result<bool> {
-        let runs = why.is_empty();
-        let why = why.lines().next().unwrap_or_default().to_owned();
-        if !runs {
-            let name = &self.members.names()[member];
-            if member == 0 || member == self.members.last() {
-                bail!("{name}, an end of the history, does not run: {why}; choose another end");
-            }
-            say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
+    /// Says in a line why a member is skipped; an end that does not run ends the study.
+    fn refused(&self, member: usize, why: &str) -> Result<String> {
+        let why = why.lines().next().unwrap_or_default();
+        let name = &self.members.names()[member];
+        if member == 0 || member == self.members.last() {
+            bail!("{name}, an end of the history, does not run: {why}; choose another end");
         }
-        self.tried.insert(member, why);
-        std::fs::create_dir_all(&self.dir).with_context(|| format!("{} cannot be made", self.dir.display()))?;
-        let text = schedlab_plan::json::pretty(&self.tried)?;
-        crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
-        Ok(runs)
+        say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
+        Ok(why.to_owned())
     }
 
     fn skip(&mut self, member: usize) {
@@ -179,7 +193,9 @@ impl BisectStudy {
 
     pub(super) fn findings(&self) -> BisectFindings {
         let mut seen = self.seen.clone();
-        seen.skipped = self.tried.iter().filter(|(_, why)| !why.is_empty()).map(|(k, v)| (*k, v.clone())).collect();
+        let why = |member: usize| self.tried.get(&self.key(member)).filter(|why| !why.is_empty());
+        let tried = (0..=self.members.last()).filter_map(|member| Some((member, why(member)?.clone())));
+        seen.skipped = tried.chain(self.unmeasured.clone()).collect();
         bisect_findings(&self.bisection, self.answer.as_ref(), &seen)
     }
 
@@ -238,9 +254,12 @@ impl Study for BisectStudy {
         self.seen.is_relative |= of_candidate.scale == Scale::Difference;
         self.seen.lower_is_better = of_candidate.direction == Direction::LowerIsBetter;
         self.seen.unit_name = of_candidate.unit_name.to_owned();
-        if let Some(why) = &of_candidate.lacking {
-            self.note(candidate, why.clone())?;
-            self.skip(candidate);
+        // Known again when the round is replayed, and not before it.
+        if let Some(Lacking { arm, why }) = &of_candidate.lacking {
+            let member = if *arm == 0 { control } else { candidate };
+            let why = self.refused(member, why)?;
+            self.unmeasured.insert(member, why);
+            self.skip(member);
             return Ok(());
         }
         self.told.push((control, candidate, of_candidate));
