@@ -33,7 +33,7 @@ pub fn bisection(found: &BisectFindings) -> Document {
     let name = metric_name(&found.metric);
     let effects = [("bad against good end, until they differ", &found.ends), ("size of the change", &found.change)];
     // Where no change is looked for, none has a size or a place.
-    let is_looked_for = !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
+    let is_looked_for = found.units > 0 && !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
     let terms = effects.iter().take(1 + usize::from(is_looked_for)).filter_map(|(what, effect)| {
         Some(((*what).to_owned(), format!("{name} {}", effect_text(effect.as_ref()?, &found.unit))))
     });

@@ -83,6 +83,21 @@ fn what_cannot_be_set_is_skipped_and_said() {
 }
 
 #[test]
+fn a_void_round_is_run_again_and_is_no_interrupt() {
+    let lab = Lab::new("bisect-void");
+    history(&lab, 3, 1);
+    let plan = std::fs::read_to_string(lab.path("plan.toml")).unwrap();
+    let never = "[[require]]\nmetric = \"round_trips_per_s\"\nabove = 1e12\n";
+    std::fs::write(lab.path("plan.toml"), plan + never).unwrap();
+    let void = from(&lab, &[&BISECT[..], &["0", "2"]].concat());
+    assert_eq!((void.code, json(&void.stdout)["answer"]["kind"].as_str()), (5, Some("unfinished")), "{}", void.stderr);
+    assert!(void.stderr.contains("the last round is void") && void.stderr.contains("--resume runs it again"));
+    let again = from(&lab, &[&BISECT[..], &["0", "2", "--resume"]].concat());
+    assert!(again.code == 5 && again.stderr.contains("round 1:"), "{}", again.stderr);
+    assert!(Path::new(&lab.path("out/bisect-plan/rounds/001.old1")).is_dir());
+}
+
+#[test]
 fn the_end_that_does_not_run_is_named() {
     let lab = Lab::new("bisect-end");
     history(&lab, 4, 2);

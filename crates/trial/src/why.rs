@@ -70,8 +70,12 @@ impl Why {
     /// itself, and those in `without`, are not factors; if `only` is not empty, only the toggles in it are factors.
     pub fn new(plan: &Plan, toggles: &[Toggles; 2], only: &[String], without: &[String]) -> Result<Self> {
         check(plan)?;
-        let mut left_out: Vec<String> = toggles.iter().flat_map(|toggles| toggles.left_out.clone()).collect();
-        left_out.dedup();
+        let mut left_out: Vec<String> = Vec::new();
+        for line in toggles.iter().flat_map(|toggles| &toggles.left_out) {
+            if !left_out.contains(line) {
+                left_out.push(line.clone());
+            }
+        }
         let mut factors = factors(plan, toggles, &mut left_out);
         let known: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
         for name in only.iter().chain(without) {

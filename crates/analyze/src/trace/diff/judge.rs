@@ -144,8 +144,7 @@ pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
         change.p = Some(p);
         let (Some((a, b)), true) = (change.a.zip(change.b), p <= 1.0 - LEVEL) else { continue };
         // One trace unlike the others can turn the means, of which the sentence is, against what was tested.
-        let is_same_way =
-            level(&row[..of_a]) < level(&row[of_a..]) && a < b || level(&row[of_a..]) < level(&row[..of_a]) && b < a;
+        let is_same_way = (level(&row[..of_a]) < level(&row[of_a..])) == (a < b);
         change.says = match (b - a).abs() >= least.of(a, b) {
             true if is_same_way => "moved",
             true => "not shown",
