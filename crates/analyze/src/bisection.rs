@@ -206,7 +206,8 @@ impl Bisected {
                 name(0)
             ),
             BisectOutcome::Nothing => format!(
-                "between {} and {} nothing was found in {}: there is nothing to bisect here, or it takes more (--max-trials)",
+                "between {} and {} nothing was found in {} with warm-up: there is nothing to bisect here, or it takes more \
+                 (--max-trials)",
                 name(0),
                 name(self.names.len() - 1),
                 counted(self.trials, "trials")
