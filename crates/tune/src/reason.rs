@@ -2,6 +2,7 @@
 
 use schedlab_plan::units::parse_duration_ns;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
@@ -24,6 +25,10 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         (Some(ECONNREFUSED), _) => {
             format!("{at} is hidden from this container; run on the host as root")
         }
+        // Of sysfs root opens only what has a bit for it.
+        (_, io::ErrorKind::PermissionDenied) if is_for_nobody(path) => {
+            format!("{at} can only be read on this kernel, also by root; {GUEST_LANE}")
+        }
         (_, io::ErrorKind::PermissionDenied) => format!("{at} needs root: run with sudo"),
         (_, io::ErrorKind::ReadOnlyFilesystem) => {
             format!("{at} is mounted read-only (a container?); run on the host as root")
@@ -39,6 +44,10 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         }
         _ => format!("{at}: {error}"),
     }
+}
+
+fn is_for_nobody(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o222 == 0)
 }
 
 /// A time as the plain number that a knob whose name ends with its unit takes.
@@ -73,6 +82,7 @@ mod tests {
         let features = say("/sys/kernel/debug/sched/features", 1);
         assert!(features.contains("locked down") && !features.contains("slice=") && features.contains("vm run"));
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 13).contains("sudo"));
+        assert!(say("/proc/version", 13).contains("can only be read on this kernel, also by root"));
         assert!(say("/proc/sys/kernel/x", 1).contains("on the host as root"));
         assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));
         assert!(say("/proc/sys/kernel/x", 22).contains("`9`"));
