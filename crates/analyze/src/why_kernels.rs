@@ -36,11 +36,13 @@ pub struct WhyKernelsFindings {
     pub alpha: f64,
     /// In the order of the list.
     pub kernels: Vec<OnKernel>,
+    /// Those of the list that were not measured yet: `--resume` continues.
+    pub left: Vec<String>,
 }
 
 impl WhyKernelsFindings {
-    /// From the differences measured so far.
-    pub fn new(title: &str, alpha: f64, measured: &[(String, Difference)]) -> Self {
+    /// From the differences measured so far, the first ones of `all`.
+    pub fn new(title: &str, alpha: f64, measured: &[(String, Difference)], all: &[String]) -> Self {
         let logs = |at: usize| measured[at].1.logs.as_slice();
         let steps: Vec<_> =
             (1..measured.len()).map(|at| schedlab_stats::welch(logs(at - 1), logs(at), 1.0 - alpha)).collect();
@@ -65,6 +67,7 @@ impl WhyKernelsFindings {
             arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
             alpha,
             kernels: measured.iter().enumerate().map(on).collect(),
+            left: all[measured.len()..].to_vec(),
         }
     }
 }

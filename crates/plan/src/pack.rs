@@ -213,7 +213,9 @@ impl Pack {
                 // Settings inside a guest, and cgroups of our own, change nothing here.
                 Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
                 _ if setting.is_of_guest() => {}
-                Setting::WorkloadOption { .. } if runs_commands => asks.push(format!("runs `{setting}`")),
+                Setting::WorkloadOption { key, .. } if runs_commands || key == "command" => {
+                    asks.push(format!("runs `{setting}`"))
+                }
                 // Of a guest it is written in the guest, which ends with the trial.
                 _ if plan.guest.is_some() => {}
                 _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),

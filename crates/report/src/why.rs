@@ -237,10 +237,16 @@ fn course(found: &WhyKernelsFindings) -> String {
     };
     let all: Vec<String> = found.kernels.windows(2).filter_map(changed).collect();
     let chance = given(found.alpha);
-    if all.is_empty() {
-        return format!(
-            "No change of the difference from one kernel to the next was shown (Holm, {chance} over all steps)."
-        );
+    let left = if found.left.is_empty() {
+        String::new()
+    } else {
+        format!(" Not measured yet: {}; `--resume` continues.", found.left.join(", "))
+    };
+    match &found.kernels[..] {
+        [] | [_] => left.trim_start().to_owned(),
+        _ if all.is_empty() => format!(
+            "No change of the difference from one kernel to the next was shown (Holm, {chance} over all steps).{left}"
+        ),
+        _ => format!("Between neighbours in this list: {} (Holm, {chance} over all steps).{left}", all.join("; ")),
     }
-    format!("Between neighbours in this list: {} (Holm, {chance} over all steps).", all.join("; "))
 }

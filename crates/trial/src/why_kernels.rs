@@ -27,7 +27,7 @@ impl WhyKernels {
 
     /// The findings so far.
     pub fn findings(&self) -> WhyKernelsFindings {
-        WhyKernelsFindings::new(&self.plan.title, self.plan.alpha, &self.measured)
+        WhyKernelsFindings::new(&self.plan.title, self.plan.alpha, &self.measured, &self.kernels)
     }
 }
 

@@ -112,7 +112,7 @@ const OPTIONS: &[OptionDoc] = &[
     option("mode", "process|thread", "process", "what the partners are"),
     option(
         "cgroups",
-        "none|apart|shared[:DEPTH]",
+        "none|apart[:DEPTH]|shared[:DEPTH]",
         "none",
         "cgroups with the cpu controller (needs rights): apart: one for each partner; shared: one for both; DEPTH levels down",
     ),

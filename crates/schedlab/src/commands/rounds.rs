@@ -59,14 +59,9 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
 
 /// A stored round is read, one that was cut is continued, any other begins.
 fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
-    match stored(dir, number, plan)? {
-        Some(round) => match (round.manifest.end(), dir.parent()) {
-            (RunEnd::Void(why), Some(rounds)) => {
-                destination::set_aside(rounds, &format!("{number:03}"), &format!("is void ({why}) and is run again"))?;
-            }
-            _ => return Ok(round),
-        },
-        None => {}
+    if let Some(round) = stored(dir, number, plan)? {
+        let (RunEnd::Void(why), Some(rounds)) = (round.manifest.end(), dir.parent()) else { return Ok(round) };
+        destination::set_aside(rounds, &format!("{number:03}"), &format!("is void ({why}) and is run again"))?;
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
     let place = place::of(plan)?;

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     if args.kernels.len() < 2 {
         usage!("--kernels takes two or more, in their order: --kernels debian:6.1,debian:6.12");
     }
-    are_kernels(&args.kernels)?;
+    are_kernels(plan, &args.kernels)?;
     let mut study = WhyKernels::new(plan, &args.kernels)?;
     if args.dry_run {
         schedlab_trial::prepare::check_anywhere(plan).with_context(|| args.subject.display().to_string())?;
@@ -35,18 +35,22 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     }
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
+    if found.kernels.is_empty() {
+        return Ok(why::code(&ended));
+    }
     write_answer(&dir.join("why.json"), SCHEMA, &found)?;
     print_findings(&args.answer, SCHEMA, &found, schedlab_report::why_kernels)?;
     Ok(why::code(&ended))
 }
 
 /// Checks before the first boot that all kernels are here, and that each is listed once.
-fn are_kernels(kernels: &[String]) -> Result<()> {
+fn are_kernels(plan: &Plan, kernels: &[String]) -> Result<()> {
+    let of = architecture(plan.guest.as_ref().is_some_and(|guest| guest.aarch64));
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].contains(kernel) {
             usage!("--kernels: {kernel} is listed twice");
         }
-        find(kernel, architecture(false)).with_context(|| format!("--kernels: {kernel}"))?;
+        find(kernel, of).with_context(|| format!("--kernels: {kernel}"))?;
     }
     Ok(())
 }

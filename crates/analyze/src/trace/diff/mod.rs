@@ -101,7 +101,7 @@ pub struct DiffChange {
     /// The same of B.
     pub b_range: Option<[f64; 2]>,
     /// `moved` or `not shown` with a verdict; `apart` or `not apart` without one; `not compared` where a side does not
-    /// tell it or too few times, `small` where it is shown to be smaller than what is named or cannot be as large, `no
+    /// tell it or too few times, `small` where it is shown and less than what is named, or cannot be as large, `no
     /// spread` where it is not known by how much the number varies inside a trace.
     pub says: &'static str,
 }
