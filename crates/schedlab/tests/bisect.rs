@@ -152,4 +152,5 @@ fn what_is_no_history_is_one_sentence() {
         assert!(ran.code != 0 && ran.stderr.contains(needle), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     }
+    assert!(!Path::new(&lab.path("out")).exists(), "nothing was written");
 }

@@ -55,7 +55,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     }
     // A guest has to boot for it.
     if !args.only.is_empty() && (plan_is_of_host || !args.dry_run && !args.resume) {
-        let ends = bisection.with_ends_tried()?;
+        let ends = if plan_is_of_host { bisection.first_plan()? } else { bisection.with_ends_tried()? };
         Why::new(&ends, &why::toggles(&ends)?, &args.only, &[]).context("--only")?;
     }
     if args.dry_run {
