@@ -5,6 +5,7 @@
 
 pub mod bulk;
 pub mod cyclictest;
+pub mod draws;
 pub mod formats;
 pub mod ftrace_pages;
 pub mod kill;

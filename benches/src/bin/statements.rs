@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, anyhow, ensure};
 use schedlab_analyze::{Standing, compare};
+use schedlab_benches::draws::t3;
 use schedlab_benches::table;
 use schedlab_plan::outcome::Direction;
 use schedlab_plan::{Manifest, Metric, Plan, TrialOutcome, TrialRecord, TrialStatus};
@@ -77,7 +78,7 @@ fn interest() -> f64 {
     OF_INTEREST.ln_1p()
 }
 
-/// *Holds* says more than nothing, *does not hold* less than what is of interest. A thousandth of it is lost in rounding.
+/// *Holds* says more than nothing, *does not hold* less than what is of interest. What sums lose in rounding is none.
 fn larger(by: f64) -> Option<bool> {
     match by {
         _ if by <= 1e-9 => Some(false),
@@ -154,11 +155,6 @@ fn mean(xs: impl Iterator<Item = f64>) -> f64 {
 
 fn beyond(at: f64, w: f64) -> f64 {
     if w > at { 1.0 } else { 0.0 }
-}
-
-/// Student's t with three degrees of freedom, of standard deviation 1: one trial in fifty is an outlier.
-fn t3(random: &mut Random) -> f64 {
-    random.normal() / (0..3).map(|_| random.normal().powi(2)).sum::<f64>().sqrt()
 }
 
 const NOTHING: Kind =

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
+use schedlab_benches::draws::t3;
 use schedlab_benches::table;
 use schedlab_plan::factorial;
 use schedlab_stats::screen::{Screen, Sought};
@@ -71,11 +72,6 @@ struct Kind {
     draw: fn(&mut Random) -> f64,
     /// The spread that the screen is given, as a share of the true one.
     told: f64,
-}
-
-/// Student's t with three degrees of freedom, scaled to a standard deviation of one.
-fn t3(random: &mut Random) -> f64 {
-    random.normal() / (0..3).map(|_| random.normal().powi(2)).sum::<f64>().sqrt()
 }
 
 /// One time in three in another mode, as placement has them.
