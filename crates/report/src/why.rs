@@ -57,7 +57,7 @@ fn paragraph(found: &WhyFindings) -> String {
         // Its blocks were counted for the spread of the first comparison.
         const MUCH_NOISE: f64 = 1.5;
         let most = found.stages.iter().map(|stage| stage.sd).fold(0.0, f64::max) / found.difference.sd;
-        let noisy = if most > MUCH_NOISE {
+        let noisy = if most > MUCH_NOISE && most.is_finite() {
             format!(
                 " But blocks under the toggles varied {} times as much as in the comparison that this is based on, so a change of \
                  this size may have been missed: give the plan longer trials, or run it on a quieter machine.",

@@ -133,6 +133,40 @@ mod tests {
         );
     }
 
+    /// The rule by its words: the difference of means over the standard deviation of all, in each way the largest of the rows
+    /// that are still to be judged.
+    #[test]
+    fn as_the_rule_is_written() {
+        let (mut random, first, units) = (Random::new(21), 3, 8);
+        let rows: Vec<Vec<f64>> = (0..6).map(|_| (0..units).map(|_| random.normal().exp()).collect()).collect();
+        let statistic = |row: &Vec<f64>, side: &[usize]| {
+            let mean = |of: &dyn Fn(usize) -> bool| {
+                let values: Vec<f64> = (0..units).filter(|unit| of(*unit)).map(|unit| row[unit]).collect();
+                values.iter().sum::<f64>() / values.len() as f64
+            };
+            let all = mean(&|_| true);
+            let sd = (row.iter().map(|x| (x - all).powi(2)).sum::<f64>() / units as f64).sqrt();
+            (mean(&|unit| side.contains(&unit)) - mean(&|unit| !side.contains(&unit))).abs() / sd
+        };
+        let here: Vec<usize> = (0..first).collect();
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        left.sort_by(|&i, &j| statistic(&rows[j], &here).total_cmp(&statistic(&rows[i], &here)));
+        let (mut expected, mut running) = (vec![0.0; rows.len()], 0.0f64);
+        while let Some(&row) = left.first() {
+            let (seen, mut ways, mut at_least) = (statistic(&rows[row], &here), 0, 0);
+            for set in (0u32..1 << units).filter(|set| set.count_ones() as usize == first) {
+                let side: Vec<usize> = (0..units).filter(|unit| set >> unit & 1 == 1).collect();
+                ways += 1;
+                at_least += i32::from(left.iter().any(|&row| statistic(&rows[row], &side) >= seen - 1e-9));
+            }
+            running = running.max(f64::from(at_least) / f64::from(ways));
+            expected[row] = running;
+            left.remove(0);
+        }
+        let rows: Vec<Vec<Option<f64>>> = rows.iter().map(|values| row(values)).collect();
+        assert_eq!(step_down_max_t(&rows, first).unwrap(), expected);
+    }
+
     /// Of all ways to make two sides of the same units, at most one in twenty may call anything different, whatever the
     /// values are: here half of the rows have two values, others are long-tailed, and none knows of the sides.
     #[test]

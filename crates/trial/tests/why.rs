@@ -157,6 +157,8 @@ fn a_difference_that_one_kernel_has_is_told_from_the_others() {
     assert_eq!(there, [false, true, false]);
     assert_eq!(found.kernels[0].step, None);
     assert!(found.kernels[1..].iter().all(|on| on.p_adjusted.unwrap() < 0.05), "it came, and it went: {found:?}");
+    assert!(found.left.is_empty());
+    assert_eq!(WhyKernels::new(&Plan::parse(&plan).unwrap(), &kernels).unwrap().findings().left, kernels);
 }
 
 /// As base_slice, which 6.1 has under another name.
