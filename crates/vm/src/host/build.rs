@@ -4,6 +4,7 @@
 use super::make::{Make, cross_prefix};
 pub use super::patched::{Content, Files};
 use super::patched::{patched, with_files};
+pub use super::sync::state;
 use crate::error::VmError;
 use crate::kernel::cache::{Cache, Entry, wait_for};
 use crate::kernel::image::Architecture;
@@ -90,11 +91,14 @@ impl Building {
         has_tools(build.architecture)?;
         let place = place(cache, build, &tree);
         let objects = place.join("objects");
-        fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
+        fs::create_dir_all(&place).map_err(VmError::file("making", &place))?;
         let lock_file = place.join("lock");
         let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
         wait_for(&lock, &lock_file, say)?;
-        is_of_one_tree(&place, &tree, &build.name)?;
+        let name = format!("build:{}", build.name);
+        let is_kept = cache.entries()?.iter().any(|(entry, _)| entry.name == name);
+        is_of_one_tree(&place, &tree, &name, is_kept)?;
+        fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
         let (source, patches) = match &build.change {
             Change::None => (tree.clone(), Vec::new()),
             Change::Patches(patches) => patched(&tree, patches, &place, say)?,
@@ -211,17 +215,24 @@ fn has_tools(architecture: Architecture) -> Result<(), VmError> {
     Err(VmError::NoProgram { program: names.join(", "), fix })
 }
 
-/// A name stands for one tree: objects of another would be taken for its own.
-fn is_of_one_tree(place: &Path, tree: &Path, name: &str) -> Result<(), VmError> {
-    let file = place.join("tree");
-    let own = tree.display().to_string();
+/// A name stands for one tree: objects of another would be taken for its own. Those of a kernel that was never finished
+/// are removed.
+fn is_of_one_tree(place: &Path, tree: &Path, name: &str, is_kept: bool) -> Result<(), VmError> {
+    let (file, own) = (place.join("tree"), tree.display().to_string());
     match fs::read_to_string(&file) {
-        Ok(other) if other != own => {
-            Err(VmError::Refused(format!("build:{name} is already a kernel of {other}; give this one another --name")))
+        Ok(other) if other == own => return Ok(()),
+        Ok(other) if is_kept => {
+            return Err(VmError::Refused(format!(
+                "{name} is already a kernel of {other}; give this one another --name"
+            )));
         }
-        Ok(_) => Ok(()),
-        Err(_) => fs::write(&file, own).map_err(VmError::file("writing", &file)),
+        Ok(_) => {
+            let objects = place.join("objects");
+            fs::remove_dir_all(&objects).map_err(VmError::file("removing", &objects))?;
+        }
+        Err(_) => {}
     }
+    fs::write(&file, own).map_err(VmError::file("writing", &file))
 }
 
 #[cfg(test)]
@@ -249,11 +260,18 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_of_one_tree() {
+    fn a_name_is_of_one_tree_once_its_kernel_is_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let check = |tree: &str| is_of_one_tree(directory.path(), Path::new(tree), "a");
-        check("/src/a").unwrap();
-        check("/src/a").unwrap();
-        assert!(check("/other/a").unwrap_err().to_string().contains("--name"));
+        let objects = directory.path().join("objects");
+        let check = |tree: &str, is_kept| is_of_one_tree(directory.path(), Path::new(tree), "build:a", is_kept);
+        fs::create_dir(&objects).unwrap();
+        check("/src/a", false).unwrap();
+        check("/src/a", true).unwrap();
+        let why = check("/other/a", true).unwrap_err().to_string();
+        assert!(why.contains("build:a is already a kernel of /src/a") && why.contains("--name"), "{why}");
+        assert!(objects.exists());
+        check("/other/a", false).unwrap();
+        assert!(!objects.exists(), "they are of the other tree");
+        check("/other/a", true).unwrap();
     }
 }
