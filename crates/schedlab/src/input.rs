@@ -35,7 +35,7 @@ pub(crate) fn text(file: &Path) -> Result<String> {
 /// waited for.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(file)?.is_file() {
-        return Err(ErrorKind::NotFound.into());
+        return Err(io::Error::new(ErrorKind::NotFound, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;

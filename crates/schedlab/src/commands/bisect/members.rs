@@ -26,8 +26,8 @@ pub(super) struct Members {
 enum Kind {
     /// Settings of an arm each.
     Settings(Vec<Vec<Setting>>),
-    /// Patches on top of a tree, of each member in order.
-    Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>> },
+    /// Patches on top of a tree, of each member in order, and the name of what is built of them.
+    Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>>, built: Vec<String> },
     /// The changes of each commit against the good one, which `tree` is.
     Commits { checkout: PathBuf, ids: Vec<String>, place: PathBuf },
 }
@@ -47,12 +47,13 @@ impl Members {
         if let Some(series) = &args.series {
             let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
             let files = in_folder(series)?;
-            build::source_tree(&tree).context("--onto")?;
+            let state = build::source_tree(&tree).and_then(|tree| build::state(&tree)).context("--onto")?;
             let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let names: Vec<String> = std::iter::once("none".to_owned()).chain(files.iter().map(name)).collect();
             let (from, to) = ends(&names, args)?;
             let patches = (from..=to).map(|count| files[..count].to_vec()).collect();
-            return Ok(Self { names: names[from..=to].to_vec(), kind: Kind::Patches { tree, patches } });
+            let built = built_names(state, &files[..to])?.split_off(from);
+            return Ok(Self { names: names[from..=to].to_vec(), kind: Kind::Patches { tree, patches, built } });
         }
         let (list, prefix) = match (&args.kernels, &args.arms) {
             (Some(kernels), _) => (history::list(kernels)?, "kernel:"),
@@ -71,6 +72,12 @@ impl Members {
         };
         let settings = names.iter().map(settings).collect::<Result<Vec<_>>>()?;
         Ok(Self { names, kind: Kind::Settings(settings) })
+    }
+
+    /// What a member is: a patch may be corrected under the same name.
+    pub(super) fn key(&self, member: usize) -> String {
+        let built = self.built_name(member).map(|name| format!(" {name}")).unwrap_or_default();
+        format!("{member} {}{built}", self.names[member])
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -103,10 +110,11 @@ impl Members {
 
     /// A member as an arm: its settings on top of those of the plan's first arm.
     pub(super) fn arm(&self, member: usize, common: &Arm) -> Result<Arm> {
-        let own = match &self.kind {
-            Kind::Settings(all) => all[member].clone(),
-            Kind::Patches { .. } | Kind::Commits { .. } => {
-                vec![format!("kernel:build:{}", self.built_name(member)?).parse().context("a name of ours")?]
+        let own = match (&self.kind, self.built_name(member)) {
+            (Kind::Settings(all), _) => all[member].clone(),
+            (_, built) => {
+                let built = built.context("every kernel of ours has a name")?;
+                vec![format!("kernel:build:{built}").parse().context("a name of ours")?]
             }
         };
         let is_set = |setting: &&Setting| !own.iter().any(|one| one.key() == setting.key());
@@ -122,7 +130,7 @@ impl Members {
             Kind::Patches { tree, .. } => tree.clone(),
             Kind::Commits { checkout, ids, place } => history::extracted(checkout, &ids[0], place)?,
         };
-        let name = self.built_name(member)?;
+        let Some(name) = self.built_name(member) else { return Ok(Ok(())) };
         let of = architecture(false);
         if find(&format!("build:{name}"), of).is_ok() {
             return Ok(Ok(()));
@@ -163,24 +171,28 @@ impl Members {
         }
     }
 
-    /// By content: what was built for another bisection is not built again.
-    fn built_name(&self, member: usize) -> Result<String> {
-        Ok(match &self.kind {
-            Kind::Commits { ids, .. } => format!("bisect-{:.12}-{:.12}", ids[0], ids[member]),
-            Kind::Patches { tree, patches } => {
-                let mut sum = crc32fast::Hasher::new();
-                let place = std::fs::canonicalize(tree).with_context(|| format!("{} is not there", tree.display()))?;
-                sum.update(place.as_os_str().as_encoded_bytes());
-                for file in &patches[member] {
-                    let text = input::regular(file).with_context(|| format!("{} cannot be read", file.display()))?;
-                    sum.update(&(text.len() as u64).to_le_bytes());
-                    sum.update(&text);
-                }
-                format!("bisect-{:08x}-{}", sum.finalize(), patches[member].len())
-            }
-            Kind::Settings(_) => bail!("settings are not built"),
-        })
+    /// What a member's kernel is called; `None` for settings. By content: what was built for another bisection is not
+    /// built again.
+    fn built_name(&self, member: usize) -> Option<String> {
+        match &self.kind {
+            Kind::Commits { ids, .. } => Some(format!("bisect-{:.12}-{:.12}", ids[0], ids[member])),
+            Kind::Patches { built, .. } => Some(built[member].clone()),
+            Kind::Settings(_) => None,
+        }
     }
+}
+
+/// Names of the kernels of a tree in this state, with none of the patches, with the first, with the first two, and so on.
+fn built_names(state: u32, patches: &[PathBuf]) -> Result<Vec<String>> {
+    let mut sum = crc32fast::Hasher::new_with_initial(state);
+    let mut names = vec![format!("bisect-{state:08x}-0")];
+    for (at, file) in patches.iter().enumerate() {
+        let text = input::regular(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        sum.update(&(text.len() as u64).to_le_bytes());
+        sum.update(&text);
+        names.push(format!("bisect-{:08x}-{}", sum.clone().finalize(), at + 1));
+    }
+    Ok(names)
 }
 
 /// GOOD and BAD in a list, by name or by index.
@@ -211,4 +223,29 @@ fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
         );
     }
     Ok((good, bad))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_named_after_the_tree_and_the_patches_up_to_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let patches = [file("1.patch", "a"), file("2.patch", "b"), file("3.patch", "c")];
+        let [first, same, other] = [1, 1, 2].map(|state| built_names(state, &patches).unwrap());
+        assert_eq!((first.len(), &first), (4, &same));
+        assert!(first.iter().zip(&other).all(|(first, other)| first != other), "{other:?}");
+        file("2.patch", "corrected");
+        let corrected = built_names(1, &patches).unwrap();
+        let equal: Vec<bool> = first.iter().zip(&corrected).map(|(first, now)| first == now).collect();
+        assert_eq!(equal, [true, true, false, false]);
+        let why = format!("{:#}", built_names(1, &[directory.path().to_owned()]).unwrap_err());
+        assert!(why.ends_with("cannot be read: it is not a regular file"), "{why}");
+    }
 }

@@ -29,7 +29,7 @@ pub(super) struct BisectStudy {
     dir: PathBuf,
     /// The metric to follow; by default the first primary one.
     metric: Option<String>,
-    /// By number and name; empty text: it runs.
+    /// By [`Members::key`]; empty text: it runs.
     tried: BTreeMap<String, String>,
     /// Those that ran, and of which a round then had no effect.
     unmeasured: BTreeMap<usize, String>,
@@ -131,7 +131,7 @@ impl BisectStudy {
 
     /// Whether a member can be run, found out once: it is built, and where it is a kernel it boots and reads the plan.
     fn can_be_tried(&mut self, member: usize) -> Result<bool> {
-        let key = self.key(member);
+        let key = self.members.key(member);
         if let Some(why) = self.tried.get(&key) {
             return Ok(why.is_empty());
         }
@@ -151,10 +151,6 @@ impl BisectStudy {
         let text = schedlab_plan::json::pretty(&self.tried)?;
         crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
         Ok(runs)
-    }
-
-    fn key(&self, member: usize) -> String {
-        format!("{member} {}", self.members.names()[member])
     }
 
     fn boots(&self, member: usize) -> Result<()> {
@@ -193,7 +189,7 @@ impl BisectStudy {
 
     pub(super) fn findings(&self) -> BisectFindings {
         let mut seen = self.seen.clone();
-        let why = |member: usize| self.tried.get(&self.key(member)).filter(|why| !why.is_empty());
+        let why = |member: usize| self.tried.get(&self.members.key(member)).filter(|why| !why.is_empty());
         let tried = (0..=self.members.last()).filter_map(|member| Some((member, why(member)?.clone())));
         seen.skipped = tried.chain(self.unmeasured.clone()).collect();
         bisect_findings(&self.bisection, self.answer.as_ref(), &seen)
