@@ -15,10 +15,19 @@ pub struct OnKernel {
     pub verdict: Verdict,
     /// Whether that is that they differ.
     pub is_there: bool,
-    /// Factor on the difference, against the kernel before.
+    /// Factor on the difference, against the kernel above it here.
     pub step: Option<Effect>,
     /// Holm's p of that, over all steps.
     pub p_adjusted: Option<f64>,
+}
+
+/// A kernel on which there was nothing to compare.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NotOnKernel {
+    /// As it was named.
+    pub kernel: String,
+    /// Its guest does not boot, or an arm has no effect there.
+    pub why: String,
 }
 
 /// What `schedlab why --kernels` says.
@@ -36,13 +45,21 @@ pub struct WhyKernelsFindings {
     pub alpha: f64,
     /// In the order of the list.
     pub kernels: Vec<OnKernel>,
+    /// Those between them without a difference to compare; `--resume` tries again to boot one that did not.
+    pub without: Vec<NotOnKernel>,
     /// Those of the list that were not measured yet: `--resume` continues.
     pub left: Vec<String>,
 }
 
 impl WhyKernelsFindings {
-    /// From the differences measured so far, the first ones of `all`.
-    pub fn new(title: &str, alpha: f64, measured: &[(String, Difference)], all: &[String]) -> Self {
+    /// From the differences on the first ones of `all`, or why there is none on one.
+    pub fn new(title: &str, alpha: f64, told: &[(String, Result<Difference, String>)], all: &[String]) -> Self {
+        let of = |(kernel, told): &(String, Result<Difference, String>)| match told {
+            Ok(difference) => Ok((kernel.clone(), difference.clone())),
+            Err(why) => Err(NotOnKernel { kernel: kernel.clone(), why: why.clone() }),
+        };
+        let (measured, without): (Vec<_>, Vec<_>) = told.iter().map(of).partition(Result::is_ok);
+        let measured: Vec<(String, Difference)> = measured.into_iter().flatten().collect();
         let logs = |at: usize| measured[at].1.logs.as_slice();
         let steps: Vec<_> =
             (1..measured.len()).map(|at| schedlab_stats::welch(logs(at - 1), logs(at), 1.0 - alpha)).collect();
@@ -67,7 +84,8 @@ impl WhyKernelsFindings {
             arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
             alpha,
             kernels: measured.iter().enumerate().map(on).collect(),
-            left: all[measured.len()..].to_vec(),
+            without: without.into_iter().filter_map(Result::err).collect(),
+            left: all[told.len()..].to_vec(),
         }
     }
 }

@@ -18,6 +18,28 @@ pub trait Study {
     fn ask(&mut self) -> Result<Option<Plan>>;
     /// Takes the result of the run that was asked for last.
     fn tell(&mut self, round: &Round) -> Result<()>;
+    /// Takes why the run that was asked for last cannot begin: a guest does not boot, a setting is not here. By default
+    /// that ends the study.
+    fn not_begun(&mut self, why: anyhow::Error) -> Result<()> {
+        Err(why)
+    }
+}
+
+/// What came of a run that a study asked for.
+#[derive(Debug)]
+pub enum Measured {
+    /// It ended, or was cut.
+    Round(Box<Round>),
+    /// It cannot begin.
+    NotBegun(anyhow::Error),
+    /// The user interrupted before it began.
+    Interrupted,
+}
+
+impl From<Round> for Measured {
+    fn from(round: Round) -> Self {
+        Self::Round(Box::new(round))
+    }
 }
 
 /// A finished run that a study asked for.
@@ -46,15 +68,27 @@ pub enum Ended {
 
 /// Runs the rounds of a study by calling `measure` with a round's number and plan. Returns how the study ended, and the
 /// number of rounds given to it.
-pub fn drive(study: &mut dyn Study, measure: &mut dyn FnMut(u32, &Plan) -> Result<Round>) -> Result<(Ended, u32)> {
+pub fn drive<M: Into<Measured>>(
+    study: &mut dyn Study,
+    measure: &mut dyn FnMut(u32, &Plan) -> Result<M>,
+) -> Result<(Ended, u32)> {
+    let mut told = 0;
     for number in 1..=MOST_ROUNDS {
-        let Some(plan) = study.ask()? else { return Ok((Ended::Finished, number - 1)) };
-        let round = measure(number, &plan)?;
+        let Some(plan) = study.ask()? else { return Ok((Ended::Finished, told)) };
+        let round = match measure(number, &plan)?.into() {
+            Measured::Round(round) => round,
+            Measured::Interrupted => return Ok((Ended::Interrupted, told)),
+            Measured::NotBegun(why) => {
+                study.not_begun(why)?;
+                continue;
+            }
+        };
         match round.manifest.end() {
-            RunEnd::Interrupted => return Ok((Ended::Interrupted, number - 1)),
-            RunEnd::Void(why) => return Ok((Ended::Void(why.to_owned()), number - 1)),
+            RunEnd::Interrupted => return Ok((Ended::Interrupted, told)),
+            RunEnd::Void(why) => return Ok((Ended::Void(why.to_owned()), told)),
             RunEnd::Unfinished | RunEnd::Whole => study.tell(&round)?,
         }
+        told += 1;
     }
     bail!("the study asked for more than {MOST_ROUNDS} rounds")
 }

@@ -10,7 +10,8 @@ use schedlab_plan::plan::Plan;
 pub struct WhyKernels {
     plan: Plan,
     kernels: Vec<String>,
-    measured: Vec<(String, Difference)>,
+    /// The first ones of the list; where there is no difference to compare, why.
+    measured: Vec<(String, Result<Difference, String>)>,
 }
 
 impl WhyKernels {
@@ -42,9 +43,19 @@ impl Study for WhyKernels {
     }
 
     fn tell(&mut self, round: &Round) -> Result<()> {
-        let kernel = self.kernels[self.measured.len()].clone();
-        let difference = Difference::of(&round.manifest, &round.trials).map_err(anyhow::Error::msg);
-        self.measured.push((kernel.clone(), difference.with_context(|| kernel)?));
+        self.add(Difference::of(&round.manifest, &round.trials));
         Ok(())
+    }
+
+    fn not_begun(&mut self, why: anyhow::Error) -> Result<()> {
+        self.add(Err(format!("{why:#}")));
+        Ok(())
+    }
+}
+
+impl WhyKernels {
+    fn add(&mut self, difference: Result<Difference, String>) {
+        let kernel = self.kernels[self.measured.len()].clone();
+        self.measured.push((kernel, difference));
     }
 }

@@ -7,7 +7,7 @@ use fake::{Lab, manifest};
 use schedlab_analyze::{ArmEffects, Lacking, Scale, arm_effects};
 use schedlab_plan::Plan;
 use schedlab_plan::manifest::Design;
-use schedlab_trial::rounds::{Ended, Round, Study, drive};
+use schedlab_trial::rounds::{Ended, Measured, Round, Study, drive};
 
 /// Adds blocks until the standard error is small, as a study might.
 struct UntilSure {
@@ -96,6 +96,15 @@ fn a_round_that_was_interrupted_or_is_void_is_not_told() {
     let (ended, told) = drive(&mut study, &mut |number, plan| measured(number, plan, foreign)).unwrap();
     assert!(matches!(ended, Ended::Void(why) if why.contains("kernel.x")), "{told}");
     assert_eq!(told, 0);
+}
+
+#[test]
+fn a_run_that_cannot_begin_ends_a_study_that_cannot_do_without_it() {
+    let mut refused = |_: u32, _: &Plan| Ok(Measured::NotBegun(anyhow::anyhow!("no such kernel")));
+    let why = drive(&mut UntilSure::new(), &mut refused).unwrap_err();
+    assert_eq!(why.to_string(), "no such kernel");
+    let mut interrupted = |_: u32, _: &Plan| Ok(Measured::Interrupted);
+    assert_eq!(drive(&mut UntilSure::new(), &mut interrupted).unwrap(), (Ended::Interrupted, 0));
 }
 
 #[test]

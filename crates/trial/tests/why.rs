@@ -8,7 +8,7 @@ use schedlab_plan::factorial::{PlannedFactor, Toggles};
 use schedlab_plan::manifest::Design;
 use schedlab_plan::plan::{Plan, Stopping};
 use schedlab_plan::{Arm, Setting};
-use schedlab_trial::rounds::{Ended, Round, drive};
+use schedlab_trial::rounds::{Ended, Measured, Round, drive};
 use schedlab_trial::why::Why;
 use schedlab_trial::why_kernels::WhyKernels;
 
@@ -159,6 +159,27 @@ fn a_difference_that_one_kernel_has_is_told_from_the_others() {
     assert!(found.kernels[1..].iter().all(|on| on.p_adjusted.unwrap() < 0.05), "it came, and it went: {found:?}");
     assert!(found.left.is_empty());
     assert_eq!(WhyKernels::new(&Plan::parse(&plan).unwrap(), &kernels).unwrap().findings().left, kernels);
+}
+
+#[test]
+fn a_kernel_without_a_difference_is_told_and_the_others_are_compared() {
+    let plan = PLAN.replace("[[workload]]", "[guest]\nkernel = \"debian:6.1\"\n[[workload]]");
+    let kernels = ["a:1", "b:2", "c:3", "d:4"].map(str::to_owned);
+    let mut study = WhyKernels::new(&Plan::parse(&plan).unwrap(), &kernels).unwrap();
+    let slower: fn(&[Setting]) -> f64 = |settings| if has(settings, "nice=5") { 0.8 } else { 1.0 };
+    let idle: fn(&[Setting]) -> f64 = |_| 0.0;
+    let measure = &mut |number: u32, plan: &Plan| match number {
+        2 => Ok(Measured::NotBegun(anyhow::anyhow!("it panics"))),
+        _ => measured(number, plan, [slower, slower, idle, |_| 1.0][number as usize - 1]).map(Measured::from),
+    };
+    let (ended, told) = drive(&mut study, measure).unwrap();
+    assert_eq!((ended, told), (Ended::Finished, 3));
+    let found = study.findings();
+    let on: Vec<(&str, bool)> = found.kernels.iter().map(|on| (on.kernel.as_str(), on.is_there)).collect();
+    assert_eq!(on, [("a:1", true), ("d:4", false)]);
+    let without: Vec<(&str, &str)> = found.without.iter().map(|on| (on.kernel.as_str(), on.why.as_str())).collect();
+    assert!(matches!(without[..], [("b:2", "it panics"), ("c:3", why)] if why.contains("complete")), "{without:?}");
+    assert!(found.kernels[1].p_adjusted.unwrap() < 0.05, "against the first one");
 }
 
 /// As base_slice, which 6.1 has under another name.

@@ -6,7 +6,8 @@ use crate::{place, session};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Plan, RunEnd, counted};
 use schedlab_run::{Run, RunError};
-use schedlab_trial::rounds::{Ended, Round, Study, drive};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_trial::rounds::{Ended, Measured, Round, Study, drive};
 use std::path::{Path, PathBuf};
 
 /// Below a study's directory: its rounds, `001`, `002`, …
@@ -49,7 +50,8 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
     let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
     if stored.sealed && stored.manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} is a round of another study; give another -o DIR, or the plan and options it was started with",
+            "{} is a round of another study; give another -o DIR, or the plan, options and patches it was started with; \
+             or delete it and those after it",
             dir.display()
         );
     }
@@ -58,16 +60,23 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
 }
 
 /// A stored round is read, one that was cut is continued, any other begins.
-fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
+fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
     if let Some(round) = stored(dir, number, plan)? {
-        let (RunEnd::Void(why), Some(rounds)) = (round.manifest.end(), dir.parent()) else { return Ok(round) };
+        let (RunEnd::Void(why), Some(rounds)) = (round.manifest.end(), dir.parent()) else { return Ok(round.into()) };
         destination::set_aside(rounds, &format!("{number:03}"), &format!("is void ({why}) and is run again"))?;
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
     let place = place::of(plan)?;
-    let ended = session::run(dir, run::begun(dir, plan, &*place, dir.exists())?, &*place)?;
+    let begun = match run::begun(dir, plan, &*place, dir.exists()) {
+        Ok(begun) => begun,
+        // Guests are tried first; one that was asked to end says nothing about its kernel.
+        Err(_) if Interrupt::seen().is_some() => return Ok(Measured::Interrupted),
+        Err(why) if !dir.exists() => return Ok(Measured::NotBegun(why)),
+        Err(error) => return Err(error),
+    };
+    let ended = session::run(dir, begun, &*place)?;
     ended.sealed?;
-    Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials })
+    Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials }.into())
 }
 
 #[cfg(test)]

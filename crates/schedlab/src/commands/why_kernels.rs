@@ -7,7 +7,7 @@ use super::{rounds, why};
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
 use crate::output::print_findings;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_plan::{Plan, Setting};
 use schedlab_trial::why_kernels::WhyKernels;
 use std::path::PathBuf;
@@ -35,8 +35,10 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     }
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
-    if found.kernels.is_empty() {
-        return Ok(why::code(&ended));
+    match (&found.kernels[..], &found.without[..]) {
+        ([], []) => return Ok(why::code(&ended)),
+        ([], [first, ..]) => bail!("none of the kernels has a difference to compare; {}: {}", first.kernel, first.why),
+        _ => {}
     }
     write_answer(&dir.join("why.json"), SCHEMA, &found)?;
     print_findings(&args.answer, SCHEMA, &found, schedlab_report::why_kernels)?;

@@ -12,12 +12,13 @@ use std::path::Path;
 pub(crate) fn answers(two: &Path, three: &Path) -> [String; 3] {
     let run = schedlab_run::RunReader::open(two).unwrap();
     let difference = Difference::of(&run.manifest, &run.trials).unwrap();
-    let kernels = ["debian:6.1", "debian:6.12"].map(|kernel| (kernel.to_owned(), difference.clone()));
+    let kernels = ["debian:6.1", "debian:6.12"].map(|kernel| (kernel.to_owned(), Ok(difference.clone())));
+    let kernels = [&kernels[..], &[("debian:6.6".into(), Err("its guest does not boot".into()))]].concat();
     let on_kernels = WhyKernelsFindings::new(
         "two",
         0.05,
         &kernels,
-        &["debian:6.1", "debian:6.12", "debian:6.18"].map(str::to_owned),
+        &["debian:6.1", "debian:6.12", "debian:6.6", "debian:6.18"].map(str::to_owned),
     );
     let screen = screened();
     let factor = |name: &str| WhyFactor { name: name.into(), specs: [format!("feature:{name}"), String::new()] };
