@@ -108,8 +108,11 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// `-34 %`.
+/// `-34 %`; a factor where percent would say `-100 %`, or more than ten times.
 fn change_of(ratio: f64) -> String {
+    if !(0.02..=10.0).contains(&ratio) {
+        return format!("{} ×", significant(ratio, 2));
+    }
     let percent = 100.0 * (ratio - 1.0);
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };
     format!("{percent:+.digits$} %")
@@ -250,5 +253,16 @@ fn course(found: &WhyKernelsFindings) -> String {
             "No change of the difference from one kernel to the next was shown (Holm, {chance} over all steps).{left}"
         ),
         _ => format!("Between neighbours in this list: {} (Holm, {chance} over all steps).{left}", all.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_too_large_for_percent_is_a_factor() {
+        let all = [1.0, 0.66, 0.05, 0.004, 12.3].map(change_of);
+        assert_eq!(all, ["+0.0 %", "-34 %", "-95 %", "0.0040 ×", "12 ×"]);
     }
 }
