@@ -7,6 +7,7 @@ use super::patched::{patched, with_files};
 pub use super::sync::state;
 use crate::error::VmError;
 use crate::kernel::cache::{Cache, Entry, wait_for};
+use crate::kernel::debian;
 use crate::kernel::image::Architecture;
 use crate::kernel::own_architecture;
 use crate::kernel::small::{self, Request};
@@ -96,7 +97,9 @@ impl Building {
         let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
         wait_for(&lock, &lock_file, say)?;
         let name = format!("build:{}", build.name);
-        let is_kept = cache.entries()?.iter().any(|(entry, _)| entry.name == name);
+        let architecture = debian::architecture(build.architecture);
+        let is_this = |entry: &Entry| entry.name == name && entry.architecture == architecture;
+        let is_kept = cache.entries()?.iter().any(|(entry, _)| is_this(entry));
         is_of_one_tree(&place, &tree, &name, is_kept)?;
         fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
         let (source, patches) = match &build.change {
@@ -228,7 +231,12 @@ fn is_of_one_tree(place: &Path, tree: &Path, name: &str, is_kept: bool) -> Resul
         }
         Ok(_) => {
             let objects = place.join("objects");
-            fs::remove_dir_all(&objects).map_err(VmError::file("removing", &objects))?;
+            match fs::remove_dir_all(&objects) {
+                Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(VmError::file("removing", &objects)(why));
+                }
+                _ => {}
+            }
         }
         Err(_) => {}
     }
@@ -273,5 +281,6 @@ mod tests {
         check("/other/a", false).unwrap();
         assert!(!objects.exists(), "they are of the other tree");
         check("/other/a", true).unwrap();
+        check("/third/a", false).unwrap();
     }
 }

@@ -103,6 +103,7 @@ fn add(sum: &mut crc32fast::Hasher, directory: &Path) -> Result<(), VmError> {
         } else if is.is_symlink() {
             let target = fs::read_link(&path).map_err(VmError::file("reading", &path))?;
             sum.update(target.as_os_str().as_encoded_bytes());
+            sum.update(&[0]);
         } else {
             [is.size() as i64, is.mtime(), is.mtime_nsec()].iter().for_each(|part| sum.update(&part.to_le_bytes()));
         }
