@@ -11,7 +11,7 @@ use schedlab_trial::rounds::{Ended, Measured, Round, Study, drive};
 use std::path::{Path, PathBuf};
 
 /// Below a study's directory: its rounds, `001`, `002`, …
-pub(super) const ROUNDS: &str = "rounds";
+pub(crate) const ROUNDS: &str = "rounds";
 
 /// The run directory of a round.
 pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
@@ -50,7 +50,7 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
     let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
     if stored.sealed && stored.manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} is a round of another study; give another -o DIR, or the plan, options and patches it was started with; \
+            "{} is a round of another study; give another -o DIR, or the plan, options, tree and patches it was started with; \
              or delete it and those after it",
             dir.display()
         );
@@ -67,13 +67,21 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
     let place = place::of(plan)?;
-    let begun = match run::begun(dir, plan, &*place, dir.exists()) {
-        Ok(begun) => begun,
-        // Guests are tried first; one that was asked to end says nothing about its kernel.
-        Err(_) if Interrupt::seen().is_some() => return Ok(Measured::Interrupted),
-        Err(why) if !dir.exists() => return Ok(Measured::NotBegun(why)),
-        Err(error) => return Err(error),
+    let begun = if dir.exists() {
+        run::begun(dir, plan, &*place, true)
+    } else {
+        session::restore_leftovers()?;
+        match place.prepare(plan) {
+            Ok(manifest) => run::created(dir, manifest),
+            Err(why) if Interrupt::seen().is_none() => return Ok(Measured::NotBegun(why)),
+            Err(error) => Err(error),
+        }
     };
+    // Guests are tried first; one that was asked to end says nothing about its kernel.
+    if begun.is_err() && Interrupt::seen().is_some() {
+        return Ok(Measured::Interrupted);
+    }
+    let begun = begun?;
     let ended = session::run(dir, begun, &*place)?;
     ended.sealed?;
     Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials }.into())

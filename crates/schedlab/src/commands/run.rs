@@ -83,7 +83,11 @@ pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn Place, go_on: bool) -> 
     if go_on {
         return resume(dir, plan, place);
     }
-    let manifest = place.prepare(plan)?;
+    created(dir, place.prepare(plan)?)
+}
+
+/// Creates the run directory of a run that is prepared.
+pub(super) fn created(dir: &Path, manifest: Manifest) -> Result<Begun> {
     let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
         RunError::Io { .. } => {
             anyhow::Error::from(error).context("the run directory cannot be created; give another with -o DIR")

@@ -10,6 +10,7 @@ use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_plan::plan::GuestPlan;
 use schedlab_plan::{Arm, Setting};
+use schedlab_vm::VmError;
 use schedlab_vm::host::build;
 use schedlab_vm::kernel::cache::Cache;
 use std::path::{Path, PathBuf};
@@ -154,13 +155,30 @@ impl Members {
             name,
             jobs: usual_jobs(),
         };
-        let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
-        match build::build(&Cache::of_this_user(), &wanted, &mut tell) {
-            Ok(_) => Ok(Ok(())),
+        match self.built(&wanted)? {
+            Ok(()) => Ok(Ok(())),
             // What is missing on this machine is missing for every member.
-            Err(error @ schedlab_vm::VmError::NoProgram { .. }) => Err(error.into()),
+            Err(error @ VmError::NoProgram { .. }) => Err(error.into()),
             Err(error) => Ok(Err(error.to_string())),
         }
+    }
+
+    /// Builds a member from sources that are what they were at the beginning.
+    fn built(&self, wanted: &build::Build) -> Result<Result<(), VmError>> {
+        let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
+        let cache = Cache::of_this_user();
+        let mut building = match build::Building::begin(&cache, wanted, &mut tell) {
+            Ok(building) => building,
+            Err(error) => return Ok(Err(error)),
+        };
+        // From here on it has copies. A kernel of other sources would be kept under the name of these.
+        if let Kind::Patches { tree, patches, built } = &self.kind {
+            let files = patches.last().map(Vec::as_slice).unwrap_or_default();
+            if !built_names(build::state(tree)?, files)?.ends_with(built) {
+                bail!("the tree or a patch was changed since the bisection began: begin again with another -o DIR");
+            }
+        }
+        Ok(building.compile(&mut tell).and_then(|_| building.keep(&cache, &mut tell)).map(drop))
     }
 
     /// The changes from the good commit's tree to this member's, as one patch.

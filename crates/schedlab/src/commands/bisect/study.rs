@@ -1,6 +1,7 @@
 //! The state machine of `schedlab_stats::bisect` as a study in rounds: each comparison is a run of two arms.
 
 use super::members::Members;
+use crate::commands::rounds::ROUNDS;
 use crate::exit::usage;
 use crate::output::say;
 use crate::place;
@@ -135,6 +136,9 @@ impl BisectStudy {
         if let Some(why) = self.tried.get(&key) {
             return Ok(why.is_empty());
         }
+        // An interrupted build is continued with --resume, which takes a study that has begun.
+        let begun = self.dir.join(ROUNDS);
+        std::fs::create_dir_all(&begun).with_context(|| format!("{} cannot be made", begun.display()))?;
         let why = match self.members.make(member, &self.dir)? {
             Err(why) => why,
             Ok(()) if self.members.builds() => self.boots(member).err().map(|e| format!("{e:#}")).unwrap_or_default(),
@@ -147,7 +151,6 @@ impl BisectStudy {
         let why = if why.is_empty() { why } else { self.refused(member, &why)? };
         let runs = why.is_empty();
         self.tried.insert(key, why);
-        std::fs::create_dir_all(&self.dir).with_context(|| format!("{} cannot be made", self.dir.display()))?;
         let text = schedlab_plan::json::pretty(&self.tried)?;
         crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
         Ok(runs)
