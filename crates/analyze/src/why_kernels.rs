@@ -45,8 +45,8 @@ pub struct WhyKernelsFindings {
     pub alpha: f64,
     /// In the order of the list.
     pub kernels: Vec<OnKernel>,
-    /// Those between them without a difference to compare; `--resume` tries again to boot one that did not.
-    pub without: Vec<NotOnKernel>,
+    /// Those of the list without a difference to compare; `--resume` tries again to boot one that did not.
+    pub not_compared: Vec<NotOnKernel>,
     /// Those of the list that were not measured yet: `--resume` continues.
     pub left: Vec<String>,
 }
@@ -84,7 +84,7 @@ impl WhyKernelsFindings {
             arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
             alpha,
             kernels: measured.iter().enumerate().map(on).collect(),
-            without: without.into_iter().filter_map(Result::err).collect(),
+            not_compared: without.into_iter().filter_map(Result::err).collect(),
             left: all[told.len()..].to_vec(),
         }
     }

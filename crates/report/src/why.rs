@@ -221,7 +221,8 @@ pub fn why_kernels(found: &WhyKernelsFindings) -> Document {
     let mut page = Document::default();
     let title = format!("{}: `{b}` against `{a}`, {}", found.title, metric_name(&found.metric));
     let workload = Block::Aside(format!("Workload: {}", found.workload));
-    let without = found.without.iter().map(|one| format!("no difference to compare on {}: {}", one.kernel, one.why));
+    let without =
+        found.not_compared.iter().map(|one| format!("no difference to compare on {}: {}", one.kernel, one.why));
     let blocks = [Block::Text(course(found)), Block::Table(table)].into_iter().chain(Block::list(without));
     page.add(title, blocks.chain([workload]).collect());
     page

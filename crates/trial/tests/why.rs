@@ -177,7 +177,8 @@ fn a_kernel_without_a_difference_is_told_and_the_others_are_compared() {
     let found = study.findings();
     let on: Vec<(&str, bool)> = found.kernels.iter().map(|on| (on.kernel.as_str(), on.is_there)).collect();
     assert_eq!(on, [("a:1", true), ("d:4", false)]);
-    let without: Vec<(&str, &str)> = found.without.iter().map(|on| (on.kernel.as_str(), on.why.as_str())).collect();
+    let without: Vec<(&str, &str)> =
+        found.not_compared.iter().map(|on| (on.kernel.as_str(), on.why.as_str())).collect();
     assert!(matches!(without[..], [("b:2", "it panics"), ("c:3", why)] if why.contains("complete")), "{without:?}");
     assert!(found.kernels[1].p_adjusted.unwrap() < 0.05, "against the first one");
 }

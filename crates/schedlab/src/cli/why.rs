@@ -28,7 +28,7 @@ pub(crate) struct Why {
     pub(crate) without: Vec<String>,
     /// Find on which of these kernels the difference occurs, instead of trying toggles (kernels in order; the plan
     /// needs [guest])
-    #[arg(long, value_name = "KERNELS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["only", "without"])]
+    #[arg(long, value_name = "KERNELS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["only", "without", "budget", "no_profile"])]
     pub(crate) kernels: Vec<String>,
     /// Time budget, such as 2h: start no stage that would exceed it; report the result so far
     #[arg(long, value_name = "TIME", value_parser = some_time)]

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     }
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
-    match (&found.kernels[..], &found.without[..]) {
+    match (&found.kernels[..], &found.not_compared[..]) {
         ([], []) => return Ok(why::code(&ended)),
         ([], [first, ..]) => bail!("none of the kernels has a difference to compare; {}: {}", first.kernel, first.why),
         _ => {}

@@ -119,6 +119,7 @@ fn text(found: &WhyForecast) -> String {
     text += &match found.seconds {
         _ if found.stages.is_empty() => String::new(),
         Some(seconds) => format!("in all about {} at most\n", rough(seconds)),
+        None if !found.kernels.is_empty() => "the time is not known\n".into(),
         None => "the time is not known: for one, give the directory of a run of this plan instead\n".into(),
     };
     text + &found.note + "\n"
