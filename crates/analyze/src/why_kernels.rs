@@ -54,21 +54,20 @@ pub struct WhyKernelsFindings {
 impl WhyKernelsFindings {
     /// From the differences on the first ones of `all`, or why there is none on one.
     pub fn new(title: &str, alpha: f64, told: &[(String, Result<Difference, String>)], all: &[String]) -> Self {
-        let of = |(kernel, told): &(String, Result<Difference, String>)| match told {
-            Ok(difference) => Ok((kernel.clone(), difference.clone())),
-            Err(why) => Err(NotOnKernel { kernel: kernel.clone(), why: why.clone() }),
+        let measured = told.iter().filter_map(|(kernel, told)| Some((kernel, told.as_ref().ok()?)));
+        let measured: Vec<(&String, &Difference)> = measured.collect();
+        let reason = |(kernel, told): &(String, Result<Difference, String>)| {
+            Some(NotOnKernel { kernel: kernel.clone(), why: told.as_ref().err()?.clone() })
         };
-        let (measured, without): (Vec<_>, Vec<_>) = told.iter().map(of).partition(Result::is_ok);
-        let measured: Vec<(String, Difference)> = measured.into_iter().flatten().collect();
         let logs = |at: usize| measured[at].1.logs.as_slice();
         let steps: Vec<_> =
             (1..measured.len()).map(|at| schedlab_stats::welch(logs(at - 1), logs(at), 1.0 - alpha)).collect();
         let p_values: Vec<f64> = steps.iter().map(|step| step.map_or(f64::NAN, |step| step.p_value)).collect();
         let adjusted = schedlab_stats::holm(&p_values);
-        let on = |(at, (kernel, difference)): (usize, &(String, Difference))| {
+        let on = |(at, (kernel, difference)): (usize, &(&String, &Difference))| {
             let step = at.checked_sub(1).and_then(|before| Some((steps[before]?, adjusted[before])));
             OnKernel {
-                kernel: kernel.clone(),
+                kernel: (*kernel).clone(),
                 effect: difference.effect,
                 verdict: difference.verdict.clone(),
                 is_there: difference.is_there,
@@ -84,7 +83,7 @@ impl WhyKernelsFindings {
             arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
             alpha,
             kernels: measured.iter().enumerate().map(on).collect(),
-            not_compared: without.into_iter().filter_map(Result::err).collect(),
+            not_compared: told.iter().filter_map(reason).collect(),
             left: all[told.len()..].to_vec(),
         }
     }

@@ -21,14 +21,16 @@ const LONGEST_NAME: usize = 60;
 /// A history, the good end first.
 pub(super) struct Members {
     names: Vec<String>,
+    /// What their kernels are called, if they are built. By content: what was built for another bisection is not built again.
+    built: Vec<String>,
     kind: Kind,
 }
 
 enum Kind {
     /// Settings of an arm each.
     Settings(Vec<Vec<Setting>>),
-    /// Patches on top of a tree, of each member in order, and the name of what is built of them.
-    Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>>, built: Vec<String> },
+    /// Patches on top of a tree, of each member in order.
+    Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>> },
     /// The changes of each commit against the good one, which `tree` is.
     Commits { checkout: PathBuf, ids: Vec<String>, place: PathBuf },
 }
@@ -42,8 +44,9 @@ impl Members {
             for end in [&ids[0], &ids[ids.len() - 1]] {
                 history::must_be_a_kernel(checkout, end)?;
             }
+            let built = ids.iter().map(|id| format!("bisect-{:.12}-{id:.12}", ids[0])).collect();
             let kind = Kind::Commits { checkout: checkout.clone(), ids, place: dir.join("source") };
-            return Ok(Self { names, kind });
+            return Ok(Self { names, built, kind });
         }
         if let Some(series) = &args.series {
             let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
@@ -54,7 +57,7 @@ impl Members {
             let (from, to) = ends(&names, args)?;
             let patches = (from..=to).map(|count| files[..count].to_vec()).collect();
             let built = built_names(state, &files[..to])?.split_off(from);
-            return Ok(Self { names: names[from..=to].to_vec(), kind: Kind::Patches { tree, patches, built } });
+            return Ok(Self { names: names[from..=to].to_vec(), built, kind: Kind::Patches { tree, patches } });
         }
         let (list, prefix) = match (&args.kernels, &args.arms) {
             (Some(kernels), _) => (history::list(kernels)?, "kernel:"),
@@ -72,13 +75,13 @@ impl Members {
             Ok(Arm::parse(name, &spec)?.settings)
         };
         let settings = names.iter().map(settings).collect::<Result<Vec<_>>>()?;
-        Ok(Self { names, kind: Kind::Settings(settings) })
+        Ok(Self { names, built: Vec::new(), kind: Kind::Settings(settings) })
     }
 
     /// What a member is: a patch may be corrected under the same name.
     pub(super) fn key(&self, member: usize) -> String {
-        let built = self.built_name(member).map(|name| format!(" {name}")).unwrap_or_default();
-        format!("{member} {}{built}", self.names[member])
+        let built = self.built.get(member).map_or("", String::as_str);
+        format!("{member} {} {built}", self.names[member])
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -111,12 +114,9 @@ impl Members {
 
     /// A member as an arm: its settings on top of those of the plan's first arm.
     pub(super) fn arm(&self, member: usize, common: &Arm) -> Result<Arm> {
-        let own = match (&self.kind, self.built_name(member)) {
-            (Kind::Settings(all), _) => all[member].clone(),
-            (_, built) => {
-                let built = built.context("every kernel of ours has a name")?;
-                vec![format!("kernel:build:{built}").parse().context("a name of ours")?]
-            }
+        let own = match &self.kind {
+            Kind::Settings(all) => all[member].clone(),
+            _ => vec![format!("kernel:build:{}", self.built[member]).parse().context("a name of ours")?],
         };
         let is_set = |setting: &&Setting| !own.iter().any(|one| one.key() == setting.key());
         let settings = common.settings.iter().filter(is_set).cloned().chain(own.iter().cloned()).collect();
@@ -131,7 +131,7 @@ impl Members {
             Kind::Patches { tree, .. } => tree.clone(),
             Kind::Commits { checkout, ids, place } => history::extracted(checkout, &ids[0], place)?,
         };
-        let Some(name) = self.built_name(member) else { return Ok(Ok(())) };
+        let name = self.built[member].clone();
         let of = architecture(false);
         if find(&format!("build:{name}"), of).is_ok() {
             return Ok(Ok(()));
@@ -172,9 +172,9 @@ impl Members {
             Err(error) => return Ok(Err(error)),
         };
         // From here on it has copies. A kernel of other sources would be kept under the name of these.
-        if let Kind::Patches { tree, patches, built } = &self.kind {
+        if let Kind::Patches { tree, patches } = &self.kind {
             let files = patches.last().map(Vec::as_slice).unwrap_or_default();
-            if !built_names(build::state(tree)?, files)?.ends_with(built) {
+            if !built_names(build::state(tree)?, files)?.ends_with(&self.built) {
                 bail!("the tree or a patch was changed since the bisection began: begin again with another -o DIR");
             }
         }
@@ -186,16 +186,6 @@ impl Members {
         match &self.kind {
             Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
             _ => bail!("only commits are identified by their changes"),
-        }
-    }
-
-    /// What a member's kernel is called; `None` for settings. By content: what was built for another bisection is not
-    /// built again.
-    fn built_name(&self, member: usize) -> Option<String> {
-        match &self.kind {
-            Kind::Commits { ids, .. } => Some(format!("bisect-{:.12}-{:.12}", ids[0], ids[member])),
-            Kind::Patches { built, .. } => Some(built[member].clone()),
-            Kind::Settings(_) => None,
         }
     }
 }
