@@ -46,7 +46,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
 }
 
 /// The command line that continues the run in `dir`.
-pub(super) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
+pub(crate) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
     let command: Vec<String> = command.collect();
     let (begin, rest) = command.split_at(command.len().min(2));
     let out = dir.display().to_string();

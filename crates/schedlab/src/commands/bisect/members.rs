@@ -155,16 +155,16 @@ impl Members {
             name,
             jobs: usual_jobs(),
         };
-        match self.built(&wanted)? {
+        match self.build(&wanted)? {
             Ok(()) => Ok(Ok(())),
-            // What is missing on this machine is missing for every member.
-            Err(error @ VmError::NoProgram { .. }) => Err(error.into()),
+            // What this machine lacks, a program or room for a file, is missing for every member.
+            Err(error @ (VmError::NoProgram { .. } | VmError::File { .. })) => Err(error.into()),
             Err(error) => Ok(Err(error.to_string())),
         }
     }
 
     /// Builds a member from sources that are what they were at the beginning.
-    fn built(&self, wanted: &build::Build) -> Result<Result<(), VmError>> {
+    fn build(&self, wanted: &build::Build) -> Result<Result<(), VmError>> {
         let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
         let cache = Cache::of_this_user();
         let mut building = match build::Building::begin(&cache, wanted, &mut tell) {

@@ -2,6 +2,7 @@
 
 use super::members::Members;
 use crate::commands::rounds::ROUNDS;
+use crate::commands::run;
 use crate::exit::usage;
 use crate::output::say;
 use crate::place;
@@ -146,7 +147,7 @@ impl BisectStudy {
         };
         // A build or a boot that was asked to end says nothing about the member.
         if !why.is_empty() && Interrupt::seen().is_some() {
-            bail!("interrupted; continue with the same command and --resume -o {}", self.dir.display());
+            bail!("interrupted; to continue: {}", run::resumed(&self.dir, std::env::args()));
         }
         let why = if why.is_empty() { why } else { self.refused(member, &why)? };
         let runs = why.is_empty();
