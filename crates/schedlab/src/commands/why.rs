@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     let name = format!("why-{}", session::name_of(&args.subject));
     let dir = session::directory(args.out.as_deref(), &name, args.resume);
     if !args.kernels.is_empty() {
-        return super::why_kernels::run(args, &plan, dir);
+        return super::why_kernels::run(args, &plan, known.as_ref(), dir);
     }
     // What a killed run left would pass for this host's values.
     if plan.guest.is_none() && !args.dry_run {

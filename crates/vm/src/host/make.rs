@@ -49,13 +49,13 @@ impl Make {
 
     /// The configuration that came out.
     pub(super) fn configure(&self, requests: &[Request]) -> Result<String, VmError> {
-        run("configuring the kernel", self.command().arg("tinyconfig"))?;
+        self.run("configuring the kernel", "tinyconfig")?;
         let file = self.objects.join(".config");
         let tiny = fs::read_to_string(&file).map_err(VmError::file("reading", &file))?;
         let asked: Vec<&str> = requests.iter().map(|(option, _)| option.as_str()).collect();
         fs::write(&file, without(&tiny, &asked) + &small::fragment(requests))
             .map_err(VmError::file("writing", &file))?;
-        run("configuring the kernel", self.command().arg("olddefconfig"))?;
+        self.run("configuring the kernel", "olddefconfig")?;
         fs::read_to_string(&file).map_err(VmError::file("reading", &file))
     }
 
@@ -67,7 +67,22 @@ impl Make {
     }
 
     pub(super) fn compile(&self) -> Result<(), VmError> {
-        run("compiling the kernel", self.command().arg(format!("-j{}", self.build.jobs)).arg(self.image().0))
+        self.run("compiling the kernel", self.image().0)
+    }
+
+    /// Makes a target; an error is the compiler's lines, or what the machine lacks.
+    fn run(&self, step: &'static str, target: &'static str) -> Result<(), VmError> {
+        let mut make = self.command();
+        make.arg(format!("-j{}", self.build.jobs)).arg(target).env("LC_ALL", "C");
+        let (status, log) = program::step(step, &mut make, "apt-get install make")?;
+        if status.success() {
+            return Ok(());
+        }
+        let said = complaints(&log);
+        if is_of_machine(&log) {
+            return Err(VmError::File { what: step, path: self.objects.clone(), cause: std::io::Error::other(said) });
+        }
+        Err(VmError::Make { step, target: target.to_owned(), said, log })
     }
 
     /// The files of the tree that the objects were made of, as Kbuild's `.x.o.cmd` files name them.
@@ -129,15 +144,10 @@ fn without(config: &str, options: &[&str]) -> String {
     kept.map(|line| format!("{line}\n")).collect()
 }
 
-/// Runs make; its error is the compiler's lines.
-fn run(step: &'static str, make: &mut Command) -> Result<(), VmError> {
-    let (status, log) = program::step(step, make.env("LC_ALL", "C"), "apt-get install make")?;
-    if status.success() {
-        return Ok(());
-    }
-    let said = complaints(&log);
-    let target = make.get_args().last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(VmError::Make { step, target, said, log })
+/// Whether the build stopped for want of room or memory, which says nothing about its sources: the words of libc's
+/// ENOSPC, and those of gcc when the kernel killed its compiler.
+fn is_of_machine(stderr: &str) -> bool {
+    ["No space left on device", "Killed signal terminated program"].iter().any(|words| stderr.contains(words))
 }
 
 /// The first lines that are errors, and what usually fixes them.
@@ -180,6 +190,13 @@ mod tests {
         assert!(complaints(stderr).starts_with("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
         assert!(complaints("fatal error: gelf.h: No such file\n").ends_with("libelf-dev"));
         assert_eq!(complaints("killed\n"), "killed");
+    }
+
+    #[test]
+    fn a_full_disk_and_a_killed_compiler_are_the_machines() {
+        assert!(is_of_machine("/tmp/ccX.s: Assembler messages:\nError: can't close a.o: No space left on device\n"));
+        assert!(is_of_machine("gcc: fatal error: Killed signal terminated program cc1\n"));
+        assert!(!is_of_machine("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
     }
 
     #[test]

@@ -333,9 +333,10 @@ fn no_room(directory: &Path) -> Option<io::Error> {
     why
 }
 
-const NEVER_CAME_UP: &str = "give it more time (--boot-timeout) on a busy host; else it has too little memory for its \
-                             kernel (--memory), no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK), or \
-                             does not run on this machine; --verbose shows what it says";
+const NEVER_CAME_UP: &str = "give it more time (--boot-timeout, in a plan boot_timeout) on a busy host; else it has \
+                             too little memory for its kernel (--memory, memory), no serial console \
+                             (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK), or does not run on this machine; \
+                             --verbose shows what it says";
 
 const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
                            does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";

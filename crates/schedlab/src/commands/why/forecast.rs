@@ -49,12 +49,11 @@ pub(crate) struct ForecastStage {
 
 /// The forecast of a study that has not begun.
 pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
-    let cost = cost(plan, known);
     let stage = |what: String, rows: usize, blocks: usize| ForecastStage {
         what,
         rows,
         blocks,
-        seconds: cost.map(|cost| cost.stage(rows, blocks) as f64 / 1e9),
+        seconds: seconds(plan, known, rows, blocks),
     };
     let mut stages: Vec<ForecastStage> =
         why.first_blocks().map(|blocks| stage("the difference".into(), 1, blocks as usize)).into_iter().collect();
@@ -119,7 +118,6 @@ fn text(found: &WhyForecast) -> String {
     text += &match found.seconds {
         _ if found.stages.is_empty() => String::new(),
         Some(seconds) => format!("in all about {} at most\n", rough(seconds)),
-        None if !found.kernels.is_empty() => "the time is not known\n".into(),
         None => "the time is not known: for one, give the directory of a run of this plan instead\n".into(),
     };
     text + &found.note + "\n"
@@ -128,6 +126,11 @@ fn text(found: &WhyForecast) -> String {
 /// A time of which the first digits mean something.
 fn rough(seconds: f64) -> String {
     format_ns(seconds.ceil() as u64 * 1_000_000_000)
+}
+
+/// How long a stage may take, s.
+pub(crate) fn seconds(plan: &Plan, known: Option<&Run>, rows: usize, blocks: usize) -> Option<f64> {
+    cost(plan, known).map(|cost| cost.stage(rows, blocks) as f64 / 1e9)
 }
 
 /// The cost that a run had; without one, on this host what the plan says. For guests only a run shows it.
