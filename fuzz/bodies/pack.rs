@@ -16,7 +16,7 @@ fn one(bytes: &[u8]) {
         Ok(pack) => {
             let again = pack.to_bytes().expect("what was read can be written");
             assert_eq!(Pack::parse(&again).expect("and read"), pack);
-            pack.asks_for_trust().expect("it was checked");
+            pack.asks_for_trust(|_| true).expect("it was checked");
         }
         Err(error) => {
             let said = error.to_string();

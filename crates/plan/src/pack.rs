@@ -177,7 +177,8 @@ impl Pack {
             return Err(PackError::TooLong);
         }
         let no_pack = |e: serde_json::Error| PackError::NoPack(e.to_string());
-        let Version { pack_version } = serde_json::from_slice(bytes).map_err(no_pack)?;
+        let not_json = |_| PackError::NoPack("it is not JSON with a `pack_version`".into());
+        let Version { pack_version } = serde_json::from_slice(bytes).map_err(not_json)?;
         if pack_version == 0 {
             return Err(PackError::NoPack("format 0 does not exist".into()));
         }
@@ -199,7 +200,7 @@ impl Pack {
 
     /// What it would do on this machine that a stranger should not decide: run commands, change settings of the whole
     /// host, use a real-time policy, build a kernel. Which policy a workload gives its own threads only the workload knows.
-    pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
+    pub fn asks_for_trust(&self, is_built: impl Fn(&BootedKernel) -> bool) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
         let specs = self.workloads.iter().chain(loads).chain(plan.workloads.iter().map(|workload| &workload.run));
@@ -223,7 +224,8 @@ impl Pack {
                 _ => {}
             }
         }
-        let built = self.kernels.iter().filter(|kernel| matches!(kernel.source, KernelSource::Build { .. }));
+        let has_source = |kernel: &&BootedKernel| matches!(kernel.source, KernelSource::Build { .. });
+        let built = self.kernels.iter().filter(has_source).filter(|kernel| is_built(kernel));
         asks.extend(built.map(|kernel| format!("builds {} with its configuration and patches", kernel.name)));
         asks.sort();
         asks.dedup();

@@ -208,13 +208,13 @@ impl Plan {
         }
         Self {
             guest,
-            title: format!("{}, round {number}", self.title),
+            title: format!("{}, round {number}", self.round_of.as_ref().unwrap_or(&self.title)),
             seed: Some(seed),
             stopping: Stopping::Trials { blocks },
             arms,
             factors: Vec::new(),
             factorial: None,
-            round_of: Some(self.title.clone()),
+            round_of: self.round_of.clone().or_else(|| Some(self.title.clone())),
             statements: Vec::new(),
             search: None,
             ..self.clone()

@@ -67,7 +67,7 @@ fn paragraph(found: &WhyFindings) -> String {
             String::new()
         };
         return format!(
-            "None of the {toggles} that were varied was found to change the ratio of the two arms by {} or more, half of the \
+            "Of the {toggles} that were varied none was found to change the ratio of the two arms by {} or more, half of the \
              difference on a log scale.{noisy} What may: what is compiled in, code outside of the scheduler, or a toggle that \
              was left out (below).",
             change_of(found.smallest)

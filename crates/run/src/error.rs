@@ -16,7 +16,7 @@ pub enum RunError {
         cause: io::Error,
     },
     /// There is no manifest.
-    #[error("{} {}", .dir.display(), if *.is_there { "is not a run directory: it has no manifest.json" } else { "is not there" })]
+    #[error("{} {}", .dir.display(), not_a_run(.dir, *.is_there))]
     NotARun {
         /// The directory.
         dir: PathBuf,
@@ -93,5 +93,13 @@ impl RunError {
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |cause| Self::Io { path, cause }
+    }
+}
+
+fn not_a_run(dir: &Path, is_there: bool) -> &'static str {
+    match is_there {
+        true if dir.join("rounds").is_dir() => "is a study: each of its rounds/NNN is a run directory",
+        true => "is not a run directory: it has no manifest.json",
+        false => "is not there",
     }
 }

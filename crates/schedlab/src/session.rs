@@ -9,11 +9,12 @@ use schedlab_plan::lane::Provenance;
 use schedlab_plan::{Manifest, RunEnd, Setting, TrialRecord};
 use schedlab_record::tracer;
 use schedlab_run::{RunError, RunReader, RunWriter};
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, Experiment, Store};
 use schedlab_tune::{Of, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -157,7 +158,7 @@ fn conduct(
 ) -> Result<Manifest> {
     let mut runner = place.runner(&manifest, &trials)?;
     let watch = place.watch();
-    let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let interrupt = caught().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
     if store.keeper.is_some() {
@@ -185,6 +186,17 @@ fn conduct(
     }
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     Ok(manifest)
+}
+
+/// Signals end a run after its trial, which may be long: the first one is answered. In a guest nobody reads it.
+fn caught() -> std::io::Result<Interrupt> {
+    const ANSWER: &str = "\nschedlab: the run ends after this trial, and can be resumed; another signal ends it now\n";
+    match (is_guest(), std::io::stderr().is_terminal()) {
+        (true, _) => Interrupt::catch(),
+        // Below the line of the progress.
+        (false, true) => Interrupt::catch_and_answer(ANSWER),
+        (false, false) => Interrupt::catch_and_answer(&ANSWER[1..]),
+    }
 }
 
 /// Where a run or a study goes: to `out`, or to its usual place; one that begins has the first of that name that holds

@@ -3,6 +3,7 @@
 //! effect back: one more kills.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// Requests so far.
@@ -11,6 +12,8 @@ static REQUESTS: AtomicU32 = AtomicU32::new(0);
 static CAUGHT: AtomicU32 = AtomicU32::new(1);
 /// The first signal that came; 0 while none has.
 static FIRST: AtomicI32 = AtomicI32::new(0);
+/// What the first one writes to standard error.
+static ANSWER: OnceLock<&'static str> = OnceLock::new();
 
 /// Proof that the signals are caught.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +40,13 @@ impl Interrupt {
         Ok(Self(()))
     }
 
+    /// Catches the first one, which writes a line to standard error at once: for a process that goes on until something
+    /// that may be long has ended.
+    pub fn catch_and_answer(line: &'static str) -> io::Result<Self> {
+        ANSWER.get_or_init(|| line);
+        Self::catch()
+    }
+
     /// Whether one of the signals has come.
     pub fn requested(self) -> bool {
         self.signal().is_some()
@@ -59,12 +69,28 @@ impl Interrupt {
 }
 
 extern "C" fn remember(signal: libc::c_int) {
-    _ = FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    if FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        && let Some(line) = ANSWER.get()
+    {
+        answer(line);
+    }
     if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= CAUGHT.load(Ordering::Relaxed) {
         // The next one is not held up by whatever made the user press it again.
         // SAFETY: sets a default action and runs no code of ours; signal(2) is async-signal-safe.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+}
+
+/// Writes in a signal handler, which leaves errno to the code that it interrupted.
+fn answer(line: &str) {
+    // SAFETY: takes nothing; the place is this thread's own and lives as long as it.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: that place, which no other thread writes.
+    let before = unsafe { *errno };
+    // SAFETY: the bytes of a live str; write(2) is async-signal-safe.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // SAFETY: as read above.
+    unsafe { *errno = before };
 }
 
 fn install(signal: libc::c_int) -> io::Result<()> {

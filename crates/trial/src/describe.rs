@@ -1,6 +1,7 @@
 //! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long
 //! the run may take. It runs, tries and writes nothing.
 
+use crate::experiment::runs_loops;
 use crate::workloads::OVERHEAD_NS;
 use schedlab_plan::manifest::{Design, Factor};
 use schedlab_plan::plan::{GuestPer, GuestPlan, Plan, Stopping};
@@ -21,7 +22,8 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
     for index in 0..manifest.workloads.len() {
         forecast(&mut text, manifest, index);
     }
-    if let (Design::Fixed { blocks }, 2..) = (&manifest.design, manifest.workloads.len()) {
+    let are_timed = !manifest.workloads.iter().any(runs_loops);
+    if let (Design::Fixed { blocks }, 2.., true) = (&manifest.design, manifest.workloads.len(), are_timed) {
         let of_all = manifest.workloads.iter().map(|w| all_blocks_ns(*blocks, block_ns(manifest, w)));
         let _ = writeln!(text, "# in all about {} s", of_all.fold(0, u64::saturating_add) / 1_000_000_000);
     }
@@ -83,8 +85,17 @@ fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
 fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let workload = &manifest.workloads[index];
     let block_ns = block_ns(manifest, workload);
-    comment(text, "", &format!("{workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)));
+    let is_timed = !runs_loops(workload);
+    let takes = match is_timed {
+        true => format!("a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)),
+        false => "how long its loops take is known after the pilot".into(),
+    };
+    comment(text, "", &format!("{workload}: {takes}"));
     let length = match manifest.design {
+        Design::Fixed { blocks } if !is_timed => counted(blocks, "blocks"),
+        Design::Budgeted { budget_ns, looks } if !is_timed => {
+            format!("{}, {}", format_ns(budget_ns), counted(looks, "looks"))
+        }
         Design::Fixed { blocks } => {
             let seconds = all_blocks_ns(blocks, block_ns) / 1_000_000_000;
             format!("{}, about {seconds} s", counted(blocks, "blocks"))
@@ -170,7 +181,8 @@ fn forecast_in_guests(
         (None, GuestPer::Block) => rounds.saturating_mul(kinds),
         (None, GuestPer::Trial) => samples,
     };
-    let trial_ns = plan.trial_ns.unwrap_or_else(|| crate::experiment::trial_duration_ns(run)).max(SAMPLE_NS);
+    let known_ns = if runs_loops(run) { 0 } else { crate::experiment::trial_duration_ns(run) };
+    let trial_ns = plan.trial_ns.unwrap_or(known_ns).max(SAMPLE_NS);
     let of_samples = samples.saturating_mul(trial_ns) / 1_000_000_000;
     let [least, most] = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));
     let times = if swept > 1 { format!("{swept} times ") } else { String::new() };

@@ -405,6 +405,11 @@ pub fn trial_duration_ns(workload: &schedlab_plan::WorkloadSpec) -> u64 {
     duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
 }
 
+/// Whether a canonical workload runs a number of loops, which take what they take.
+pub fn runs_loops(workload: &schedlab_plan::WorkloadSpec) -> bool {
+    workload.args.contains_key("loops")
+}
+
 /// The file of a trial's trace, in the directory of a run's traces.
 pub fn trace_file(traces: &Path, trial: u64) -> PathBuf {
     traces.join(format!("{trial:08}.slt"))

@@ -54,6 +54,14 @@ pub enum VmError {
         /// All that it said of errors and warnings.
         log: String,
     },
+    /// A build stopped for want of room or memory.
+    #[error("{step}: this machine has too little room or memory: {said}")]
+    Resources {
+        /// What it was for.
+        step: &'static str,
+        /// The first lines that are errors.
+        said: String,
+    },
     /// The words alone cannot be meant, on any machine.
     #[error("{0}")]
     Words(String),
@@ -135,6 +143,11 @@ impl VmError {
             Self::File { cause, .. } => Some(cause),
             _ => None,
         }
+    }
+
+    /// Whether this machine lacks something, which says nothing about a kernel.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::NoProgram { .. } | Self::Resources { .. })
     }
 
     /// For `map_err` of an operation on a file.

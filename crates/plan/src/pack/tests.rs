@@ -199,8 +199,8 @@ fn a_sweep_lists_each_of_its_values() {
 
 #[test]
 fn what_a_stranger_should_not_decide_is_listed() {
-    assert!(pack(PLAN).asks_for_trust().unwrap().is_empty());
-    let asks = |plan: &str| pack(plan).asks_for_trust().unwrap().join("; ");
+    assert!(pack(PLAN).asks_for_trust(|_| true).unwrap().is_empty());
+    let asks = |plan: &str| pack(plan).asks_for_trust(|_| true).unwrap().join("; ");
     let exec = asks(&PLAN.replace("pipe:pin=same,duration=20ms", "exec:command='rm x'"));
     assert!(exec.contains("runs `exec:command") && exec.contains("rm x"), "{exec}");
     assert_eq!(asks(&PLAN.replace("nice=5", "sysctl:kernel.core_pattern=|x")), "writes sysctl:kernel.core_pattern=|x");
@@ -212,6 +212,8 @@ fn what_a_stranger_should_not_decide_is_listed() {
     // A guest's settings are its own; a command in it still is one.
     assert!(asks(&GUESTS.replace("kernel:build:b", "kernel:build:b;feature:NO_WA_IDLE;policy=fifo:99")).is_empty());
     assert!(asks(&GUESTS.replace("kernel:build:b", "option:command=x")).contains("runs"));
-    let built = of_guests(vec![built("build:a", "")]).asks_for_trust().unwrap();
+    let pack = of_guests(vec![built("build:a", "")]);
+    let built = pack.asks_for_trust(|_| true).unwrap();
     assert!(built[0].contains("builds build:a"), "{built:?}");
+    assert!(pack.asks_for_trust(|_| false).unwrap().is_empty(), "one that is replaced is not built");
 }

@@ -33,17 +33,20 @@ fn claim(found: &TraceDiff) -> String {
     let named: Vec<String> = found.named.iter().take(TOLD).map(|name| in_short(found, name)).collect();
     let others = found.named.len().saturating_sub(TOLD);
     let others = if others > 0 { format!("; and {}", counted(others, "others")) } else { String::new() };
+    let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));
+    let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(TOLD).collect();
+    let nothing = if one_sided.is_empty() { "Nothing" } else { "Nothing that ran in both" };
     let claim = match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
         (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
         (true, true) => format!(
-            "Nothing moved: {} tested, and none shows a change as large as what is named.",
+            "{nothing} moved: {} tested, and none shows a change as large as what is named.",
             counted(found.judged, "numbers")
         ),
-        (false, true) => "Nothing is apart: no difference stands out from the variation inside the traces.".into(),
+        (false, true) => {
+            format!("{nothing} is apart: no difference stands out from the variation inside the traces.")
+        }
     };
-    let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));
-    let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(TOLD).collect();
     let but = if named.is_empty() { "But " } else { "Also, " };
     if one_sided.is_empty() { claim } else { format!("{claim} {but}{}.", one_sided.join("; ")) }
 }
@@ -82,7 +85,7 @@ fn how(found: &TraceDiff) -> impl Iterator<Item = Remark> {
              in turn and in changing order (A B, B A, A B), not one after the other"
         }
         (false, 1) => {
-            "one trace a side has no verdict: two recordings of the same thing may differ by more than either varies as it goes \
+            "a side of one trace has no verdict: two recordings of the same thing may differ by more than either varies as it goes \
              on. Five traces a side have one (--more-a, --more-b), recorded in turn and in changing order"
         }
         (false, _) => "fewer than five traces a side have no verdict; the intervals are only a hint",

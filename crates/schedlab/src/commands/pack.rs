@@ -7,7 +7,7 @@ use crate::exit;
 use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result};
 use schedlab_plan::pack::PackError;
-use schedlab_plan::{Arm, Pack, Setting};
+use schedlab_plan::{Arm, BootedKernel, Pack, Setting};
 use schedlab_report::Document;
 use std::path::{Path, PathBuf};
 
@@ -37,8 +37,8 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
 }
 
 /// What a pack asks to be trusted with, the policies among it that its workloads give their own threads.
-pub(super) fn asks(pack: &Pack) -> Result<Vec<String>, PackError> {
-    let (mut asks, plan) = (pack.asks_for_trust()?, pack.plan()?);
+pub(super) fn asks(pack: &Pack, is_built: impl Fn(&BootedKernel) -> bool) -> Result<Vec<String>, PackError> {
+    let (mut asks, plan) = (pack.asks_for_trust(is_built)?, pack.plan()?);
     if plan.guest.is_some() {
         return Ok(asks);
     }
@@ -61,7 +61,7 @@ pub(super) fn asks(pack: &Pack) -> Result<Vec<String>, PackError> {
 
 /// A pack with what it asks to be trusted with.
 pub(super) fn page(pack: &Pack, bytes: usize) -> Document {
-    let asks = asks(pack).unwrap_or_default();
+    let asks = asks(pack, |_| true).unwrap_or_default();
     let page = schedlab_report::pack(pack, bytes);
     if asks.is_empty() { page } else { page.and(schedlab_report::pack_asks(&asks)) }
 }

@@ -15,6 +15,7 @@ use schedlab_plan::pack::MOST_PACK_BYTES;
 use schedlab_plan::plan::{GuestLane, Stopping};
 use schedlab_plan::{Manifest, Pack, Plan, RunEnd, TrialRecord};
 use schedlab_run::{Run, RunError};
+use schedlab_sys::interrupt::Interrupt;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +24,8 @@ const OTHER_SEEDS: u64 = 500_000;
 
 pub(super) fn run(args: &Repeat) -> Result<u8> {
     let pack = read(&args.file)?;
-    let asks = super::pack::asks(&pack)?;
     let kernels = Kernels::of(&pack, args)?;
+    let asks = super::pack::asks(&pack, |kernel| !kernels.has(kernel))?;
     if args.dry_run {
         return describe(&pack, asks, &kernels, args);
     }
@@ -49,6 +50,9 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
 }
 
 fn read(file: &Path) -> Result<Pack> {
+    if file.is_dir() {
+        bail!("{} is a directory; of a run directory `schedlab pack` makes the file to repeat", file.display());
+    }
     let bytes = input::at_most(file, MOST_PACK_BYTES as u64)?;
     Pack::parse(&bytes).map_err(|why| anyhow!("{}: {why}", file.display()))
 }
@@ -133,7 +137,7 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     }
     let begun = place::of(&plan).and_then(|place| Ok((begun(&dir, &plan, &*place, args.resume)?, place)));
     let (begun, place) = match begun {
-        Err(error) if is_of_directory(&error) || args.resume => return Err(error),
+        Err(error) if is_of_directory(&error) || args.resume || Interrupt::seen().is_some() => return Err(error),
         Err(error) => return Ok(Err(format!("{error:#}"))),
         Ok(begun) => begun,
     };

@@ -91,7 +91,7 @@ fn of(blocks: u32, plan: &Plan, known: Option<&Run>, kernels: &[String]) -> WhyF
         kernels: kernels.to_vec(),
         stages: kernels.iter().map(stage).collect(),
         seconds: seconds.map(|seconds| seconds * kernels.len() as f64),
-        note: "blocks are the plan's; each kernel is measured anew".into(),
+        note: "blocks are the plan's; each kernel is measured anew, after a guest that tries it".into(),
         ..WhyForecast::default()
     }
 }

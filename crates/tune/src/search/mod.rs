@@ -61,7 +61,8 @@ impl Options {
         let sizes: &[(usize, u32)] = match strategy {
             Strategy::Grid => &[(16, 6)],
             Strategy::Halving => &[(16, 1)],
-            Strategy::Surrogate => &[(8, 2), (6, 2), (4, 2), (4, 1)],
+            // Of a small budget more points in one block are worth more than fewer in two (docs/evidence/search.md).
+            Strategy::Surrogate => &[(8, 2), (6, 2), (5, 1), (4, 1)],
         };
         let confirmed = (objectives + 1).max(3);
         let of_size = |&(points, blocks): &(usize, u32)| Self {

@@ -80,7 +80,7 @@ impl Make {
         }
         let said = complaints(&log);
         if is_of_machine(&log) {
-            return Err(VmError::File { what: step, path: self.objects.clone(), cause: std::io::Error::other(said) });
+            return Err(VmError::Resources { step, said });
         }
         Err(VmError::Make { step, target: target.to_owned(), said, log })
     }
@@ -144,10 +144,19 @@ fn without(config: &str, options: &[&str]) -> String {
     kept.map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether the build stopped for want of room or memory, which says nothing about its sources: the words of libc's
-/// ENOSPC, and those of gcc when the kernel killed its compiler.
+/// Whether the build stopped for want of room or memory, which says nothing about its sources: libc's words for ENOSPC,
+/// EDQUOT and ENOMEM, gcc's for ENOMEM, and what gcc, ld, the shell and make say of a process that the kernel killed.
 fn is_of_machine(stderr: &str) -> bool {
-    ["No space left on device", "Killed signal terminated program"].iter().any(|words| stderr.contains(words))
+    let words = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "Cannot allocate memory",
+        "memory exhausted",
+        "out of memory",
+        "Killed",
+        "Error 137",
+    ];
+    words.iter().any(|words| stderr.contains(words))
 }
 
 /// The first lines that are errors, and what usually fixes them.
@@ -196,6 +205,8 @@ mod tests {
     fn a_full_disk_and_a_killed_compiler_are_the_machines() {
         assert!(is_of_machine("/tmp/ccX.s: Assembler messages:\nError: can't close a.o: No space left on device\n"));
         assert!(is_of_machine("gcc: fatal error: Killed signal terminated program cc1\n"));
+        assert!(is_of_machine("collect2: fatal error: ld terminated with signal 9 [Killed]\n"));
+        assert!(is_of_machine("make[1]: *** [vmlinux] Error 137\n"));
         assert!(!is_of_machine("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
     }
 

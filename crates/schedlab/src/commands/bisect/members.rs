@@ -157,8 +157,7 @@ impl Members {
         };
         match self.build(&wanted)? {
             Ok(()) => Ok(Ok(())),
-            // What this machine lacks, a program or room for a file, is missing for every member.
-            Err(error @ (VmError::NoProgram { .. } | VmError::File { .. })) => Err(error.into()),
+            Err(error) if error.is_of_machine() => Err(error.into()),
             Err(error) => Ok(Err(error.to_string())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::members::Members;
 use crate::commands::rounds::ROUNDS;
-use crate::commands::run;
+use crate::commands::{rounds, run};
 use crate::exit::usage;
 use crate::output::say;
 use crate::place;
@@ -142,7 +142,10 @@ impl BisectStudy {
         std::fs::create_dir_all(&begun).with_context(|| format!("{} cannot be made", begun.display()))?;
         let why = match self.members.make(member, &self.dir)? {
             Err(why) => why,
-            Ok(()) if self.members.builds() => self.boots(member).err().map(|e| format!("{e:#}")).unwrap_or_default(),
+            Ok(()) if self.members.builds() => match self.boots(member) {
+                Err(error) if rounds::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
+                booted => booted.err().map(|error| format!("{error:#}")).unwrap_or_default(),
+            },
             Ok(()) => String::new(),
         };
         // A build or a boot that was asked to end says nothing about the member.
@@ -264,7 +267,11 @@ impl Study for BisectStudy {
         }
         self.told.push((control, candidate, of_candidate));
         self.tell_all();
-        if let Some(most) = self.bisection.best() {
+        // While only the ends were compared all members are equally probable.
+        let ends = (0, self.members.last());
+        if let Some(most) = self.bisection.best()
+            && self.told.iter().any(|(control, candidate, _)| (*control, *candidate) != ends)
+        {
             let name = &self.members.names()[most.first];
             let percent = (100.0 * most.probability).min(99.0);
             say(format_args!("schedlab: most probable so far: {} `{name}`, {percent:.0} %", most.first));

@@ -83,6 +83,12 @@ impl<'a> Kernels<'a> {
         self.steps.iter().map(line).collect()
     }
 
+    /// Whether it is here, or another is that replaces it: then it is not built.
+    pub(super) fn has(&self, kernel: &BootedKernel) -> bool {
+        let is_here = |step: &Step<'_>| matches!(step, Step::Have(_) | Step::Instead(_));
+        self.steps.iter().any(|(of, step)| of.name == kernel.name && is_here(step))
+    }
+
     /// Whether all are here already: their names, or why one cannot be had; `None` where some would be fetched or built.
     pub(super) fn here(&self) -> Option<Result<Vec<(String, String)>, String>> {
         let of = |(kernel, step): &(&BootedKernel, Step<'_>)| match step {

@@ -7,6 +7,7 @@ use schedlab_plan::units::format_ns;
 use schedlab_plan::{Plan, counted};
 use schedlab_run::Run;
 use schedlab_stats::screen::Stage;
+use schedlab_trial::experiment::runs_loops;
 use schedlab_trial::why::{Cost, Why};
 use serde::Serialize;
 
@@ -133,10 +134,11 @@ pub(crate) fn seconds(plan: &Plan, known: Option<&Run>, rows: usize, blocks: usi
     cost(plan, known).map(|cost| cost.stage(rows, blocks) as f64 / 1e9)
 }
 
-/// The cost that a run had; without one, on this host what the plan says. For guests only a run shows it.
+/// The cost that a run had; without one, on this host what the plan says. For guests and loops only a run shows it.
 fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
     known.and_then(|run| Cost::of(&run.trials)).or_else(|| {
         let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
-        plan.guest.is_none().then_some(Cost { trial, block: 0 })
+        let is_timed = plan.guest.is_none() && !plan.workloads.iter().any(|workload| runs_loops(&workload.run));
+        is_timed.then_some(Cost { trial, block: 0 })
     })
 }
