@@ -1,12 +1,14 @@
 //! Searches over surfaces that are known: how often the point that a search names is within 3 % of the best, for at most 15 % of
 //! the trials of the whole grid, beside random search, an optimiser on single samples, Optuna's TPE (`pip install optuna`, left
 //! out without it), and the grid itself. Surfaces are drawn, or recorded by whole grids (benches/data/search). About 10 minutes;
-//! `-- --seeds N`, `-- --tpe-seeds N`, `-- --python PYTHON`, `-- --only METHOD`.
+//! `-- --seeds N`, `-- --tpe-seeds N`, `-- --python PYTHON`, `-- --only METHOD`, `-- --surface WORDS`.
+//! `-- --record RUN` prints the surface of a run of a grid; `--fixed m=1,3` of the part at these values of m.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod lab;
 mod optuna;
+mod recording;
 mod rivals;
 mod surface;
 
@@ -43,13 +45,20 @@ fn main() -> Result<()> {
     let number = |name: &str, default: u64| {
         option(name).map_or(Ok(default), |text| text.parse().with_context(|| format!("{name} {text}")))
     };
+    if let Some(run) = option("--record") {
+        let fixed = option("--fixed").map(|text| text.split_once('=').context("--fixed KNOB=VALUE,VALUE"));
+        let fixed = fixed.transpose()?.map(|(knob, values)| (knob, values.split(',').collect()));
+        print!("{}", recording::text(run.as_ref(), fixed)?);
+        return Ok(());
+    }
     let (seeds, tpe_seeds) = (number("--seeds", 200)?, number("--tpe-seeds", 10)?);
     let python = optuna::Python::find(option("--python").map_or("python3", String::as_str));
     if let Err(why) = &python {
         eprintln!("Optuna's TPE is left out: {why}");
     }
     let (mut shares, mut costs) = (Vec::new(), Vec::new());
-    for surface in surface::drawn().into_iter().chain(surface::recorded()?) {
+    let is_asked = |surface: &Surface| option("--surface").is_none_or(|words| surface.name.contains(words));
+    for surface in surface::drawn().into_iter().chain(surface::recorded()?).filter(is_asked) {
         let budget = budget(&surface);
         let mut row = vec![
             surface.name.clone(),
