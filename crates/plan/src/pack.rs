@@ -251,8 +251,11 @@ impl Pack {
             return no_pack("its machine has no CPU".into());
         }
         self.check_workloads(&plan)?;
-        for kernel in &self.kernels {
+        for (at, kernel) in self.kernels.iter().enumerate() {
             portable::kernel(kernel)?;
+            if self.kernels[..at].iter().any(|other| other.name == kernel.name) {
+                return no_pack(format!("two of its kernels are named {}", kernel.name));
+            }
             if !portable::kernels(&plan).any(|booted| *booted == kernel.name) {
                 return no_pack(format!("its plan does not boot {}", kernel.name));
             }

@@ -232,6 +232,14 @@ impl Plan {
         }
         Ok(settled)
     }
+
+    /// The plan with the arms that its factors make, none of them left out, instead of the factors; and what they make.
+    pub fn in_arms(&self) -> Result<(Self, Option<Factorial>), PlanError> {
+        let mut settled = self.settle(&[])?;
+        settled.factors.clear();
+        let factorial = settled.factorial.take();
+        Ok((settled, factorial))
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use schedlab_plan::lane::Provenance;
 use schedlab_plan::{Manifest, RunEnd, Setting, TrialRecord};
 use schedlab_record::tracer;
 use schedlab_run::{RunError, RunReader, RunWriter};
-use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::interrupt::{Answering, Interrupt};
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, Experiment, Store};
 use schedlab_tune::{Of, Restored, Roots, TuneError};
@@ -158,7 +158,8 @@ fn conduct(
 ) -> Result<Manifest> {
     let mut runner = place.runner(&manifest, &trials)?;
     let watch = place.watch();
-    let interrupt = caught().context("signals cannot be caught")?;
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    let _answered = answered(interrupt, &manifest);
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
     if store.keeper.is_some() {
@@ -188,15 +189,13 @@ fn conduct(
     Ok(manifest)
 }
 
-/// Signals end a run after its trial, which may be long: the first one is answered. In a guest nobody reads it.
-fn caught() -> std::io::Result<Interrupt> {
+/// A signal ends a run of this host after its trial, which may be long: the first one is answered. Guests have an answer of
+/// their own.
+fn answered(interrupt: Interrupt, manifest: &Manifest) -> Option<Answering> {
     const ANSWER: &str = "\nschedlab: the run ends after this trial, and can be resumed; another signal ends it now\n";
-    match (is_guest(), std::io::stderr().is_terminal()) {
-        (true, _) => Interrupt::catch(),
-        // Below the line of the progress.
-        (false, true) => Interrupt::catch_and_answer(ANSWER),
-        (false, false) => Interrupt::catch_and_answer(&ANSWER[1..]),
-    }
+    // Below the line of the progress.
+    let line = if std::io::stderr().is_terminal() { ANSWER } else { &ANSWER[1..] };
+    (manifest.kernels.is_empty() && !is_guest()).then(|| interrupt.answer_with(line))
 }
 
 /// Where a run or a study goes: to `out`, or to its usual place; one that begins has the first of that name that holds

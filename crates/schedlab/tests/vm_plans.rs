@@ -41,6 +41,15 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
         let ran = dry(guest, b).failure();
         assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);
     }
+    // A factorial's arms with the same command line share a guest.
+    let factors = format!(
+        "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\ncpus = 1\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+         [[factor]]\nname = \"audit\"\nhigh = \"boot:audit=1\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=1\"\n"
+    );
+    std::fs::write(lab.path("plan.toml"), factors).unwrap();
+    let printed = from(&lab, &["run", "plan.toml", "--dry-run"]).success().stdout;
+    assert!(printed.contains("# `all low`, `nice`: ") && printed.contains("# `audit`, `audit + nice`: "), "{printed}");
+    assert!(printed.contains("6 blocks of 8 trials, 56 boots") && printed.contains("[[factor]]"), "{printed}");
     // The knobs of a search are the guest's, not this host's.
     let search = format!(
         "strategy = \"halving\"\nbudget = \"1h\"\n[guest]\nkernel = \"{KERNEL}\"\nlane = \"virtual\"\nboots = 2\n\

@@ -1,10 +1,10 @@
 //! A termination request as a flag: SIGINT, SIGTERM and SIGHUP are remembered, not acted on, so that what is in progress
-//! ends, what was measured is stored and the host is restored. The last one that is caught gives that signal its default
-//! effect back: one more kills.
+//! ends, what was measured is stored and the host is restored. The last one that is caught gives the signals their
+//! default effects back: one more kills.
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// Requests so far.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
@@ -12,8 +12,12 @@ static REQUESTS: AtomicU32 = AtomicU32::new(0);
 static CAUGHT: AtomicU32 = AtomicU32::new(1);
 /// The first signal that came; 0 while none has.
 static FIRST: AtomicI32 = AtomicI32::new(0);
-/// What the first one writes to standard error.
+/// What the first one writes to standard error while it is answered.
 static ANSWER: OnceLock<&'static str> = OnceLock::new();
+/// Whether it is.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Proof that the signals are caught.
 #[derive(Debug, Clone, Copy)]
@@ -34,17 +38,18 @@ impl Interrupt {
 
     fn catch_first(requests: u32) -> io::Result<Self> {
         CAUGHT.fetch_max(requests, Ordering::Relaxed);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in SIGNALS {
             install(signal)?;
         }
         Ok(Self(()))
     }
 
-    /// Catches the first one, which writes a line to standard error at once: for a process that goes on until something
-    /// that may be long has ended.
-    pub fn catch_and_answer(line: &'static str) -> io::Result<Self> {
+    /// Has the first signal write this line to standard error at once, for as long as the value lives: for a process that
+    /// goes on until something that may be long has ended. A process has one such line.
+    pub fn answer_with(self, line: &'static str) -> Answering {
         ANSWER.get_or_init(|| line);
-        Self::catch()
+        ANSWERS.store(true, Ordering::Relaxed);
+        Answering(())
     }
 
     /// Whether one of the signals has come.
@@ -68,16 +73,27 @@ impl Interrupt {
     }
 }
 
-extern "C" fn remember(signal: libc::c_int) {
-    if FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        && let Some(line) = ANSWER.get()
-    {
-        answer(line);
+/// While it lives the first signal is answered.
+#[derive(Debug)]
+pub struct Answering(());
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        ANSWERS.store(false, Ordering::Relaxed);
     }
+}
+
+extern "C" fn remember(signal: libc::c_int) {
+    let is_first = FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= CAUGHT.load(Ordering::Relaxed) {
-        // The next one is not held up by whatever made the user press it again.
-        // SAFETY: sets a default action and runs no code of ours; signal(2) is async-signal-safe.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        // The next one is not held up by whatever made the user press it again, nor by the answer.
+        for signal in SIGNALS {
+            // SAFETY: sets a default action and runs no code of ours; signal(2) is async-signal-safe.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+    if let (true, true, Some(line)) = (is_first, ANSWERS.load(Ordering::Relaxed), ANSWER.get()) {
+        answer(line);
     }
 }
 
@@ -99,7 +115,7 @@ fn install(signal: libc::c_int) -> io::Result<()> {
     let handler: extern "C" fn(libc::c_int) = remember;
     action.sa_sigaction = handler as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is initialised, and its handler uses atomics and signal(2) alone, all async-signal-safe.
+    // SAFETY: `action` is initialised, and its handler uses atomics, signal(2) and write(2) alone, all async-signal-safe.
     let result = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

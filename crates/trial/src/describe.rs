@@ -88,7 +88,7 @@ fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let is_timed = !runs_loops(workload);
     let takes = match is_timed {
         true => format!("a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)),
-        false => "how long its loops take is known after the pilot".into(),
+        false => "how long a trial takes is known after the pilot".into(),
     };
     comment(text, "", &format!("{workload}: {takes}"));
     let length = match manifest.design {

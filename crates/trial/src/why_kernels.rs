@@ -26,6 +26,11 @@ impl WhyKernels {
         blocks_of(&self.plan)
     }
 
+    /// The kernel of the run that was asked for last.
+    pub fn asked(&self) -> Option<&str> {
+        self.kernels.get(self.measured.len()).map(String::as_str)
+    }
+
     /// The findings so far.
     pub fn findings(&self) -> WhyKernelsFindings {
         WhyKernelsFindings::new(&self.plan.title, self.plan.alpha, &self.measured, &self.kernels)

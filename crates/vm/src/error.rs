@@ -3,6 +3,7 @@
 use crate::cpio::CpioError;
 use crate::frame::FrameError;
 use crate::host::kvm::Failure;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ pub enum VmError {
         /// All that it said of errors and warnings.
         log: String,
     },
-    /// A build stopped for want of room or memory.
+    /// A build or a guest ended for want of room or memory.
     #[error("{step}: this machine has too little room or memory: {said}")]
     Resources {
         /// What it was for.
@@ -145,9 +146,15 @@ impl VmError {
         }
     }
 
-    /// Whether this machine lacks something, which says nothing about a kernel.
+    /// Whether this machine lacks something, which says nothing about a kernel. One that is not there is no such thing.
     pub fn is_of_machine(&self) -> bool {
-        matches!(self, Self::File { .. } | Self::NoProgram { .. } | Self::Resources { .. })
+        match self {
+            Self::File { what, cause, .. } => *what != READING_KERNEL || cause.kind() != ErrorKind::NotFound,
+            // It could not be started, or found no room.
+            Self::Program { said, .. } => ends_for_want(said) || said.contains("(os error "),
+            Self::QemuDied { said, .. } => ends_for_want(said),
+            other => matches!(other, Self::NoProgram { .. } | Self::Resources { .. }),
+        }
     }
 
     /// For `map_err` of an operation on a file.
@@ -155,4 +162,13 @@ impl VmError {
         let path = path.into();
         move |cause| Self::File { what, path, cause }
     }
+}
+
+/// What is done to the file of a kernel.
+pub(crate) const READING_KERNEL: &str = "reading the kernel";
+
+/// Whether a line of a program ends in libc's words for ENOSPC, EDQUOT or ENOMEM.
+pub(crate) fn ends_for_want(said: &str) -> bool {
+    let words = [": No space left on device", ": Disk quota exceeded", ": Cannot allocate memory"];
+    said.lines().any(|line| words.iter().any(|words| line.trim_end().ends_with(words)))
 }

@@ -213,7 +213,9 @@ fn what_a_stranger_should_not_decide_is_listed() {
     assert!(asks(&GUESTS.replace("kernel:build:b", "kernel:build:b;feature:NO_WA_IDLE;policy=fifo:99")).is_empty());
     assert!(asks(&GUESTS.replace("kernel:build:b", "option:command=x")).contains("runs"));
     let pack = of_guests(vec![built("build:a", "")]);
-    let built = pack.asks_for_trust(|_| true).unwrap();
-    assert!(built[0].contains("builds build:a"), "{built:?}");
+    let asked = pack.asks_for_trust(|_| true).unwrap();
+    assert!(asked[0].contains("builds build:a"), "{asked:?}");
     assert!(pack.asks_for_trust(|_| false).unwrap().is_empty(), "one that is replaced is not built");
+    let twice = of_guests(vec![built("build:a", ""), built("build:a", "")]).to_bytes();
+    assert!(twice.unwrap_err().to_string().contains("two of its kernels are named build:a"));
 }

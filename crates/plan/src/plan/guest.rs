@@ -141,21 +141,27 @@ impl GuestPlan {
 impl Plan {
     /// What does not fit a plan with guests, or one without.
     pub(super) fn check_guest(&self) -> Result<(), PlanError> {
-        let of_guests = |settings: &[Setting]| settings.iter().find(|s| s.is_of_guest()).cloned();
+        let levels = self.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
+        let settings: Vec<&Setting> = self.arms.iter().chain(levels).flat_map(|arm| &arm.settings).collect();
         let Some(guest) = &self.guest else {
-            return match self.arms.iter().find_map(|arm| of_guests(&arm.settings)) {
+            return match settings.iter().find(|setting| setting.is_of_guest()) {
                 Some(setting) => inconsistent(format!(
                     "`{setting}` is set at boot: add a `[guest]` table, and trials run in guests booted for them"
                 )),
                 None => Ok(()),
             };
         };
-        if self.switchback_window_ns.is_some() || !self.factors.is_empty() {
+        if self.switchback_window_ns.is_some() {
+            return inconsistent("[guest]: a boot is a unit of its own, so there are blocks alone: no switchback");
+        }
+        if !self.factors.is_empty()
+            && (guest.kernel.is_none() || settings.iter().any(|s| matches!(s, Setting::Kernel(_))))
+        {
             return inconsistent(
-                "[guest]: a boot is a unit of its own, so there are blocks alone: no switchback, no factors",
+                "[guest]: a factorial has one kernel: give `kernel = \"debian:6.1\"` in [guest], and no factor a kernel",
             );
         }
-        if let Some(traced) = self.arms.iter().flat_map(|arm| &arm.settings).find(|s| s.is_trace()) {
+        if let Some(traced) = settings.iter().find(|setting| setting.is_trace()) {
             return inconsistent(format!(
                 "`{traced}` would record this host and not the guest: leave it out beside [guest]"
             ));
@@ -212,7 +218,7 @@ impl Plan {
         if guest.cpus == Some(0) || guest.sd_llc_size == Some(0) {
             return inconsistent("[guest]: a machine has at least one CPU, and so has its last-level cache");
         }
-        let topologies = self.arms.iter().flat_map(|arm| &arm.settings).any(|s| matches!(s, Setting::Topology(_)));
+        let topologies = settings.iter().any(|setting| matches!(setting, Setting::Topology(_)));
         if let (Some(cpus), Some(llc), false) = (guest.cpus, guest.sd_llc_size, topologies)
             && llc > cpus
         {
@@ -320,5 +326,25 @@ mod tests {
         let traced = error(&PLAN.replace("boot:preempt=full", "trace=on"));
         assert!(traced.contains("would record this host"), "{traced}");
         assert!(error(&PLAN.replace("trials = 6", "trials = 6\ndesign = \"switchback\"")).contains("blocks alone"));
+    }
+
+    #[test]
+    fn words_of_the_command_line_are_factors_and_a_kernel_is_none() {
+        const FACTORS: &str = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\n[[workload]]\nrun = \"pipe\"\n\
+            [[factor]]\nname = \"audit\"\nhigh = \"boot:audit=1\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=1\"\n";
+        let plan = Plan::parse(FACTORS).unwrap();
+        let (in_arms, factorial) = plan.in_arms().unwrap();
+        let specs: Vec<String> = in_arms.arms.iter().map(crate::Arm::spec).collect();
+        assert_eq!(specs, ["", "boot:audit=1", "nice=1", "boot:audit=1;nice=1"]);
+        assert!(in_arms.factors.is_empty() && factorial.unwrap().levels.len() == 4);
+        assert_eq!(Plan::parse(&in_arms.to_toml()).unwrap().arms, in_arms.arms, "as a guest reads it");
+        for (from, to, needle) in [
+            ("kernel = \"debian:6.1\"\n", "cpus = 1\n", "a factorial has one kernel"),
+            ("nice=1", "kernel:debian:6.12", "a factorial has one kernel"),
+            ("nice=1", "trace=on", "would record this host"),
+            ("[guest]\nkernel = \"debian:6.1\"\n", "", "add a `[guest]` table"),
+        ] {
+            assert!(error(&FACTORS.replace(from, to)).contains(needle), "{to}: {}", error(&FACTORS.replace(from, to)));
+        }
     }
 }

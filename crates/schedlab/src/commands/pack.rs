@@ -24,7 +24,9 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
     destination::outside("-o", &file, "the run", &args.run)?;
     destination::check("-o", Some(&file), &[&args.run], args.dry_run)?;
     if args.answer.json || args.dry_run {
-        print_findings(&args.answer, SCHEMA, &pack, |pack| page(pack, bytes.len()))?;
+        print_findings(&args.answer, SCHEMA, &pack, |pack| {
+            page(pack, bytes.len(), &asks(pack, |_| true).unwrap_or_default())
+        })?;
     }
     if args.dry_run {
         return Ok(exit::DONE);
@@ -60,10 +62,9 @@ pub(super) fn asks(pack: &Pack, is_built: impl Fn(&BootedKernel) -> bool) -> Res
 }
 
 /// A pack with what it asks to be trusted with.
-pub(super) fn page(pack: &Pack, bytes: usize) -> Document {
-    let asks = asks(pack, |_| true).unwrap_or_default();
+pub(super) fn page(pack: &Pack, bytes: usize, asks: &[String]) -> Document {
     let page = schedlab_report::pack(pack, bytes);
-    if asks.is_empty() { page } else { page.and(schedlab_report::pack_asks(&asks)) }
+    if asks.is_empty() { page } else { page.and(schedlab_report::pack_asks(asks)) }
 }
 
 /// `NAME.pack.json` for a run in `out/NAME`.

@@ -94,7 +94,7 @@ fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat
     if args.answer.json {
         return print_answer("schedlab/repeat-forecast/1", &found, args.answer.top).map(|()| exit::DONE);
     }
-    print_page(&super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len())))?;
+    print_page(&super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len()), &found.asks))?;
     found.kernels.iter().try_for_each(print_line)?;
     match &found.not_here {
         Some(why) => print_line(format_args!("It cannot be repeated here: {why}"))?,

@@ -115,6 +115,12 @@ mod tests {
         let no_program = VmError::NoProgram { program: "qemu".into(), fix: String::new() };
         assert!(is_of_machine(&Error::from(no_program).context("`a`")));
         assert!(is_of_machine(&Error::from(std::io::Error::other("full")).context("the guest's task")));
+        let died = |said: &str| VmError::QemuDied { when: "", status: String::new(), said: said.into() };
+        assert!(is_of_machine(&died("qemu: cannot set up guest memory 'pc.ram': Cannot allocate memory").into()));
+        let kernel = |kind| VmError::File { what: "reading the kernel", path: "bzImage".into(), cause: kind };
+        assert!(is_of_machine(&kernel(std::io::ErrorKind::PermissionDenied.into()).into()));
+        assert!(!is_of_machine(&kernel(std::io::ErrorKind::NotFound.into()).into()));
+        assert!(!is_of_machine(&died("Kernel panic - not syncing").into()));
         assert!(!is_of_machine(&Error::from(VmError::Guest("no such setting".into())).context("`a`")));
     }
 

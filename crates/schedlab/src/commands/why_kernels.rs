@@ -30,7 +30,7 @@ impl Study for Said {
     }
 
     fn not_begun(&mut self, why: Error) -> Result<()> {
-        say(format_args!("schedlab: this kernel is left out: {why:#}"));
+        say(format_args!("schedlab: {} is left out: {why:#}", self.0.asked().unwrap_or_default()));
         self.0.not_begun(why)
     }
 }

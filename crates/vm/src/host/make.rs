@@ -3,7 +3,7 @@
 use super::build::Build;
 use super::program::{self, command};
 use super::unpack;
-use crate::error::VmError;
+use crate::error::{VmError, ends_for_want};
 use crate::kernel::cache::{Cache, Entry, Package, Writer};
 use crate::kernel::image::{Architecture, Image};
 use crate::kernel::own_architecture;
@@ -144,19 +144,18 @@ fn without(config: &str, options: &[&str]) -> String {
     kept.map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether the build stopped for want of room or memory, which says nothing about its sources: libc's words for ENOSPC,
-/// EDQUOT and ENOMEM, gcc's for ENOMEM, and what gcc, ld, the shell and make say of a process that the kernel killed.
+/// Whether the build stopped for want of room or memory, which says nothing about its sources: libc's words at the end of a
+/// line, gcc's for ENOMEM, and what gcc and make say of a process that the kernel killed. A line of the source, or an error
+/// at a place in it, may hold such words: mm/oom_kill.c does.
 fn is_of_machine(stderr: &str) -> bool {
-    let words = [
-        "No space left on device",
-        "Disk quota exceeded",
-        "Cannot allocate memory",
-        "memory exhausted",
-        "out of memory",
-        "Killed",
-        "Error 137",
-    ];
-    words.iter().any(|words| stderr.contains(words))
+    let is_killed = |line: &str| {
+        line.contains("Killed signal terminated program")
+            || line.contains("terminated with signal 9 [Killed]")
+            || line.starts_with("make") && (line.ends_with("Error 137") || line.ends_with("] Killed"))
+            || line.contains(": out of memory allocating ")
+            || line.starts_with("virtual memory exhausted")
+    };
+    ends_for_want(stderr) || stderr.lines().any(is_killed)
 }
 
 /// The first lines that are errors, and what usually fixes them.
@@ -207,7 +206,10 @@ mod tests {
         assert!(is_of_machine("gcc: fatal error: Killed signal terminated program cc1\n"));
         assert!(is_of_machine("collect2: fatal error: ld terminated with signal 9 [Killed]\n"));
         assert!(is_of_machine("make[1]: *** [vmlinux] Error 137\n"));
-        assert!(!is_of_machine("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
+        assert!(is_of_machine("cc1: out of memory allocating 65536 bytes after a total of 1 bytes\n"));
+        for error in ["941 |  pr_err(\"%s: Killed process %d\", x);", "g.c:2:2: error: #error out of memory"] {
+            assert!(!is_of_machine(&format!("mm/oom_kill.c:12:3: error: 'Killed' undeclared\n{error}\n")));
+        }
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
             let below = self.directory.parent().unwrap_or(&self.directory).display();
             let said =
                 format!("no place is left below {below} ({why}); make some, or set TMPDIR to a directory with more");
-            return VmError::QemuDied { when, status: status.to_string(), said };
+            return VmError::Resources { step: when, said };
         }
         if self.up.is_none() && self.console.is_empty() && status.success() {
             return VmError::Guest(NEVER_SPOKE.into());

@@ -11,7 +11,7 @@ pub mod payload;
 pub mod reference;
 pub mod small;
 
-use crate::error::VmError;
+use crate::error::{READING_KERNEL, VmError};
 use image::{Architecture, Image};
 use modules::Module;
 use schedlab_plan::KernelSource;
@@ -41,12 +41,12 @@ pub struct Kernel {
 impl Kernel {
     /// A kernel file of the user's, without modules.
     pub fn of_file(path: &Path) -> Result<Self, VmError> {
-        let metadata = std::fs::metadata(path).map_err(VmError::file("reading the kernel", path))?;
+        let metadata = std::fs::metadata(path).map_err(VmError::file(READING_KERNEL, path))?;
         if !metadata.is_file() {
             // Reading a device or a pipe may never end.
             return Err(VmError::Refused(format!("{}: not a kernel image: it is not a regular file", path.display())));
         }
-        let bytes = std::fs::read(path).map_err(VmError::file("reading the kernel", path))?;
+        let bytes = std::fs::read(path).map_err(VmError::file(READING_KERNEL, path))?;
         let image = Image::of_bytes(&bytes).map_err(|why| VmError::Refused(format!("{}: {why}", path.display())))?;
         let config = config_of(path, &image.release);
         let name = path.display().to_string();

@@ -86,7 +86,7 @@ impl<'a> Kernels<'a> {
     /// Whether it is here, or another is that replaces it: then it is not built.
     pub(super) fn has(&self, kernel: &BootedKernel) -> bool {
         let is_here = |step: &Step<'_>| matches!(step, Step::Have(_) | Step::Instead(_));
-        self.steps.iter().any(|(of, step)| of.name == kernel.name && is_here(step))
+        self.steps.iter().filter(|(of, _)| of.name == kernel.name).all(|(_, step)| is_here(step))
     }
 
     /// Whether all are here already: their names, or why one cannot be had; `None` where some would be fetched or built.

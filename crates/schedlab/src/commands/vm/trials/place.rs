@@ -17,7 +17,8 @@ impl Place for Guests {
     /// sentence on each kind of guest.
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
-        let kinds = preparations(plan);
+        let (in_arms, factorial) = plan.in_arms()?;
+        let kinds = preparations(&in_arms);
         for ((arms, trial), prepared) in kinds.iter().zip(self.tried(&kinds)?) {
             let manifest = manifest.get_or_insert_with(|| prepared.clone());
             let guest = &prepared.environment;
@@ -37,17 +38,18 @@ impl Place for Guests {
             let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0)?;
             described.push(description(arms, (&kernel.name, kernel.crc32), guest, self.plan.per));
         }
-        let identities = self.identities(&plan.arms)?;
+        let identities = self.identities(&in_arms.arms)?;
         for (place, same) in identities.iter().enumerate() {
             if let Some(first) = identities[..place].iter().position(|other| other == same) {
-                let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
+                let [a, b] = [first, place].map(|arm| &in_arms.arms[arm].name);
                 described.push(format!(
                     "`{a}` and `{b}` are the same guest with the same settings: any difference is noise"
                 ));
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
-        manifest.kernels = self.booted_kernels(&plan.arms)?;
+        manifest.kernels = self.booted_kernels(&in_arms.arms)?;
+        manifest.factorial = factorial;
         if let Some(boots) = self.plan.boots {
             described.push(match &*self.unkept.borrow() {
                 Some(why) => {
@@ -75,7 +77,8 @@ impl Place for Guests {
     /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is
     /// reported here. What only a guest can know is asked of it when the run begins.
     fn describe(&self, plan: &Plan) -> Result<String> {
-        let kinds = preparations(plan);
+        let (in_arms, _) = plan.in_arms()?;
+        let kinds = preparations(&in_arms);
         self.settle(&kinds)?;
         self.settle_states(&kinds)?;
         let mut text = format!("{}# trials run in guests that are booted for them; of sample 1:\n", plan.to_toml());
@@ -83,7 +86,7 @@ impl Place for Guests {
             let boot = self.guest(trial, Vec::new()).with_context(|| arms.clone())?;
             text += &format!("# {arms}: {}\n", schedlab_vm::host::boot::dry_run(&boot)?);
         }
-        Ok(text + &schedlab_trial::describe_guests(plan, &self.plan, kinds.len()))
+        Ok(text + &schedlab_trial::describe_guests(&in_arms, &self.plan, kinds.len()))
     }
 
     fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment> {
@@ -117,6 +120,9 @@ impl Place for Guests {
 }
 
 fn is_disk_full(error: &anyhow::Error) -> bool {
+    if matches!(error.downcast_ref(), Some(VmError::Resources { .. })) {
+        return true;
+    }
     let file = error.downcast_ref().and_then(VmError::file_cause);
     let cause = file.or_else(|| error.chain().find_map(|cause| cause.downcast_ref()));
     cause.is_some_and(|cause| matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
@@ -133,6 +139,8 @@ mod tests {
         assert!(!is_disk_full(&std::io::Error::from(ErrorKind::NotFound).into()));
         let of_vm = |cause| VmError::File { what: "writing", path: "state".into(), cause };
         assert!(is_disk_full(&anyhow::Error::new(of_vm(full())).context("a state cannot be kept")));
+        let said = "no place is left below /tmp".into();
+        assert!(is_disk_full(&VmError::Resources { step: "while it started", said }.into()));
         assert!(!is_disk_full(&anyhow::Error::new(VmError::Interrupted)));
     }
 }
