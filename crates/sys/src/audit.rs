@@ -86,7 +86,8 @@ fn open_socket() -> io::Result<File> {
     }
     // SAFETY: the descriptor is new, ours, and owned nowhere else.
     let socket = unsafe { File::from_raw_fd(fd) };
-    let patience = libc::timeval { tv_sec: 0, tv_usec: 300_000 };
+    // A kernel thread lists the rules, and on a busy machine it waits for a CPU; who refuses does so at once.
+    let patience = libc::timeval { tv_sec: 5, tv_usec: 0 };
     let length = size_of::<libc::timeval>() as libc::socklen_t;
     let from = (&raw const patience).cast();
     // SAFETY: the kernel only reads `length` bytes of the live timeval; the descriptor is owned by `socket`.
