@@ -5,10 +5,11 @@ use crate::commands::doctor::environment;
 use crate::commands::vm::trials::Guests;
 use crate::output::say;
 use crate::session;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use schedlab_plan::{Environment, Manifest, Plan, TrialRecord};
 use schedlab_trial::{HostRunner, Runner, Watch, factors, prepare};
 use schedlab_tune::Roots;
+use schedlab_vm::VmError;
 use std::path::Path;
 
 /// A place where trials run.
@@ -108,4 +109,32 @@ fn settled(plan: &Plan) -> Result<Plan> {
         }
     }
     Ok(settled)
+}
+
+/// Whether this machine lacks a file, a program or room: every trial after it would fail as well, and it says nothing about
+/// what was to be run.
+pub(crate) fn is_of_machine(error: &Error) -> bool {
+    error.downcast_ref::<VmError>().is_some_and(VmError::is_of_machine) || error.is::<std::io::Error>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_lacks_is_told_from_what_a_kernel_lacks() {
+        let no_program = VmError::NoProgram { program: "qemu".into(), fix: String::new() };
+        assert!(is_of_machine(&Error::from(no_program).context("`a`")));
+        assert!(is_of_machine(&Error::from(std::io::Error::other("full")).context("the guest's task")));
+        let said = "no place is left below /tmp".into();
+        assert!(is_of_machine(&VmError::Resources { step: "while it started", said }.into()));
+        let died = |said: &str| VmError::QemuDied { when: "", status: String::new(), said: said.into() };
+        assert!(is_of_machine(&died("qemu: cannot set up guest memory 'pc.ram': Cannot allocate memory").into()));
+        let kernel = |kind| VmError::File { what: "reading the kernel", path: "bzImage".into(), cause: kind };
+        assert!(is_of_machine(&kernel(std::io::ErrorKind::PermissionDenied.into()).into()));
+        assert!(!is_of_machine(&kernel(std::io::ErrorKind::NotFound.into()).into()));
+        assert!(!is_of_machine(&died("Kernel panic - not syncing").into()));
+        assert!(!is_of_machine(&VmError::Interrupted.into()));
+        assert!(!is_of_machine(&Error::from(VmError::Guest("no such setting".into())).context("`a`")));
+    }
 }

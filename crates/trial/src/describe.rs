@@ -1,7 +1,7 @@
 //! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long
 //! the run may take. It runs, tries and writes nothing.
 
-use crate::experiment::runs_loops;
+use crate::experiment::is_timed;
 use crate::workloads::OVERHEAD_NS;
 use schedlab_plan::manifest::{Design, Factor};
 use schedlab_plan::plan::{GuestPer, GuestPlan, Plan, Stopping};
@@ -22,7 +22,7 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
     for index in 0..manifest.workloads.len() {
         forecast(&mut text, manifest, index);
     }
-    let are_timed = !manifest.workloads.iter().any(runs_loops);
+    let are_timed = manifest.workloads.iter().all(is_timed);
     if let (Design::Fixed { blocks }, 2.., true) = (&manifest.design, manifest.workloads.len(), are_timed) {
         let of_all = manifest.workloads.iter().map(|w| all_blocks_ns(*blocks, block_ns(manifest, w)));
         let _ = writeln!(text, "# in all about {} s", of_all.fold(0, u64::saturating_add) / 1_000_000_000);
@@ -85,7 +85,7 @@ fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
 fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let workload = &manifest.workloads[index];
     let block_ns = block_ns(manifest, workload);
-    let is_timed = !runs_loops(workload);
+    let is_timed = is_timed(workload);
     let takes = match is_timed {
         true => format!("a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)),
         false => "how long a trial takes is known after the pilot".into(),
@@ -181,7 +181,7 @@ fn forecast_in_guests(
         (None, GuestPer::Block) => rounds.saturating_mul(kinds),
         (None, GuestPer::Trial) => samples,
     };
-    let known_ns = if runs_loops(run) { 0 } else { crate::experiment::trial_duration_ns(run) };
+    let known_ns = if is_timed(run) { crate::experiment::trial_duration_ns(run) } else { 0 };
     let trial_ns = plan.trial_ns.unwrap_or(known_ns).max(SAMPLE_NS);
     let of_samples = samples.saturating_mul(trial_ns) / 1_000_000_000;
     let [least, most] = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));

@@ -405,9 +405,9 @@ pub fn trial_duration_ns(workload: &schedlab_plan::WorkloadSpec) -> u64 {
     duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
 }
 
-/// Whether a workload runs a number of loops, or a command, which take what they take.
-pub fn runs_loops(workload: &schedlab_plan::WorkloadSpec) -> bool {
-    workload.args.contains_key("loops") || workload.name == "exec"
+/// Whether a workload runs for a time, and not a number of loops or a command, which take what they take.
+pub fn is_timed(workload: &schedlab_plan::WorkloadSpec) -> bool {
+    !workload.args.contains_key("loops") && workload.name != "exec"
 }
 
 /// The file of a trial's trace, in the directory of a run's traces.

@@ -138,21 +138,11 @@ impl From<FrameError> for VmError {
 }
 
 impl VmError {
-    /// What the system answered, if it was about a file of the host.
-    pub fn file_cause(&self) -> Option<&std::io::Error> {
-        match self {
-            Self::File { cause, .. } => Some(cause),
-            _ => None,
-        }
-    }
-
     /// Whether this machine lacks something, which says nothing about a kernel. One that is not there is no such thing.
     pub fn is_of_machine(&self) -> bool {
         match self {
             Self::File { what, cause, .. } => *what != READING_KERNEL || cause.kind() != ErrorKind::NotFound,
-            // It could not be started, or found no room.
-            Self::Program { said, .. } => ends_for_want(said) || said.contains("(os error "),
-            Self::QemuDied { said, .. } => ends_for_want(said),
+            Self::Program { said, .. } | Self::QemuDied { said, .. } => ends_for_want(said),
             other => matches!(other, Self::NoProgram { .. } | Self::Resources { .. }),
         }
     }

@@ -85,8 +85,8 @@ fn how(found: &TraceDiff) -> impl Iterator<Item = Remark> {
              in turn and in changing order (A B, B A, A B), not one after the other"
         }
         (false, 1) => {
-            "with one trace on a side there is no verdict: two recordings of the same thing may differ by more than either varies as it goes \
-             on. Five traces a side have one (--more-a, --more-b), recorded in turn and in changing order"
+            "with one trace on a side there is no verdict: two recordings of the same thing may differ by more than either \
+             varies as it goes on. Five traces a side have one (--more-a, --more-b), recorded in turn and in changing order"
         }
         (false, _) => "fewer than five traces a side have no verdict; the intervals are only a hint",
     };

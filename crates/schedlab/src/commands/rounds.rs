@@ -3,12 +3,11 @@
 use super::{destination, run};
 use crate::output::{say, say_whole};
 use crate::{place, session};
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use schedlab_plan::{Plan, RunEnd, counted};
 use schedlab_run::{Run, RunError};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::rounds::{Ended, Measured, Round, Study, drive};
-use schedlab_vm::VmError;
 use std::path::{Path, PathBuf};
 
 /// Below a study's directory: its rounds, `001`, `002`, …
@@ -74,7 +73,9 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
         session::restore_leftovers()?;
         match place.prepare(plan) {
             Ok(manifest) => run::created(dir, manifest),
-            Err(why) if Interrupt::seen().is_none() && !is_of_machine(&why) => return Ok(Measured::NotBegun(why)),
+            Err(why) if Interrupt::seen().is_none() && !place::is_of_machine(&why) => {
+                return Ok(Measured::NotBegun(why));
+            }
             Err(error) => Err(error),
         }
     };
@@ -86,11 +87,6 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
     let ended = session::run(dir, begun, &*place)?;
     ended.sealed?;
     Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials }.into())
-}
-
-/// Whether this machine lacks a file, a program or room: that says nothing about what was to be run.
-pub(super) fn is_of_machine(error: &Error) -> bool {
-    error.downcast_ref::<VmError>().is_some_and(VmError::is_of_machine) || error.is::<std::io::Error>()
 }
 
 #[cfg(test)]
@@ -108,20 +104,6 @@ mod tests {
         fn tell(&mut self, _: &Round) -> Result<()> {
             Ok(())
         }
-    }
-
-    #[test]
-    fn what_the_machine_lacks_is_told_from_what_a_kernel_lacks() {
-        let no_program = VmError::NoProgram { program: "qemu".into(), fix: String::new() };
-        assert!(is_of_machine(&Error::from(no_program).context("`a`")));
-        assert!(is_of_machine(&Error::from(std::io::Error::other("full")).context("the guest's task")));
-        let died = |said: &str| VmError::QemuDied { when: "", status: String::new(), said: said.into() };
-        assert!(is_of_machine(&died("qemu: cannot set up guest memory 'pc.ram': Cannot allocate memory").into()));
-        let kernel = |kind| VmError::File { what: "reading the kernel", path: "bzImage".into(), cause: kind };
-        assert!(is_of_machine(&kernel(std::io::ErrorKind::PermissionDenied.into()).into()));
-        assert!(!is_of_machine(&kernel(std::io::ErrorKind::NotFound.into()).into()));
-        assert!(!is_of_machine(&died("Kernel panic - not syncing").into()));
-        assert!(!is_of_machine(&Error::from(VmError::Guest("no such setting".into())).context("`a`")));
     }
 
     #[test]

@@ -189,7 +189,7 @@ fn apply(source: &Path, patch: &Path, file: &Path, try_only: bool) -> Result<Str
         "-d",
     ]);
     apply.arg(source).arg("-i").arg(file).args(try_only.then_some("--dry-run"));
-    let output = apply.output().map_err(|e| not_started("patching", &apply, &e, "apt-get install patch"))?;
+    let output = apply.output().map_err(|e| not_started("patching", &apply, e, "apt-get install patch"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(said);

@@ -95,7 +95,7 @@ impl Qemu {
             Streams::Pipes => command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0),
         };
         let spawned = command.spawn();
-        let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, fix(architecture)))?;
+        let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, e, fix(architecture)))?;
         let complaints = Arc::new(Mutex::new(Vec::new()));
         let reader = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&complaints);

@@ -26,7 +26,7 @@ pub fn output(step: &'static str, command: &mut Command, fix: &str) -> Result<St
 /// Its standard output.
 pub fn output_bytes(step: &'static str, command: &mut Command, fix: &str) -> Result<Vec<u8>, VmError> {
     let result = command.output();
-    let Output { status, stdout, stderr } = result.map_err(|error| not_started(step, command, &error, fix))?;
+    let Output { status, stdout, stderr } = result.map_err(|error| not_started(step, command, error, fix))?;
     if status.success() {
         return Ok(stdout);
     }
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// the step has started gets SIGTERM, by which make removes what is half made, and later SIGKILL.
 pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Result<(ExitStatus, String), VmError> {
     // The step is a group of its own, which Ctrl-C at the terminal does not reach: we end it.
-    let failed = |command: &Command, error| not_started(step, command, &error, fix);
+    let failed = |command: &Command, error| not_started(step, command, error, fix);
     let interrupt = Interrupt::catch().map_err(|error| failed(command, error))?;
     if interrupt.requested() {
         return Err(VmError::BuildInterrupted);
@@ -99,12 +99,12 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 }
 
 /// The error of a program that could not be started.
-pub fn not_started(step: &'static str, command: &Command, error: &std::io::Error, fix: &str) -> VmError {
-    if error.kind() == std::io::ErrorKind::NotFound {
-        let program = command.get_program().to_string_lossy().into_owned();
-        return VmError::NoProgram { program, fix: fix.to_owned() };
+pub fn not_started(step: &'static str, command: &Command, cause: std::io::Error, fix: &str) -> VmError {
+    let program = command.get_program();
+    if cause.kind() == std::io::ErrorKind::NotFound {
+        return VmError::NoProgram { program: program.to_string_lossy().into_owned(), fix: fix.to_owned() };
     }
-    VmError::Program { step, command: spelled(command), said: error.to_string() }
+    VmError::File { what: step, path: program.into(), cause }
 }
 
 /// The program and its own arguments, without the settings that we give to all.

@@ -2,7 +2,7 @@
 
 use super::members::Members;
 use crate::commands::rounds::ROUNDS;
-use crate::commands::{rounds, run};
+use crate::commands::run;
 use crate::exit::usage;
 use crate::output::say;
 use crate::place;
@@ -143,7 +143,7 @@ impl BisectStudy {
         let why = match self.members.make(member, &self.dir)? {
             Err(why) => why,
             Ok(()) if self.members.builds() => match self.boots(member) {
-                Err(error) if rounds::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
+                Err(error) if place::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
                 booted => booted.err().map(|error| format!("{error:#}")).unwrap_or_default(),
             },
             Ok(()) => String::new(),

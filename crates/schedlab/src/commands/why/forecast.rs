@@ -7,7 +7,7 @@ use schedlab_plan::units::format_ns;
 use schedlab_plan::{Plan, counted};
 use schedlab_run::Run;
 use schedlab_stats::screen::Stage;
-use schedlab_trial::experiment::runs_loops;
+use schedlab_trial::experiment::is_timed;
 use schedlab_trial::why::{Cost, Why};
 use serde::Serialize;
 
@@ -138,7 +138,7 @@ pub(crate) fn seconds(plan: &Plan, known: Option<&Run>, rows: usize, blocks: usi
 fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
     known.and_then(|run| Cost::of(&run.trials)).or_else(|| {
         let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
-        let is_timed = plan.guest.is_none() && !plan.workloads.iter().any(|workload| runs_loops(&workload.run));
-        is_timed.then_some(Cost { trial, block: 0 })
+        let is_known = plan.guest.is_none() && plan.workloads.iter().all(|workload| is_timed(&workload.run));
+        is_known.then_some(Cost { trial, block: 0 })
     })
 }

@@ -7,8 +7,6 @@ use schedlab_plan::{Environment, Manifest, Plan, TrialRecord, counted};
 use schedlab_sys::clock;
 use schedlab_trial::guest::{GuestTrial, description, guests, other_llc, preparations};
 use schedlab_trial::{Runner, Watch, prepare};
-use schedlab_vm::VmError;
-use std::io::ErrorKind;
 use std::path::Path;
 
 impl Place for Guests {
@@ -108,7 +106,7 @@ impl Place for Guests {
         let boot = |trial: &GuestTrial| match self.booted(trial) {
             Ok((answer, _)) => Ok(Ok(answer)),
             // Every trial after it would fail as well, and the run would end without them.
-            Err(error) if is_disk_full(&error) => Err(error),
+            Err(error) if place::is_of_machine(&error) => Err(error),
             Err(error) => Ok(Err(format!("{error:#}"))),
         };
         Ok(Box::new(guests(boot, self.plan.per, identities, boots, self.first_seed(), trials)))
@@ -116,31 +114,5 @@ impl Place for Guests {
 
     fn watch(&self) -> Option<Watch> {
         (!self.are_virtual()).then(place::watch)
-    }
-}
-
-fn is_disk_full(error: &anyhow::Error) -> bool {
-    if matches!(error.downcast_ref(), Some(VmError::Resources { .. })) {
-        return true;
-    }
-    let file = error.downcast_ref().and_then(VmError::file_cause);
-    let cause = file.or_else(|| error.chain().find_map(|cause| cause.downcast_ref()));
-    cause.is_some_and(|cause| matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_is_told_from_other_errors() {
-        let full = || std::io::Error::from(ErrorKind::StorageFull);
-        assert!(is_disk_full(&anyhow::Error::new(full()).context("the guest's task cannot be written")));
-        assert!(!is_disk_full(&std::io::Error::from(ErrorKind::NotFound).into()));
-        let of_vm = |cause| VmError::File { what: "writing", path: "state".into(), cause };
-        assert!(is_disk_full(&anyhow::Error::new(of_vm(full())).context("a state cannot be kept")));
-        let said = "no place is left below /tmp".into();
-        assert!(is_disk_full(&VmError::Resources { step: "while it started", said }.into()));
-        assert!(!is_disk_full(&anyhow::Error::new(VmError::Interrupted)));
     }
 }
