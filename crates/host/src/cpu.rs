@@ -1,5 +1,6 @@
 //! The CPUs: how many, how they share cores and caches, and their clock.
 
+use crate::Roots;
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
 use schedlab_plan::{Check, counted};
@@ -24,25 +25,34 @@ pub(crate) fn smt(machine: &Machine<'_>) -> Check {
 
 /// Sockets, nodes, last-level caches, CPUs.
 pub(crate) fn topology(machine: &Machine<'_>) -> Check {
-    let cpus = machine.cpu_dirs();
+    check("topology", "topology")
+        .info(
+            arrangement(machine.roots),
+            "wake-ups within a cache, across caches and across nodes differ: results are per tier",
+        )
+        .evidence(format!("{}; cpu*/topology, cpu*/cache, node*", machine.sys("devices/system/cpu/online").evidence()))
+}
+
+/// The online CPUs and the numbers of sockets, nodes and last-level caches.
+pub fn arrangement(roots: &Roots) -> String {
+    let system = roots.sys.join("devices/system");
+    let cpus = numbered_dirs(&system.join("cpu"), "cpu");
     let distinct = |of: &dyn Fn(&Path) -> Option<String>| {
         cpus.iter().filter_map(|(_, dir)| of(dir)).collect::<BTreeSet<_>>().len()
     };
     let packages = distinct(&|dir| text_at(&dir.join("topology/physical_package_id")));
     let caches = distinct(&last_level_cache);
-    let nodes = numbered_dirs(&machine.roots.sys.join("devices/system/node"), "node").len();
-    let online = machine.sys("devices/system/cpu/online");
-    let offline = machine.sys("devices/system/cpu/offline");
-    let mut parts = vec![format!("CPUs {}", online.text().unwrap_or("unknown"))];
+    let nodes = numbered_dirs(&system.join("node"), "node").len();
+    let online = text_at(&system.join("cpu/online"));
+    let mut parts = vec![format!("CPUs {}", online.as_deref().unwrap_or("unknown"))];
     parts.extend((packages > 0).then(|| counted(packages, "sockets")));
     parts.extend((nodes > 0).then(|| counted(nodes, "nodes")));
     parts.extend((caches > 0).then(|| counted(caches, "last-level caches")));
     // Where no CPU that it counts is offline, but one beyond nr_cpus= is, the kernel's list begins with its comma.
-    let offline = offline.text().map(|list| list.trim_start_matches(','));
-    parts.extend(offline.filter(|list| !list.is_empty()).map(|list| format!("offline {list}")));
-    check("topology", "topology")
-        .info(parts.join(", "), "wake-ups within a cache, across caches and across nodes differ: results are per tier")
-        .evidence(format!("{}; cpu*/topology, cpu*/cache, node*", online.evidence()))
+    let offline = text_at(&system.join("cpu/offline")).unwrap_or_default();
+    let offline = Some(offline.trim_start_matches(',')).filter(|list| !list.is_empty());
+    parts.extend(offline.map(|list| format!("offline {list}")));
+    parts.join(", ")
 }
 
 /// The CPUs that share this CPU's last-level cache.

@@ -28,6 +28,7 @@ mod virtualization;
 pub mod foreign;
 
 pub use answers::{Permitted, SystemAnswers};
+pub use cpu::arrangement;
 pub use foreign::foreign_state;
 pub use kvm::{KvmOutcome, KvmSeen, kvm};
 pub use schedlab_plan::manifest::FLUCTUATING;

@@ -2,7 +2,7 @@
 //! as JSON.
 
 use crate::factorial::Toggles;
-use crate::manifest::{Environment, Manifest};
+use crate::manifest::Manifest;
 use crate::order::TrialOrder;
 use crate::outcome::TrialOutcome;
 use crate::setting::Setting;
@@ -55,8 +55,14 @@ pub enum GuestResult {
 pub struct GuestAnswer {
     /// The result of the task.
     pub result: GuestResult,
-    /// The guest as a machine: its boot id, and what its kernel reports.
-    pub environment: Environment,
+    /// /proc/sys/kernel/random/boot_id.
+    pub boot_id: String,
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// /proc/cmdline.
+    pub cmdline: String,
+    /// CPUs, sockets, nodes and caches, as `doctor` shows them.
+    pub topology: String,
     /// Words of its command line that have no effect in its kernel.
     pub words_without_effect: Vec<String>,
     /// One sentence, if its kernel sees another machine than was requested.

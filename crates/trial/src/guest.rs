@@ -115,7 +115,7 @@ impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> GuestRunner<B
             Ok(answer) => answer,
             Err(why) => return Ok(vec![Err(why); settings.len()]),
         };
-        self.boot_id = Some(answer.environment.boot_id.clone());
+        self.boot_id = Some(answer.boot_id.clone());
         let mut outcomes = match &answer.result {
             GuestResult::Measured(outcomes) => outcomes.clone(),
             GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
@@ -217,22 +217,21 @@ impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> Runner for Gu
 
 /// As shown by the guest's kernel. Even a word that the kernel does not know is on its command line.
 fn in_force(setting: &Setting, answer: &GuestAnswer) -> Applied {
-    let guest = &answer.environment;
     let mut not_applied = None;
     let effective = match setting {
         Setting::BootArgument(word) => {
-            if !guest.cmdline.split_ascii_whitespace().any(|one| one == word) {
+            if !answer.cmdline.split_ascii_whitespace().any(|one| one == word) {
                 not_applied = Some("it is not on the guest's command line".to_owned());
             } else if answer.words_without_effect.contains(word) {
                 not_applied = Some("the guest's kernel does not know it, or does not take its value".to_owned());
             }
-            guest.cmdline.clone()
+            answer.cmdline.clone()
         }
         Setting::Topology(_) => {
             not_applied = answer.other_machine.clone();
-            guest.value("topology").unwrap_or(&guest.online_cpus).to_owned()
+            answer.topology.clone()
         }
-        _ => guest.kernel_release.clone(),
+        _ => answer.kernel_release.clone(),
     };
     Applied { setting: setting.clone(), effective, not_applied }
 }

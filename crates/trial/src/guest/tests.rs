@@ -1,7 +1,7 @@
 //! Guests are booted with their arms' machines, and samples pair the arms.
 
 use super::*;
-use schedlab_plan::{Arm, Environment};
+use schedlab_plan::Arm;
 
 fn order() -> TrialOrder {
     serde_json::from_value(serde_json::json!({
@@ -20,7 +20,10 @@ fn planned(position: u32, arm: u32, settings: &[Setting]) -> Planned {
 fn answer() -> GuestAnswer {
     GuestAnswer {
         result: GuestResult::Failed("no clock".into()),
-        environment: Environment::default(),
+        boot_id: String::new(),
+        kernel_release: String::new(),
+        cmdline: String::new(),
+        topology: String::new(),
         words_without_effect: Vec::new(),
         other_machine: None,
     }
@@ -37,8 +40,7 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
         let [GuestOrder { order, settings, .. }] = ordered.as_slice() else { panic!("{trial:?}") };
         seen.push((key(&trial.booted_with), key(settings), trial.sample));
         seeds.push(order.seed);
-        let environment = Environment { boot_id: format!("boot {}", seen.len()), ..Environment::default() };
-        Ok(Ok(GuestAnswer { environment, ..answer() }))
+        Ok(Ok(GuestAnswer { boot_id: format!("boot {}", seen.len()), ..answer() }))
     };
     // The second arm's guests are equal to the third's, which describes them in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
@@ -81,8 +83,8 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         let mut outcomes: Vec<_> = ordered.iter().map(|one| Ok(outcome(&one.order.workload.to_string()))).collect();
         // The second guest is told to end during its first trial, and does not begin its second.
         outcomes.truncate(if boots.len() == 2 { 1 } else { 9 });
-        let environment = Environment { boot_id: format!("boot {}", boots.len()), ..Environment::default() };
-        Ok(Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() }))
+        let boot_id = format!("boot {}", boots.len());
+        Ok(Ok(GuestAnswer { boot_id, result: GuestResult::Measured(outcomes), ..answer() }))
     };
     let identities = ["a", "a", "b"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&mut boot, GuestPer::Block, identities, Vec::new(), 1, &[]);
@@ -151,7 +153,7 @@ fn a_run_that_begins_further_on_shares_no_sample_and_no_boot() {
 #[test]
 fn a_word_that_is_not_on_the_command_line_or_that_its_kernel_does_not_know_is_not_applied() {
     let answer = GuestAnswer {
-        environment: Environment { cmdline: "quiet preempt=full nosuch".into(), ..Environment::default() },
+        cmdline: "quiet preempt=full nosuch".into(),
         words_without_effect: vec!["nosuch".into()],
         other_machine: Some("1 node of 2".into()),
         ..answer()

@@ -188,9 +188,9 @@ impl Guests {
         }
         match state {
             // Guests restored from one state are of one boot.
-            Some(crc32) => answer.environment.boot_id += &format!("-{crc32:08x}"),
+            Some(crc32) => answer.boot_id += &format!("-{crc32:08x}"),
             // Equal boots draw equal ids, and are two boots all the same.
-            None if self.are_virtual() => answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns()),
+            None if self.are_virtual() => answer.boot_id += &format!("-{:x}", clock::realtime_ns()),
             None => {}
         }
         Ok((answer, ended.fell_back))
