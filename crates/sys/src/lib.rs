@@ -24,6 +24,7 @@ pub mod owned_entry;
 pub mod perf_event;
 pub mod perf_ring;
 pub mod pidfd;
+pub mod pipe;
 pub mod places;
 pub mod ports;
 pub mod power;

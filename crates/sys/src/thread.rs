@@ -10,7 +10,8 @@ use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Stack of a workload's thread. 20 kB: enough for the loops, and up to 16 kB beside the thread's own page glibc keeps
 /// a stack as it is when its thread ends. A build without optimisation needs more.
@@ -173,6 +174,35 @@ pub fn spawn_small_scoped<'scope, T: Send + 'scope>(
     Builder::new().stack_size(SCOPED_STACK_BYTES).spawn_scoped(scope, body)
 }
 
+/// CPUs that this process may run on; 1 where that cannot be read.
+pub fn usable_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Starts work in a thread of std's.
+pub fn start(work: Work<'static>) -> JoinHandle<()> {
+    std::thread::spawn(work)
+}
+
+/// One type for all work: the start and the end of such a thread, 3 kB, are compiled once.
+pub type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// What the work returns for each number below `count`, each done in a thread of its own. A panic of one is a panic here.
+pub fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::default()).collect();
+    in_threads(count, &|number| *results[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(number)));
+    results.into_iter().filter_map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+fn in_threads(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    std::thread::scope(|scope| {
+        for number in 0..count {
+            let one: Work<'_> = Box::new(move || work(number));
+            scope.spawn(one);
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +221,17 @@ mod tests {
         go.send(()).unwrap();
         assert_eq!(thread.join_until(u64::MAX).unwrap(), Joined::Done);
         assert_ne!(result.recv().unwrap(), current_tid());
+    }
+
+    #[test]
+    fn work_is_done_side_by_side_and_its_results_come_in_order() {
+        let all = std::sync::Barrier::new(3);
+        let work = |number| {
+            all.wait();
+            number * number
+        };
+        assert_eq!(side_by_side(3, work), [0, 1, 4]);
+        assert_eq!(side_by_side(0, work), []);
     }
 
     #[test]

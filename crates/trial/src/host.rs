@@ -6,8 +6,9 @@ use anyhow::{Context, Result, bail};
 use schedlab_plan::{Applied, CounterLevel, Setting, Stamping, TraceOrder, TrialOrder, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
+use schedlab_sys::pipe::drain;
 use schedlab_tune::{HostGuard, Roots};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -151,8 +152,7 @@ impl HostRunner {
         let stderr = drain(child.stderr.take().expect("stderr is piped"));
         let status = self.wait(&mut child, timeout)?;
         // The reader threads end with the pipe: the workload's tasks die with their parent (PR_SET_PDEATHSIG).
-        let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
-        let complaint = stderr.join().unwrap_or_default();
+        let (text, complaint) = (stdout.bytes(), stderr.bytes());
         if !status.success() {
             // A killed trial could not remove the names of its network namespaces. If removing them fails here, the
             // next start tries again.
@@ -199,14 +199,6 @@ fn spawn() -> std::io::Result<Child> {
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
-}
-
-fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.read_to_end(&mut bytes);
-        bytes
-    })
 }
 
 fn describe_failure(status: ExitStatus, complaint: &str) -> String {

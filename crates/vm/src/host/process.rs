@@ -4,6 +4,7 @@ use super::program::{self, last_lines};
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::qemu;
+use schedlab_sys::thread::start;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -100,7 +101,7 @@ impl Qemu {
         let reader = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&complaints);
             // Ends with the pipe.
-            std::thread::spawn(move || keep(pipe, &kept))
+            start(Box::new(move || keep(pipe, &kept)))
         });
         Ok(Self { child, complaints, reader })
     }

@@ -2,10 +2,10 @@
 
 use crate::error::VmError;
 use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::pipe::Reader;
 use schedlab_sys::process::bind_to_this_thread;
-use schedlab_sys::{pidfd, signal};
+use schedlab_sys::{pidfd, pipe, signal};
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -56,13 +56,7 @@ pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Resu
     }
     command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| failed(command, error))?;
-    let pipe = child.stderr.take();
-    let reader = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        // Ends with the last process that could write to it.
-        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut said));
-        said
-    });
+    let reader = child.stderr.take().map(pipe::drain);
     let mut kill_at = None;
     let status = loop {
         if let Some(status) = wait(&mut child, LOOK) {
@@ -82,7 +76,7 @@ pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Resu
         let _ = signal::kill_group(child.id(), signal::SIGKILL);
         return Err(VmError::BuildInterrupted);
     }
-    let said = reader.join().unwrap_or_default();
+    let said = reader.map(Reader::bytes).unwrap_or_default();
     Ok((status, String::from_utf8_lossy(&said).into_owned()))
 }
 

@@ -3,8 +3,9 @@
 use super::program;
 use crate::kernel::image::Image;
 use crate::kernel::payload::Payload;
+use schedlab_sys::pipe;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -28,12 +29,8 @@ pub fn vmlinux(bzimage: &[u8]) -> Option<Vec<u8>> {
     let mut command = program::command(name);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    let mut stdin = child.stdin.take()?;
-    let output = std::thread::scope(|scope| {
-        // An unpacker that stops early says so by its exit status.
-        scope.spawn(move || stdin.write_all(payload.bytes));
-        child.wait_with_output()
-    });
-    let unpacked = output.ok().filter(|output| output.status.success())?.stdout;
+    // An unpacker that stops early says so by its exit status.
+    drop(pipe::feed(child.stdin.take()?, payload.bytes.to_vec()));
+    let unpacked = child.wait_with_output().ok().filter(|output| output.status.success())?.stdout;
     Image::of_bytes(&unpacked).is_ok().then_some(unpacked)
 }

@@ -3,7 +3,7 @@
 use super::history;
 use crate::cli::Bisect;
 use crate::commands::kernel::in_folder;
-use crate::commands::vm::{architecture, find, usual_jobs};
+use crate::commands::vm::{architecture, find};
 use crate::exit::usage;
 use crate::input;
 use crate::output::say;
@@ -153,7 +153,7 @@ impl Members {
             options: Vec::new(),
             architecture: of,
             name,
-            jobs: usual_jobs(),
+            jobs: schedlab_sys::thread::usable_cpus(),
         };
         match self.build(&wanted)? {
             Ok(()) => Ok(Ok(())),

@@ -28,7 +28,7 @@ fn request(args: &Port) -> Result<build::Build> {
         options: vm::options(&args.set, args.config.as_deref())?,
         architecture: own_architecture(),
         name: vm::plain_name(name)?,
-        jobs: args.jobs.unwrap_or_else(vm::usual_jobs).max(1),
+        jobs: args.jobs.unwrap_or_else(schedlab_sys::thread::usable_cpus).max(1),
     })
 }
 

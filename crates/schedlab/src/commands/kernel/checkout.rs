@@ -8,6 +8,7 @@ use super::dossier::{Raw, Sides};
 use super::timeline;
 use super::trees::{self, Origin};
 use anyhow::{Context, Result, anyhow, bail};
+use schedlab_sys::pipe;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -16,7 +17,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Component, Path};
 use std::process::{Command, Stdio};
-use std::thread;
 
 /// Whether git keeps a history there, with files beside it or without.
 pub(super) fn is_checkout(tree: &Path) -> bool {
@@ -154,14 +154,8 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     git.args(arguments).args(paths).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = git.spawn().context("the program git cannot be run")?;
     let (to, from, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (mut to, from, mut said) = to.zip(from).zip(said).map(|((a, b), c)| (a, b, c)).context("git has no pipes")?;
-    let writer = thread::spawn(move || to.write_all(&input));
-    let listener = thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = said.by_ref().take(4096).read_to_end(&mut text);
-        let _ = std::io::copy(&mut said, &mut std::io::sink());
-        String::from_utf8_lossy(&text).trim().to_owned()
-    });
+    let (to, from, said) = to.zip(from).zip(said).map(|((a, b), c)| (a, b, c)).context("git has no pipes")?;
+    let (writer, listener) = (pipe::feed(to, input), pipe::drain(said));
     let mut answer = Vec::new();
     // With this the pipe is closed, which ends a git that has more to say.
     let read = from.take(trees::MOST_BYTES + 1).read_to_end(&mut answer);
@@ -170,8 +164,9 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     if answer.len() as u64 > trees::MOST_BYTES {
         bail!("git {} prints more than {} MiB: give fewer files", arguments[0], trees::MOST_BYTES >> 20);
     }
-    let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let said = listener.bytes();
+    let said = String::from_utf8_lossy(&said[..said.len().min(4096)]).trim().to_owned();
+    let written = writer.end();
     if !status.success() {
         let said = if said.is_empty() { status.to_string() } else { said };
         bail!("git {}: {said}", arguments[0]);

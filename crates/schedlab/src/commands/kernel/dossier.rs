@@ -19,10 +19,11 @@ use schedlab_report::{
     dossier_slots, measured,
 };
 use schedlab_sys::places;
+use schedlab_sys::thread::{side_by_side, usable_cpus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
 /// `dossier.json`.
 #[derive(Serialize)]
@@ -275,17 +276,11 @@ fn sides(args: &Arguments) -> Result<Sides> {
 
 /// Reads the files on all CPUs; the answer is sorted by path.
 fn read(files: Vec<Raw>) -> Vec<File> {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let mut shares: Vec<Vec<Raw>> = (0..workers).map(|_| Vec::new()).collect();
-    for (at, file) in files.into_iter().enumerate() {
-        shares[at % workers].push(file);
-    }
-    let mut out: Vec<File> = thread::scope(|scope| {
-        let work =
-            |share: Vec<Raw>| scope.spawn(|| share.into_iter().map(|(p, t)| File::read(p, t)).collect::<Vec<_>>());
-        let threads: Vec<_> = shares.into_iter().map(work).collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
+    let workers = usable_cpus();
+    let left = Mutex::new(files.into_iter());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let read = |_| std::iter::from_fn(next).map(|(path, text)| File::read(path, text)).collect::<Vec<_>>();
+    let mut out: Vec<File> = side_by_side(workers, read).into_iter().flatten().collect();
     out.in_order_by(|a, b| a.path.cmp(&b.path));
     out
 }

@@ -6,9 +6,9 @@ use crate::output::say;
 use anyhow::Result;
 use schedlab_kernel::needs::{Headers, Need, NeedKind, Paths, needs};
 use schedlab_kernel::{Patch, Port, Read};
+use schedlab_sys::thread::{side_by_side, usable_cpus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::thread;
 
 /// For each finding; nothing of a tree without an `include` folder, which is not a whole kernel.
 pub(super) fn find(
@@ -141,11 +141,12 @@ fn joined(tree: &Path, folder: &str, beside: &BTreeSet<String>) -> BTreeSet<Stri
 
 /// Reads the files on all CPUs.
 fn contents(tree: &Path, files: Vec<String>) -> Headers {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let workers = usable_cpus();
     let share = files.len().div_ceil(workers).max(1);
-    let work = |files: &[String]| {
+    let shares: Vec<&[String]> = files.chunks(share).collect();
+    let work = |number: usize| {
         let mut out = Headers::default();
-        for file in files {
+        for file in shares[number] {
             if let Ok(text) = input::regular(&tree.join(file)) {
                 out.join(Headers::read(file, &text));
             }
@@ -153,12 +154,7 @@ fn contents(tree: &Path, files: Vec<String>) -> Headers {
         out
     };
     let mut out = Headers::default();
-    thread::scope(|scope| {
-        let threads: Vec<_> = files.chunks(share).map(|files| scope.spawn(|| work(files))).collect();
-        for thread in threads {
-            out.join(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-    });
+    side_by_side(shares.len(), work).into_iter().for_each(|read| out.join(read));
     out.seal();
     out
 }

@@ -1,7 +1,7 @@
 //! Kernels of a pack, made this machine's: found in the cache, fetched, built; or why one is not available here.
 
 use crate::cli::Repeat;
-use crate::commands::vm::{architecture, find, usual_jobs};
+use crate::commands::vm::{architecture, find};
 use crate::exit::usage;
 use crate::output::say;
 use anyhow::{Context, Result};
@@ -163,7 +163,7 @@ impl<'a> Kernels<'a> {
             options: vec![config.to_owned()],
             architecture: self.of,
             name: name.to_owned(),
-            jobs: usual_jobs(),
+            jobs: schedlab_sys::thread::usable_cpus(),
         };
         build::build(&Cache::of_this_user(), &wanted, &mut |line| say(format_args!("schedlab: {line}")))?;
         let name = format!("build:{name}");

@@ -66,7 +66,7 @@ fn build_kernel(args: &Build) -> Result<u8> {
         options: options(&args.set, args.config.as_deref())?,
         architecture: architecture(args.aarch64),
         name: plain_name(name)?,
-        jobs: args.jobs.unwrap_or_else(usual_jobs).max(1),
+        jobs: args.jobs.unwrap_or_else(schedlab_sys::thread::usable_cpus).max(1),
     };
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
     let (entry, path, dropped) = build::build(&Cache::of_this_user(), &build, &mut tell)?;
@@ -81,11 +81,6 @@ fn build_kernel(args: &Build) -> Result<u8> {
 pub(crate) fn options(set: &[String], config: Option<&Path>) -> Result<Vec<String>> {
     let file = config.map(input::text).transpose()?;
     Ok(file.into_iter().chain(set.iter().cloned()).collect())
-}
-
-/// As many compilers as CPUs.
-pub(crate) fn usual_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A name that `build:NAME` can have.
