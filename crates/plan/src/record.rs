@@ -60,7 +60,7 @@ pub struct TrialRecord {
     pub marks: Vec<Mark>,
     /// Start on CLOCK_REALTIME, ns since 1970.
     pub started_unix_ns: u64,
-    /// From sending the order to the answer, set-up included.
+    /// From sending the order to the answer, set-up included; of guests that ran side by side an equal share of their time.
     pub wall_ns: u64,
     /// Boot the trial ran under.
     pub boot_id: String,

@@ -1,6 +1,7 @@
 //! Facts that a process asks of its kernel by a call rather than a file: uname(2), sysconf(3), the tick's length.
 
 use std::io;
+use std::path::Path;
 
 /// uname(2).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +68,13 @@ pub fn tick_ns() -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Memory that can be used without swapping, KiB: `MemAvailable` of the `meminfo` below this /proc.
+pub fn available_memory_kib(proc: &Path) -> Option<u64> {
+    let memory = std::fs::read_to_string(proc.join("meminfo")).ok()?;
+    let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    available.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
 #[cfg(test)]

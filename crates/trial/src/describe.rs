@@ -127,9 +127,9 @@ pub(crate) const BOOT_S: [u64; 2] = [3, 30];
 /// The shortest time that a restored guest and its trial take, ns.
 pub(crate) const SAMPLE_NS: u64 = 500_000_000;
 
-/// Order and time, as comments, of a plan whose trials run in this many kinds of guests. How long a trial with a number
+/// Order and time, as comments, of a plan whose trials run in this many kinds of guests, `at_once` at a time. How long a trial with a number
 /// of loops takes is known only in a guest, so there is no upper limit.
-pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
+pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize, at_once: usize) -> String {
     let mut text = String::new();
     let seed = plan.seed.unwrap_or_else(crate::prepare::fresh_seed);
     let is_ordered = plan.switchback_window_ns.is_none() && !plan.arms.is_empty();
@@ -139,7 +139,7 @@ pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize) -> String {
     let (mut least_s, mut index) = (0u64, 0);
     for planned in &plan.workloads {
         let swept = planned.sweep.as_ref().map_or(1, |(_, values)| values.len() as u32);
-        let (line, seconds) = forecast_in_guests(plan, guest, (&planned.run, swept), kinds as u64, index == 0);
+        let (line, seconds) = forecast_in_guests(plan, guest, (&planned.run, swept), [kinds, at_once], index == 0);
         least_s = least_s.saturating_add(seconds);
         comment(&mut text, "", &line);
         if is_ordered {
@@ -165,9 +165,10 @@ fn forecast_in_guests(
     plan: &Plan,
     guest: &GuestPlan,
     (run, swept): (&WorkloadSpec, u32),
-    kinds: u64,
+    [kinds, at_once]: [usize; 2],
     is_first: bool,
 ) -> (String, u64) {
+    let kinds = kinds as u64;
     let (at_least, blocks) = match plan.stopping {
         Stopping::Trials { blocks } => ("", u64::from(blocks)),
         _ => ("at least ", schedlab_plan::LEAST_UNITS as u64),
@@ -184,12 +185,18 @@ fn forecast_in_guests(
     let known_ns = if is_timed(run) { crate::experiment::trial_duration_ns(run) } else { 0 };
     let trial_ns = plan.trial_ns.unwrap_or(known_ns).max(SAMPLE_NS);
     let of_samples = samples.saturating_mul(trial_ns) / 1_000_000_000;
-    let [least, most] = BOOT_S.map(|boot| boots.saturating_mul(boot).saturating_add(of_samples));
+    let guests = if guest.per == GuestPer::Block { kinds } else { of_block };
+    let beside = (at_once as u64).min(guests).max(1);
+    // A state of each kind is made at a time.
+    let booting = if guest.boots.is_some() { beside.min(kinds).max(1) } else { beside };
+    let [least, most] =
+        BOOT_S.map(|boot| boots.saturating_mul(boot).div_ceil(booting).saturating_add(of_samples.div_ceil(beside)));
+    let at_a_time = if beside > 1 { format!(", {beside} guests at a time") } else { String::new() };
     let times = if swept > 1 { format!("{swept} times ") } else { String::new() };
     let (blocks, of_block, boots) = (counted(blocks, "blocks"), counted(of_block, "trials"), counted(boots, "boots"));
     let line = format!(
-        "{run}: {times}a warm-up and {at_least}{blocks} of {of_block}, {boots}: {least} s or more, {most} s if each boot takes \
-         {} s",
+        "{run}: {times}a warm-up and {at_least}{blocks} of {of_block}, {boots}{at_a_time}: {least} s or more, {most} s if each \
+         boot takes {} s",
         BOOT_S[1]
     );
     (line, least)

@@ -1,5 +1,6 @@
 //! The one loop of schedlab: sweeps, A/B comparisons and self-tests all run here. Workload after workload, block after
-//! block, trial after trial; what a trial measured is stored before the next one starts.
+//! block, trial after trial; what a trial measured is stored before the next one starts, or, where a runner has several
+//! trials run side by side, before the next of these.
 //!
 //! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings,
 //! [`Store`] keeps the rows, and events go to a closure. With fakes for all three it is tested in microseconds.
@@ -275,12 +276,10 @@ impl Experiment<'_> {
         };
         let place = |(position, arm)| Place { workload, arm, block, position, repeats_block, warm_up };
         let places: Vec<Place> = (0..).zip(order).map(place).collect();
-        if self.runner.wants_blocks() {
-            let number = if warm_up { 0 } else { u64::from(block) + 1 };
-            let is_dropped = |place: &&Place| place.arm.is_some_and(|arm| dropped.contains(&arm));
-            let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
-            self.runner.block(number, planned);
-        }
+        let number = if warm_up { 0 } else { u64::from(block) + 1 };
+        let is_dropped = |place: &&Place| place.arm.is_some_and(|arm| dropped.contains(&arm));
+        let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
+        self.runner.block(number, planned);
         let mut cut = false;
         for place in places {
             let arm = place.arm;
@@ -289,7 +288,8 @@ impl Experiment<'_> {
             }
             // First store what has been measured.
             if (self.interrupted)() && !self.runner.has_run(place.position) {
-                return Ok(Some(Stop::Interrupted));
+                cut = true;
+                continue;
             }
             let record = self.run_trial(place)?;
             // The signal that stops us may have ended the trial as well. Then it is not a failure of its arm, and a
@@ -370,7 +370,7 @@ impl Experiment<'_> {
             status,
             marks,
             started_unix_ns: wall,
-            wall_ns: (self.clock)() - started,
+            wall_ns: self.runner.share_ns().unwrap_or_else(|| (self.clock)() - started),
             boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
             outcome,
         })

@@ -12,8 +12,9 @@ use schedlab_plan::plan::GuestPer;
 use schedlab_plan::{
     Applied, GuestAnswer, GuestOrder, GuestResult, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord,
 };
+use schedlab_sys::thread::side_by_side;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A guest to be booted.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,35 +52,58 @@ pub struct GuestRunner<B> {
     first: u64,
     /// Trials so far, by workload and arm.
     trials: BTreeMap<(u32, u32), u64>,
+    /// How many guests run side by side, 1 or more.
+    at_once: usize,
     block: Block,
+    /// Of the last trial.
     boot_id: Option<String>,
+    share_ns: Option<u64>,
 }
 
-/// The current block, if one guest runs all trials of a machine.
+/// A guest, and where in its block the trials are that it runs, in their order.
+type Batch = (GuestTrial, Vec<usize>);
+
+/// The current block.
 #[derive(Debug, Default)]
 struct Block {
     number: u64,
     trials: Vec<Planned>,
-    /// Results of trials by position, with the boot they ran in.
-    done: BTreeMap<u32, (Result<TrialOutcome, String>, Option<String>)>,
+    /// Numbers of their samples, if each has a guest of its own.
+    samples: Vec<u64>,
+    /// Trials that have run, by position.
+    done: BTreeMap<u32, Done>,
+    /// Why a guest of theirs did not run and no other will.
+    failed: Option<anyhow::Error>,
+}
+
+#[derive(Debug)]
+struct Done {
+    outcome: Result<TrialOutcome, String>,
+    /// The boot it ran in.
+    boot_id: Option<String>,
+    /// Its share of the time that it and those beside it took, ns; `None` if no other guest ran.
+    share_ns: Option<u64>,
 }
 
 /// The runner for the guests of a run. `identities` are those of the arms, and `boots` those of the planned blocks if
 /// blocks share boots. `trials` are those of an interrupted run; sample numbers continue after them. `first` is the
-/// number of the first sample, and of the first boot.
+/// number of the first sample, and of the first boot. `at_once` guests of a block run side by side, 1 or more: no more
+/// than 1 where a guest's result depends on what else the host does.
 pub fn guests<B>(
     boot: B,
     per: GuestPer,
     identities: Vec<Identity>,
     boots: Vec<u64>,
     first: u64,
+    at_once: usize,
     trials: &[TrialRecord],
 ) -> GuestRunner<B> {
     let mut counts = BTreeMap::new();
     for trial in trials {
         *counts.entry((trial.workload, trial.arm.unwrap_or(0))).or_insert(0) += 1;
     }
-    GuestRunner { boot, identities, per, boots, first, trials: counts, block: Block::default(), boot_id: None }
+    let block = Block::default();
+    GuestRunner { boot, identities, per, boots, first, trials: counts, at_once, block, boot_id: None, share_ns: None }
 }
 
 /// Offset between samples that must differ: an arm equal to an earlier one has samples of its own, otherwise an A/A
@@ -105,41 +129,38 @@ pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> GuestRunner<B> {
-    /// Boots a guest for trials, each with the settings of its arm. Returns their results in order, at least one: a
-    /// guest that was told to end has not begun the others.
-    fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Result<Vec<Result<TrialOutcome, String>>> {
-        // A boot that fails has no id; it must not keep that of the boot before it.
-        self.boot_id = None;
-        let answer = match (self.boot)(trial)? {
-            Ok(answer) => answer,
-            Err(why) => return Ok(vec![Err(why); settings.len()]),
-        };
-        self.boot_id = Some(answer.boot_id.clone());
-        let mut outcomes = match &answer.result {
-            GuestResult::Measured(outcomes) => outcomes.clone(),
-            GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
-            GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
-                vec![Err("the guest returned the result of another trial".into()); settings.len()]
-            }
-        };
-        if outcomes.is_empty() {
-            outcomes.push(Err("the guest did not answer".into()));
+/// The results of trials of the block in order, at least one: a guest that was told to end has not begun the others.
+fn results(answer: Result<GuestAnswer, String>, block: &[Planned], run: &[usize]) -> Vec<Result<TrialOutcome, String>> {
+    let mut answer = match answer {
+        Ok(answer) => answer,
+        Err(why) => return vec![Err(why); run.len()],
+    };
+    let result = std::mem::replace(&mut answer.result, GuestResult::Failed(String::new()));
+    let mut outcomes = match result {
+        GuestResult::Measured(outcomes) => outcomes,
+        GuestResult::Failed(why) => vec![Err(why); run.len()],
+        GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
+            vec![Err("the guest returned the result of another trial".into()); run.len()]
         }
-        for (outcome, settings) in outcomes.iter_mut().zip(settings) {
-            if let Ok(outcome) = outcome {
-                outcome.applied.extend(booted_with(settings).iter().map(|s| in_force(s, &answer)));
-            }
-        }
-        Ok(outcomes)
+    };
+    if outcomes.is_empty() {
+        outcomes.push(Err("the guest did not answer".into()));
     }
+    for (outcome, trial) in outcomes.iter_mut().zip(run) {
+        if let Ok(outcome) = outcome {
+            outcome.applied.extend(booted_with(&block[*trial].settings).iter().map(|s| in_force(s, &answer)));
+        }
+    }
+    outcomes
+}
 
-    /// Counts a trial, and numbers its sample.
-    fn next_sample(&mut self, trial: &Planned) -> u64 {
-        let count = self.trials.entry((trial.workload, trial.arm)).or_insert(0);
+impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunner<B> {
+    /// Counts a trial of an arm, and numbers its sample.
+    fn next_sample(&mut self, Planned { workload, arm, .. }: &Planned) -> u64 {
+        let count = self.trials.entry((*workload, *arm)).or_insert(0);
         *count += 1;
-        let own = self.identities.get(trial.arm as usize);
-        let equals = self.identities.iter().take(trial.arm as usize).filter(|other| Some(*other) == own).count() as u64;
+        let before = self.identities.iter().take(*arm as usize);
+        let equals = before.filter(|other| Some(*other) == self.identities.get(*arm as usize)).count() as u64;
         *count + self.first - 1 + equals * SAMPLES_APART
     }
 
@@ -149,43 +170,93 @@ impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> GuestRunner<B
         self.boots.get(block.checked_rem(self.boots.len())?).map(|boot| boot + self.first - 1)
     }
 
-    /// Boots one guest for all trials of the block that need the same machine as this one.
-    fn run_block(&mut self, next: &Planned) -> Result<()> {
-        let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
-        let own = machine(next.arm);
-        let planned: Vec<Planned> =
-            self.block.trials.iter().filter(|trial| machine(trial.arm) == own).cloned().collect();
-        let sample = self.block.number + self.first;
-        let mut earlier: BTreeMap<u32, u64> = BTreeMap::new();
-        let ordered = planned.iter().map(|trial| {
-            let earlier = earlier.entry(trial.arm).or_default();
-            *earlier += 1;
-            let again = trial.position < next.position;
-            in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings, again)
-        });
-        let trial = GuestTrial {
-            task: GuestTask::Trials(ordered.collect()),
-            booted_with: booted_with(&next.settings),
+    /// The guest of one trial.
+    fn for_trial(&self, number: usize) -> Batch {
+        let (trial, sample) = (&self.block.trials[number], self.block.samples[number]);
+        let guest = GuestTrial {
+            task: GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]),
+            booted_with: booted_with(&trial.settings),
             sample,
             boot: self.boot_of_block(),
-            limit: planned.iter().map(|trial| trial.timeout).sum(),
+            limit: trial.timeout,
         };
-        let settings: Vec<&[Setting]> = planned.iter().map(|trial| trial.settings.as_slice()).collect();
-        let outcomes = self.ran(&trial, &settings)?;
-        let boot_id = self.boot_id.clone();
-        let done = planned.iter().zip(outcomes).map(|(trial, one)| (trial.position, (one, boot_id.clone())));
-        self.block.done.extend(done);
-        Ok(())
+        (guest, vec![number])
+    }
+
+    /// The guest of all trials of the block that need the same machine as this one.
+    fn for_machine(&self, number: usize) -> Batch {
+        let trials = &self.block.trials;
+        let machine = |number: usize| self.identities.get(trials[number].arm as usize).map(|own| &own.machine);
+        let run: Vec<usize> = (0..trials.len()).filter(|other| machine(*other) == machine(number)).collect();
+        let sample = self.block.number + self.first;
+        let mut earlier: BTreeMap<u32, u64> = BTreeMap::new();
+        let ordered = run.iter().map(|&one| {
+            let trial = &trials[one];
+            let earlier = earlier.entry(trial.arm).or_default();
+            *earlier += 1;
+            in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings, one < number)
+        });
+        let guest = GuestTrial {
+            task: GuestTask::Trials(ordered.collect()),
+            booted_with: booted_with(&trials[number].settings),
+            sample,
+            boot: self.boot_of_block(),
+            limit: run.iter().map(|trial| trials[*trial].timeout).sum(),
+        };
+        (guest, run)
+    }
+
+    /// Boots the guest of the trial at that position, and beside it those of trials that come after it. An error of one is
+    /// returned when its trial is asked for: those of the others are kept.
+    fn run_from(&mut self, position: u32) {
+        let is_left = |trial: &Planned| {
+            let is_later = trial.position > position && !trial.is_recorded && !self.has_run(trial.position);
+            is_later || trial.position == position
+        };
+        let trials = &self.block.trials;
+        let mut left: Vec<usize> = (0..trials.len()).filter(|number| is_left(&trials[*number])).collect();
+        let mut batches = Vec::new();
+        while batches.len() < self.at_once
+            && let Some(next) = left.first()
+        {
+            let batch = match self.per {
+                GuestPer::Trial => self.for_trial(*next),
+                GuestPer::Block => self.for_machine(*next),
+            };
+            left.retain(|number| !batch.1.contains(number));
+            batches.push(batch);
+        }
+        let begun = Instant::now();
+        let answers = side_by_side(batches.len(), |number| (self.boot)(&batches[number].0));
+        let together = batches.iter().flat_map(|(_, run)| run).filter(|number| !trials[**number].is_recorded).count();
+        let share_ns = (batches.len() > 1).then(|| begun.elapsed().as_nanos() as u64 / together.max(1) as u64);
+        for ((_, run), answer) in batches.iter().zip(answers) {
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) => {
+                    self.block.failed = self.block.failed.take().or(Some(error));
+                    continue;
+                }
+            };
+            // A boot that fails has no id.
+            let boot_id = answer.as_ref().ok().map(|answer| answer.boot_id.clone());
+            for (outcome, number) in results(answer, &self.block.trials, run).into_iter().zip(run) {
+                let done = Done { outcome, boot_id: boot_id.clone(), share_ns };
+                self.block.done.insert(self.block.trials[*number].position, done);
+            }
+        }
     }
 }
 
-impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> Runner for GuestRunner<B> {
-    fn wants_blocks(&self) -> bool {
-        self.per == GuestPer::Block || !self.boots.is_empty()
-    }
-
+impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> Runner for GuestRunner<B> {
+    /// Samples are numbered by their place, whichever of them an interrupted run has.
     fn block(&mut self, number: u64, trials: Vec<Planned>) {
-        self.block = Block { number, trials, done: BTreeMap::new() };
+        for trial in trials.iter().filter(|trial| trial.is_recorded) {
+            let count = self.trials.entry((trial.workload, trial.arm)).or_insert(0);
+            *count = count.saturating_sub(1);
+        }
+        let samples = trials.iter().map(|trial| self.next_sample(trial)).collect();
+        self.block = Block { number, trials, samples, ..Block::default() };
     }
 
     fn has_run(&self, position: u32) -> bool {
@@ -193,21 +264,19 @@ impl<B: FnMut(&GuestTrial) -> Result<Result<GuestAnswer, String>>> Runner for Gu
     }
 
     fn run(&mut self, trial: &Planned) -> Result<Result<TrialOutcome, String>> {
-        let sample = self.next_sample(trial);
-        if self.per == GuestPer::Trial {
-            let task = GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]);
-            let (booted_with, boot) = (booted_with(&trial.settings), self.boot_of_block());
-            let guest = GuestTrial { task, booted_with, sample, boot, limit: trial.timeout };
-            return Ok(self.ran(&guest, &[&trial.settings])?.remove(0));
-        }
-        if !self.has_run(trial.position) {
-            self.run_block(trial)?;
+        (self.boot_id, self.share_ns) = (None, None);
+        if !self.has_run(trial.position) && self.block.failed.is_none() {
+            self.run_from(trial.position);
         }
         let Some(done) = self.block.done.get_mut(&trial.position) else {
-            return Ok(Err("the block has no such trial".into()));
+            return self.block.failed.take().map_or(Ok(Err("the block has no such trial".into())), Err);
         };
-        self.boot_id = done.1.clone();
-        Ok(std::mem::replace(&mut done.0, Err("the trial has been asked for twice".into())))
+        (self.boot_id, self.share_ns) = (done.boot_id.clone(), done.share_ns);
+        Ok(std::mem::replace(&mut done.outcome, Err("the trial has been asked for twice".into())))
+    }
+
+    fn share_ns(&self) -> Option<u64> {
+        self.share_ns
     }
 
     fn boot_id(&self) -> Option<String> {

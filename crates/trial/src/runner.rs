@@ -20,19 +20,16 @@ pub struct Planned {
     pub settings: Vec<Setting>,
     /// Time limit of the trial.
     pub timeout: Duration,
+    /// Whether an interrupted run has it already.
+    pub is_recorded: bool,
 }
 
 /// Runs trials in one place.
 ///
 /// Defaults: every trial runs by itself, on this machine, and nobody else changes settings.
 pub trait Runner {
-    /// Whether it wants to see a whole block before the block's first trial.
-    fn wants_blocks(&self) -> bool {
-        false
-    }
-
     /// These trials come next, in this order. Blocks are numbered from 0, the warm-up; some of the trials may never be
-    /// requested.
+    /// requested, such as those that are recorded.
     fn block(&mut self, _number: u64, _trials: Vec<Planned>) {}
 
     /// Whether the trial at that position of the block has already been run together with another.
@@ -64,6 +61,11 @@ pub trait Runner {
     /// Settings of ours that another process has overwritten.
     fn foreign_changes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The last trial's equal share of the time that several places took side by side, ns; `None` if there was one.
+    fn share_ns(&self) -> Option<u64> {
+        None
     }
 
     /// The boot that the last trial ran in, if it was not this machine's.

@@ -48,7 +48,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// From these trials; `None` if there are none. The time of a boot is included in the first trial after it.
+    /// From these trials; `None` if there are none. The time of a boot is included in the first trial after it, or, where
+    /// guests ran side by side, in equal shares in all: then a stage with more combinations takes less than this says.
     pub fn of(trials: &[TrialRecord]) -> Option<Self> {
         let mut took: Vec<u64> = trials.iter().map(|trial| trial.wall_ns).collect();
         let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.block).collect();

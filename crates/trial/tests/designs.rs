@@ -124,22 +124,26 @@ fn factors_are_tried_on_the_host_and_taken_back_before_the_run() {
 
 #[test]
 fn a_dry_run_of_a_plan_with_guests_says_order_and_least_time_within_80_columns() {
-    let told = |guest: &str, kinds: usize| {
+    let told = |guest: &str, kinds: usize, at_once: usize| {
         let text = format!(
             "trials = 6\nseed = 1\n[guest]\nkernel = \"debian:6.1\"\n{guest}\n[[workload]]\nrun = \"pipe:loops=9\"\n[[arm]]\nname = \"a\"\n\
              [[grid]]\nname = \"nice\"\nset = \"nice\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
         );
         let plan = Plan::parse(&text).unwrap();
-        let text = schedlab_trial::describe_guests(&plan, plan.guest.as_ref().unwrap(), kinds);
+        let text = schedlab_trial::describe_guests(&plan, plan.guest.as_ref().unwrap(), kinds, at_once);
         assert!(text.lines().all(|line| line.starts_with("# ") && line.chars().count() <= 80), "{text}");
         text.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ")
     };
     // A warm-up and six blocks of ten arms, each twice: 140 trials of half a second at least, as loops take no known time.
-    let each = told("", 1);
+    let each = told("", 1, 1);
     assert!(each.contains("6 blocks of 20 trials, 140 boots: 490 s or more, 4270 s if each boot takes 30 s"), "{each}");
     assert!(each.contains("block 0: ") && each.contains("block 1: ") && each.matches(" · ").count() == 38, "{each}");
-    let kept = told("lane = \"virtual\"\nboots = 6", 2);
-    assert!(kept.contains("12 boots: 106 s or more"), "{kept}");
+    let kept = told("lane = \"virtual\"\nboots = 6", 2, 2);
+    assert!(kept.contains("12 boots, 2 guests at a time: 53 s or more"), "{kept}");
+    let on_four = told("lane = \"virtual\"\nboots = 6", 2, 4);
+    assert!(on_four.contains("12 boots, 4 guests at a time: 36 s or more, 198 s if"), "{on_four}");
+    let of_blocks = told("lane = \"virtual\"\nper = \"block\"", 1, 8);
+    assert!(of_blocks.contains("7 boots: 91 s or more"), "one machine, one guest at a time: {of_blocks}");
 }
 
 #[test]

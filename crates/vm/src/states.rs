@@ -2,7 +2,7 @@
 //! state is used where that is the same to the letter and the file is whole; the oldest ones go when all take too much.
 
 use crate::error::VmError;
-use crate::kernel::cache::{Cache, wait_for};
+use crate::kernel::cache::Cache;
 use schedlab_sys::{durable, places};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -72,7 +72,7 @@ impl States {
             return Ok(state);
         }
         places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
-        let (part, lock) = self.part(made_from, say)?;
+        let (part, lock) = self.part(made_from)?;
         let made = match self.find(made_from) {
             Ok(Some(state)) => Ok(state),
             found => {
@@ -91,11 +91,12 @@ impl States {
     }
 
     /// The file that this state is written into, locked for as long as it is open.
-    fn part(&self, made_from: &str, say: &mut dyn FnMut(&str)) -> Result<(PathBuf, File), VmError> {
+    fn part(&self, made_from: &str) -> Result<(PathBuf, File), VmError> {
         let path = self.root.join(format!("{PART}{:08x}", crc32fast::hash(made_from.as_bytes())));
         loop {
             let file = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
-            wait_for(&file, &path, say)?;
+            // Silently: it is a boot at most, and often that of a guest beside this one.
+            file.lock().map_err(VmError::file("locking", &path))?;
             // While this process waited, the one before may have made a state of it, or removed it.
             if is_at(&file, &path) {
                 return Ok((path, file));

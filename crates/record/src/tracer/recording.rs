@@ -11,6 +11,7 @@ use crate::Roots;
 use crate::per_cpu::online_cpus;
 use schedlab_plan::TraceOrder;
 use schedlab_plan::units::CpuList;
+use schedlab_sys::kernel_facts::available_memory_kib;
 use schedlab_sys::{affinity, clock, kernel_facts};
 use schedlab_trace::PageDecoder;
 use schedlab_trace::recording::{About, CpuTotals, FormatText, Moment, Totals};
@@ -261,9 +262,7 @@ impl Drop for Tracer {
 /// something else.
 fn buffer_kib(order: &TracerOrder, notes: &mut Vec<String>) -> u64 {
     let wanted = order.trace.buffer_kib.unwrap_or(BUFFER_KIB);
-    let memory = std::fs::read_to_string(order.roots.proc.join("meminfo")).unwrap_or_default();
-    let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let available = available.and_then(|text| text.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    let available = available_memory_kib(&order.roots.proc);
     let cpus = online_cpus(&order.roots).as_slice().len().max(1) as u64;
     let most = available.map_or(wanted, |kib| kib / SHARE_OF_MEMORY / cpus);
     let kib = wanted.min(most).max(LEAST_BUFFER_KIB);

@@ -18,7 +18,7 @@ impl Experiment<'_> {
         let timeout = timeout(&order);
         let (workload, arm, position) = (place.workload, place.arm.unwrap_or(0), place.position);
         let settings = self.settings(place).filter(|setting| setting.is_host_wide()).cloned().collect();
-        Planned { workload, arm, position, order, settings, timeout }
+        Planned { workload, arm, position, order, settings, timeout, is_recorded: self.has(place) }
     }
 
     /// The trace order for a trace setting: its file has the trial's number, like everything else of the trial.

@@ -10,6 +10,7 @@ use schedlab_plan::counted;
 use schedlab_plan::plan::{GuestLane, GuestPlan};
 use schedlab_plan::units::format_ns_exact;
 use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::thread::usable_cpus;
 use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::initramfs::Added;
 use schedlab_vm::host::kvm::Kvm;
@@ -22,9 +23,9 @@ use schedlab_vm::kernel::{Kernel, debian, own_architecture};
 use schedlab_vm::lane::{NoKvm, USUAL_DITHER_US, Virtual, WantedAccelerator};
 use schedlab_vm::machine::Topology;
 use schedlab_vm::{Boot, Job, Lane, Machine};
-use std::cell::{Cell, OnceCell};
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The command's exit code, and the files that the guest sent.
@@ -71,8 +72,8 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
 /// This host's QEMU, asked when it is first wanted, and what runs the guests of a command.
 #[derive(Default)]
 pub(super) struct Capabilities {
-    seen: OnceCell<(Architecture, Installed)>,
-    settled: Cell<Option<Choice>>,
+    seen: OnceLock<(Architecture, Installed)>,
+    settled: Mutex<Option<Choice>>,
 }
 
 impl Capabilities {
@@ -86,9 +87,13 @@ impl Capabilities {
         Ok(found)
     }
 
+    fn settled(&self) -> MutexGuard<'_, Option<Choice>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What a guest of this kernel is started with: as was settled, or as its options say.
     pub(super) fn choice(&self, kernel: &Kernel, wanted: WantedAccelerator) -> Result<Choice> {
-        if let Some(settled) = self.settled.get() {
+        if let Some(settled) = *self.settled() {
             return Ok(settled);
         }
         let qemu = self.qemu(kernel.image.architecture)?;
@@ -99,12 +104,12 @@ impl Capabilities {
 
     /// From now on guests are started so.
     pub(super) fn settle(&self, choice: Choice) {
-        self.settled.set(Some(choice));
+        *self.settled() = Some(choice);
     }
 
     /// From now on guests are started with what they were tried with: where nothing else was settled, by KVM.
     pub(super) fn keep_to_it(&self) {
-        self.settled.set(self.settled.get().or(Some(Choice::kvm(false))));
+        self.settled().get_or_insert(Choice::kvm(false));
     }
 }
 
@@ -199,15 +204,20 @@ pub(in crate::commands) fn find(name: &str, of: Architecture) -> Result<Kernel> 
 fn machine(guest: &GuestPlan) -> Result<Machine> {
     let default = if guest.topology.is_some() { None } else { Some(host_cpus().min(2)) };
     let topology = Topology::parse(guest.cpus.or(default), guest.topology.as_deref())?;
-    let bytes = guest.memory_bytes.unwrap_or(1 << 30);
+    let bytes = memory_bytes(guest);
     if bytes < 64 << 20 {
         usage!("--memory {bytes}: a guest needs at least 64m");
     }
     Ok(Machine { memory_mib: bytes >> 20, topology })
 }
 
+/// The guest's memory.
+pub(super) fn memory_bytes(guest: &GuestPlan) -> u64 {
+    guest.memory_bytes.unwrap_or(1 << 30)
+}
+
 fn host_cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+    u32::try_from(usable_cpus()).unwrap_or(u32::MAX)
 }
 
 fn virtual_lane(guest: &GuestPlan, machine: &Machine, qemu_version: &str) -> Result<Lane> {

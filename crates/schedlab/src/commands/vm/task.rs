@@ -96,8 +96,8 @@ fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOr
     runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)
 }
 
-/// Little is read: what a guest does only once is mostly translated by QEMU, and all checks of `doctor` took it four times as
-/// long as a short trial.
+/// Little is read: for code that runs once, QEMU spends most of the time translating it. All checks of `doctor` took four times
+/// as long as a short trial.
 fn answered(result: GuestResult) -> GuestAnswer {
     let proc =
         |name: &str| std::fs::read_to_string(Path::new("/proc").join(name)).unwrap_or_default().trim().to_owned();

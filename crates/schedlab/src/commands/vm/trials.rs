@@ -14,6 +14,8 @@ use schedlab_plan::plan::{GuestLane, GuestPlan};
 use schedlab_plan::{Arm, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::kernel_facts::available_memory_kib;
+use schedlab_sys::thread::usable_cpus;
 use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE};
 use schedlab_trial::prepare;
 use schedlab_vm::host::boot::takes_orders;
@@ -27,8 +29,9 @@ use schedlab_vm::kernel::reference::Reference;
 use schedlab_vm::lane::{Lane, NoKvm, Virtual, WantedAccelerator};
 use schedlab_vm::profile::Profiled;
 use schedlab_vm::{Boot, Handed, Job, VmError};
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Where the guest has its task and leaves its answers.
@@ -41,12 +44,12 @@ pub(crate) struct Guests {
     /// What QEMU and KVM can do here, asked once.
     capabilities: Capabilities,
     /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
-    kernels: RefCell<BTreeMap<String, Kernel>>,
+    kernels: Mutex<BTreeMap<String, Kernel>>,
     /// Checksum of the files that the plan adds, as they were at the beginning.
-    extras: OnceCell<Option<u32>>,
+    extras: OnceLock<Option<u32>>,
     modules: Vec<String>,
     /// Why each trial or block is booted although the plan says `boots`, once that is known.
-    unkept: RefCell<Option<String>>,
+    unkept: OnceLock<String>,
 }
 
 impl Guests {
@@ -57,16 +60,22 @@ impl Guests {
         Ok(Some(Self {
             plan: guest.clone(),
             capabilities: Capabilities::default(),
-            kernels: RefCell::default(),
-            extras: OnceCell::new(),
+            kernels: Mutex::default(),
+            extras: OnceLock::new(),
             modules: super::inside::modules_of(plan),
-            unkept: RefCell::default(),
+            unkept: OnceLock::new(),
         }))
     }
 
     /// Whether nothing of the host reaches them, not even its time.
     fn are_virtual(&self) -> bool {
         self.plan.lane == GuestLane::Virtual
+    }
+
+    /// How many guests run side by side.
+    fn at_once(&self) -> usize {
+        let free = available_memory_kib(Path::new("/proc")).unwrap_or(0);
+        at_once(self.plan.lane, usable_cpus(), free, guest::memory_bytes(&self.plan) / 1024)
     }
 
     /// Checksum of what the plan adds to its guests; an error where that is not what it was at the beginning.
@@ -198,7 +207,7 @@ impl Guests {
 
     /// The boot from whose state a trial starts; none where it has a guest of its own.
     fn boot_of(&self, trial: &GuestTrial) -> Option<u64> {
-        trial.boot.filter(|_| self.unkept.borrow().is_none())
+        trial.boot.filter(|_| self.unkept.get().is_none())
     }
 
     /// The guest of a trial, with the files that it reads.
@@ -230,8 +239,12 @@ impl Guests {
         each.map_or_else(|| trial.limit.min(USUAL_LIMIT.saturating_mul(count)), |each| each.saturating_mul(count))
     }
 
+    fn kernels(&self) -> MutexGuard<'_, BTreeMap<String, Kernel>> {
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kernel(&self, name: &str) -> Result<Kernel> {
-        let known = self.kernels.borrow().get(name).cloned();
+        let known = self.kernels().get(name).cloned();
         if let Some(known) = &known
             && !matches!(name.parse()?, Reference::File(_))
         {
@@ -242,7 +255,7 @@ impl Guests {
         if known.is_some_and(|known| known.crc32 != found.crc32) {
             bail!("{name} has changed since the start of the run: use a copy that stays the same, or `vm build` it");
         }
-        self.kernels.borrow_mut().insert(name.to_owned(), found.clone());
+        self.kernels().insert(name.to_owned(), found.clone());
         Ok(found)
     }
 
@@ -261,6 +274,15 @@ impl Guests {
     }
 }
 
+/// In the real lane one guest at a time. In the virtual lane, which the load of the host does not reach, one for each CPU, as
+/// far as half of the free memory holds them: the other half is for QEMU's own.
+fn at_once(lane: GuestLane, cpus: usize, free_kib: u64, of_guest_kib: u64) -> usize {
+    match lane {
+        GuestLane::Real => 1,
+        GuestLane::Virtual => cpus.min((free_kib / 2 / of_guest_kib.max(1)) as usize).max(1),
+    }
+}
+
 fn first_line(why: &VmError) -> String {
     why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
@@ -270,5 +292,19 @@ fn of_seed(lane: Lane, seed: u64) -> Lane {
     match lane {
         Lane::Virtual(parameters) => Lane::Virtual(Virtual { seed, ..parameters }),
         real => real,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_of_the_virtual_lane_alone_run_side_by_side_as_far_as_there_is_memory() {
+        const GIB: u64 = 1 << 20;
+        assert_eq!(at_once(GuestLane::Real, 64, 64 * GIB, GIB), 1);
+        assert_eq!(at_once(GuestLane::Virtual, 2, 24 * GIB, GIB), 2);
+        assert_eq!(at_once(GuestLane::Virtual, 64, 24 * GIB, GIB), 12);
+        assert_eq!(at_once(GuestLane::Virtual, 64, 0, GIB), 1);
     }
 }

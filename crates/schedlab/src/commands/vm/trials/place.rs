@@ -49,7 +49,7 @@ impl Place for Guests {
         manifest.kernels = self.booted_kernels(&in_arms.arms)?;
         manifest.factorial = factorial;
         if let Some(boots) = self.plan.boots {
-            described.push(match &*self.unkept.borrow() {
+            described.push(match self.unkept.get() {
                 Some(why) => {
                     manifest.boots = None;
                     format!("boots = {boots} is ignored, and every guest boots: {why}")
@@ -84,7 +84,7 @@ impl Place for Guests {
             let boot = self.guest(trial, Vec::new()).with_context(|| arms.clone())?;
             text += &format!("# {arms}: {}\n", schedlab_vm::host::boot::dry_run(&boot)?);
         }
-        Ok(text + &schedlab_trial::describe_guests(&in_arms, &self.plan, kinds.len()))
+        Ok(text + &schedlab_trial::describe_guests(&in_arms, &self.plan, kinds.len(), self.at_once()))
     }
 
     fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment> {
@@ -109,7 +109,8 @@ impl Place for Guests {
             Err(error) if place::is_of_machine(&error) => Err(error),
             Err(error) => Ok(Err(format!("{error:#}"))),
         };
-        Ok(Box::new(guests(boot, self.plan.per, identities, boots, self.first_seed(), trials)))
+        let (first, at_once) = (self.first_seed(), self.at_once());
+        Ok(Box::new(guests(boot, self.plan.per, identities, boots, first, at_once, trials)))
     }
 
     fn watch(&self) -> Option<Watch> {

@@ -52,7 +52,7 @@ impl Guests {
 
     fn boot_each(&self, why: String) {
         say(format_args!("schedlab: no guest's state is kept, each trial or block boots: {why}"));
-        *self.unkept.borrow_mut() = Some(why);
+        let _ = self.unkept.set(why);
     }
 
     /// KVM for all guests, where it is wanted and nothing is known against it for any kind of them.
