@@ -1,6 +1,7 @@
 //! The spellings of the references, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
-//! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it. Long options with
-//! one dash cannot be parsed by clap. Also, an option of the form `no|yes` may have no value, which means yes.
+//! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it, and `schedlab bench
+//! messaging -g2 -l 200 -pT` what hackbench does. Long options with one dash cannot be parsed by clap. Also, an option of
+//! the form `no|yes` may have no value, which means yes.
 
 use std::ffi::OsString;
 
@@ -8,25 +9,39 @@ use std::ffi::OsString;
 enum Ours {
     /// Alone: this argument.
     Flag(&'static str),
-    /// With its value, a unit appended.
-    Valued { option: &'static str, unit: &'static str },
+    /// Each of these with its value, which gets the unit in the reference's name (`-deadline_us`).
+    Valued(&'static [&'static str]),
 }
 
 /// Options of libhwbinder_latency and schd-dbg.
 const TRANSACT: &[(&str, Ours)] = &[
-    ("-i", Ours::Valued { option: "--loops", unit: "" }),
-    ("-pair", Ours::Valued { option: "--pairs", unit: "" }),
-    ("-w", Ours::Valued { option: "--pairs", unit: "" }),
-    ("-deadline_us", Ours::Valued { option: "--deadline", unit: "us" }),
+    ("-i", Ours::Valued(&["--loops"])),
+    ("-pair", Ours::Valued(&["--pairs"])),
+    ("-w", Ours::Valued(&["--pairs"])),
+    ("-deadline_us", Ours::Valued(&["--deadline"])),
     ("-v", Ours::Flag("--verbose=yes")),
     ("-trace", Ours::Flag("--stop-on-miss=yes")),
     ("-raw_data", Ours::Flag("--raw-data=yes")),
+];
+
+/// One-letter options of hackbench (rt-tests).
+const MESSAGING: &[(&str, Ours)] = &[
+    ("-g", Ours::Valued(&["--groups"])),
+    ("-l", Ours::Valued(&["--loops"])),
+    ("-f", Ours::Valued(&["--senders", "--receivers"])),
+    ("-s", Ours::Valued(&["--bytes"])),
+    ("-T", Ours::Flag("--mode=thread")),
+    ("-P", Ours::Flag("--mode=process")),
+    ("-p", Ours::Flag("--transport=pipe")),
+    ("-i", Ours::Flag("--transport=tcp")),
+    ("-F", Ours::Flag("--fifo=yes")),
 ];
 
 /// The reference's options of the workload that `bench` is asked for, by the name before its arguments.
 fn reference_of(workload: &str) -> &'static [(&'static str, Ours)] {
     match workload.split([':', '/']).next() {
         Some("transact") => TRANSACT,
+        Some("messaging") => MESSAGING,
         _ => &[],
     }
 }
@@ -45,26 +60,37 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !reference_of(a).is_empty());
     let reference = named.filter(|_| of_bench).map(reference_of).unwrap_or_default();
     let mut ours = Vec::with_capacity(arguments.len());
-    let mut rest = arguments.into_iter().peekable();
-    while let Some(argument) = rest.next() {
+    // The next one is the last.
+    let mut rest = arguments;
+    rest.reverse();
+    while let Some(argument) = rest.pop() {
         let Some(text) = argument.to_str() else {
             ours.push(argument);
             continue;
         };
-        match reference.iter().find(|(theirs, _)| *theirs == text) {
-            Some((_, Ours::Flag(flag))) => ours.push((*flag).into()),
-            Some((_, Ours::Valued { option, unit })) => {
-                ours.push((*option).into());
-                // Without a value clap says what is missing.
-                if let Some(mut value) = rest.next() {
-                    // A value that is not a number is in the message as it was typed.
-                    if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
-                        value.push(unit);
-                    }
-                    ours.push(value);
+        match reference.iter().find_map(|(theirs, ours)| Some((theirs, ours, joined(theirs, text)?))) {
+            Some((_, Ours::Flag(flag), more)) => {
+                ours.push((*flag).into());
+                if !more.is_empty() {
+                    rest.push(["-", more].concat().into());
                 }
             }
-            None if is_switch(text, switches) && rest.peek().is_none_or(|next| next != "yes" && next != "no") => {
+            Some((theirs, Ours::Valued(options), value)) => {
+                let unit = theirs.rsplit_once('_').map_or("", |(_, unit)| unit);
+                let value = if value.is_empty() { rest.pop() } else { Some(value.into()) };
+                for option in *options {
+                    ours.push((*option).into());
+                    // Without a value clap says what is missing.
+                    if let Some(mut value) = value.clone() {
+                        // A value that is not a number is in the message as it was typed.
+                        if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
+                            value.push(unit);
+                        }
+                        ours.push(value);
+                    }
+                }
+            }
+            None if is_switch(text, switches) && rest.last().is_none_or(|next| next != "yes" && next != "no") => {
                 ours.push(format!("{text}=yes").into());
             }
             None => ours.push(argument),
@@ -72,6 +98,12 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     }
     ours.extend(of_another);
     ours
+}
+
+/// What an argument has after an option of the reference, as getopt reads it: `-g2`, `-pT`; `None` if it is another.
+fn joined<'a>(theirs: &str, text: &'a str) -> Option<&'a str> {
+    let more = text.strip_prefix(theirs)?;
+    (more.is_empty() || theirs.len() == 2).then_some(more)
 }
 
 fn is_switch(text: &str, switches: &[&str]) -> bool {
@@ -99,6 +131,24 @@ mod tests {
         check("schedlab bench -i 5 transact/1:pin=same -w 2", "schedlab bench --loops 5 transact/1:pin=same --pairs 2");
         check("schedlab bench transact -i", "schedlab bench transact --loops");
         check("schedlab bench transact -deadline_us abc", "schedlab bench transact --deadline abc");
+    }
+
+    #[test]
+    fn hackbenchs_line_becomes_ours_as_getopt_reads_it() {
+        check(
+            "schedlab bench messaging -g 2 -l 200 -f 5 -s 64 -T -p",
+            "schedlab bench messaging --groups 2 --loops 200 --senders 5 --receivers 5 --bytes 64 --mode=thread --transport=pipe",
+        );
+        check(
+            "schedlab bench messaging -g2 -pTl200",
+            "schedlab bench messaging --groups 2 --transport=pipe --mode=thread --loops 200",
+        );
+        check(
+            "schedlab bench messaging -f4 -s 10 -P -F",
+            "schedlab bench messaging --senders 4 --receivers 4 --bytes 10 --mode=process --fifo=yes",
+        );
+        check("schedlab bench messaging -x -g", "schedlab bench messaging -x --groups");
+        check("schedlab bench pipe -p", "schedlab bench pipe -p");
     }
 
     #[test]
