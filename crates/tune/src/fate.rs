@@ -20,7 +20,7 @@ impl Fate {
             return Self::Ignored;
         }
         let (Ok(asked), Ok(shows)) = (asked.parse::<i128>(), shows.parse::<i128>()) else { return Self::Altered };
-        // A tick is at most 10 ms: of 33 ms, HZ=100 makes 30. A sixteenth separates a unit from a bound well enough;
+        // A tick is at most 10 ms: of 33 ms, HZ=100 makes 30. An eighth separates a unit from a bound well enough;
         // both are reported with the actual value.
         let off = (asked - shows).abs();
         if off * 8 <= asked.abs() { Self::Rounded } else { Self::Clamped }
