@@ -191,7 +191,11 @@ pub type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 pub fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::default()).collect();
     in_threads(count, &|number| *results[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(number)));
-    results.into_iter().filter_map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    let mut all = Vec::with_capacity(count);
+    for one in results {
+        all.extend(one.into_inner().unwrap_or_else(PoisonError::into_inner));
+    }
+    all
 }
 
 fn in_threads(count: usize, work: &(dyn Fn(usize) + Sync)) {

@@ -135,10 +135,9 @@ fn results(answer: Result<GuestAnswer, String>, block: &[Planned], run: &[usize]
         Ok(answer) => answer,
         Err(why) => return vec![Err(why); run.len()],
     };
-    let result = std::mem::replace(&mut answer.result, GuestResult::Failed(String::new()));
-    let mut outcomes = match result {
-        GuestResult::Measured(outcomes) => outcomes,
-        GuestResult::Failed(why) => vec![Err(why); run.len()],
+    let mut outcomes = match &mut answer.result {
+        GuestResult::Measured(outcomes) => std::mem::take(outcomes),
+        GuestResult::Failed(why) => vec![Err(std::mem::take(why)); run.len()],
         GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
             vec![Err("the guest returned the result of another trial".into()); run.len()]
         }
@@ -170,17 +169,23 @@ impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunn
         self.boots.get(block.checked_rem(self.boots.len())?).map(|boot| boot + self.first - 1)
     }
 
+    /// The guest of these trials of the block, which need the same machine.
+    fn guest(&self, run: Vec<usize>, sample: u64, ordered: Vec<GuestOrder>) -> Batch {
+        let trials = &self.block.trials;
+        let guest = GuestTrial {
+            task: GuestTask::Trials(ordered),
+            booted_with: booted_with(&trials[run[0]].settings),
+            sample,
+            boot: self.boot_of_block(),
+            limit: run.iter().map(|one| trials[*one].timeout).sum(),
+        };
+        (guest, run)
+    }
+
     /// The guest of one trial.
     fn for_trial(&self, number: usize) -> Batch {
         let (trial, sample) = (&self.block.trials[number], self.block.samples[number]);
-        let guest = GuestTrial {
-            task: GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]),
-            booted_with: booted_with(&trial.settings),
-            sample,
-            boot: self.boot_of_block(),
-            limit: trial.timeout,
-        };
-        (guest, vec![number])
+        self.guest(vec![number], sample, vec![in_guest(&trial.order, sample, &trial.settings, false)])
     }
 
     /// The guest of all trials of the block that need the same machine as this one.
@@ -196,14 +201,8 @@ impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunn
             *earlier += 1;
             in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings, one < number)
         });
-        let guest = GuestTrial {
-            task: GuestTask::Trials(ordered.collect()),
-            booted_with: booted_with(&trials[number].settings),
-            sample,
-            boot: self.boot_of_block(),
-            limit: run.iter().map(|trial| trials[*trial].timeout).sum(),
-        };
-        (guest, run)
+        let ordered = ordered.collect();
+        self.guest(run, sample, ordered)
     }
 
     /// Boots the guest of the trial at that position, and beside it those of trials that come after it. An error of one is

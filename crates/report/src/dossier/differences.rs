@@ -7,6 +7,7 @@ use schedlab_kernel::dossier::{
     Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Place, Similar, Status,
     SubsystemChange,
 };
+use schedlab_plan::InOrder;
 use schedlab_plan::OneByOne;
 use std::collections::BTreeMap;
 
@@ -170,7 +171,7 @@ fn modules(page: &mut Page<'_>) {
     let text = page.lang.with(s::HITS, &[&hits.source, &ran.len().to_string(), &not.to_string()]);
     page.out.push(Block::Text(text));
     let mut ran: Vec<&FunctionChange> = ran.into_values().collect();
-    ran.sort_by_key(|f| std::cmp::Reverse(hit(f)));
+    ran.in_order_by_key(|f| std::cmp::Reverse(hit(f)));
     let rows = ran.iter().take(RAN).map(|f| vec![f.name.clone(), folder_of(f), hit(f).to_string()]).collect();
     page.table(&s::HIT_COLUMNS, rows);
 }

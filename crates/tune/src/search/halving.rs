@@ -4,6 +4,7 @@
 
 use super::ledger::Ledger;
 use super::{Options, Point, Space, in_rounds};
+use schedlab_plan::InOrder;
 use schedlab_stats::{Random, front};
 
 /// A rung that explores keeps one point in this many.
@@ -104,7 +105,7 @@ fn ranked(points: &[Point], ledger: &Ledger, objectives: usize) -> Vec<Point> {
         let on_front = front(&values);
         let mut front: Vec<(Point, Vec<f64>)> = on_front.iter().map(|&i| left[i].clone()).collect();
         left = left.into_iter().enumerate().filter(|(i, _)| !on_front.contains(i)).map(|(_, point)| point).collect();
-        front.sort_by(|a, b| b.1[0].total_cmp(&a.1[0]));
+        front.in_order_by(|a, b| b.1[0].total_cmp(&a.1[0]));
         ranked.extend(front.into_iter().map(|(point, _)| point));
     }
     ranked

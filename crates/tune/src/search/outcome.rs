@@ -1,6 +1,7 @@
 //! The outcome of a search.
 
 use super::{Method, Options, Point, Search, Stopped};
+use schedlab_plan::InOrder;
 use schedlab_stats::{Estimate, Interval, front, t_estimate};
 
 /// A gain as the search saw it, which chose by it.
@@ -103,7 +104,7 @@ impl Search {
             Method::Halving(halving) => halving.alive.contains(&candidate.point),
             _ => true,
         };
-        all.sort_by(|a, b| alive(b).cmp(&alive(a)).then_with(|| b.search[0].mean.total_cmp(&a.search[0].mean)));
+        all.in_order_by(|a, b| alive(b).cmp(&alive(a)).then_with(|| b.search[0].mean.total_cmp(&a.search[0].mean)));
         all
     }
 }

@@ -3,6 +3,7 @@
 
 use super::ledger::{Ledger, Mean};
 use super::{Options, Point, Space, Stopped};
+use schedlab_plan::InOrder;
 use schedlab_stats::gaussian_process::Observations;
 use schedlab_stats::{GaussianProcess, Random, Smoothness, expected_improvement};
 
@@ -87,7 +88,7 @@ impl Surrogate {
         } else {
             let mut drawn: Vec<Point> = (0..MOST_CANDIDATES).map(|_| space.draw(&mut self.random)).collect();
             let mut best: Vec<&Point> = measured.iter().collect();
-            best.sort_by(|a, b| surface.predict(b).0.total_cmp(&surface.predict(a).0));
+            best.in_order_by(|a, b| surface.predict(b).0.total_cmp(&surface.predict(a).0));
             drawn.extend(best.iter().take(5).flat_map(|point| space.neighbours(point)));
             drawn.extend(measured.iter().cloned());
             drawn.sort();

@@ -3,6 +3,7 @@
 use crate::trace::follow::{Analysis, Follows, Now};
 use crate::trace::lanes::Does;
 use crate::trace::run_queues::Stretch;
+use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Run, TaskId, Wait};
 use schedlab_trace::{Context, Cpu, Name, StateClass, Tid};
 use std::collections::VecDeque;
@@ -109,7 +110,7 @@ impl Timelines {
             }
             Stretch::Queue => places += 1,
         });
-        behind.sort_by_key(|(.., ns)| std::cmp::Reverse(*ns));
+        behind.in_order_by_key(|(.., ns)| std::cmp::Reverse(*ns));
         Waited {
             cpu: wait.cpu,
             from: now.known.get(task).cpu.filter(|last| *last != wait.cpu),

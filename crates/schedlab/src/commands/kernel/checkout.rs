@@ -8,6 +8,7 @@ use super::dossier::{Raw, Sides};
 use super::timeline;
 use super::trees::{self, Origin};
 use anyhow::{Context, Result, anyhow, bail};
+use schedlab_plan::InOrder;
 use schedlab_sys::pipe;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -99,7 +100,7 @@ const AT_ONCE: usize = 4096;
 pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) -> Result<()> {
     let mut entries = entries(tree, commit, &[])?;
     // Links last: no file is written through one.
-    entries.sort_by_key(|entry| entry.0 == LINK);
+    entries.in_order_by_key(|entry| entry.0 == LINK);
     for part in entries.chunks(AT_ONCE) {
         let texts = texts(tree, part.iter().map(|(_, id, _)| &**id))?;
         for ((mode, id, path), text) in part.iter().zip(texts) {
