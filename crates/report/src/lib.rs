@@ -47,7 +47,7 @@ pub use html::html;
 pub use markdown::markdown;
 pub use number::effect_text;
 pub use page::terms_text;
-pub use pictures::pictures;
+pub use pictures::{pictures, search_pictures};
 pub use profile::{annotation, folded_text, profile};
 pub use recorder_cost::recorder_cost_text;
 pub use repetition::{pack, pack_asks, repetition};

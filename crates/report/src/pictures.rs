@@ -15,10 +15,10 @@ pub(crate) use rows::{Column, Rows};
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
 use crate::words;
-use schedlab_analyze::{Findings, WorkloadFindings};
+use schedlab_analyze::{Findings, SearchFindings, WorkloadFindings};
 
 pub(crate) use designs::scaling;
-pub(crate) use tradeoff::tradeoff;
+pub(crate) use tradeoff::{searched, tradeoff};
 
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
@@ -80,6 +80,12 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     let questions = all_questions(input).filter(|_| input.findings.workloads.len() > 1);
     let tradeoff = tradeoff(input).map(file);
     questions.map(file).into_iter().chain(tradeoff).chain(scalings).chain(workloads).collect()
+}
+
+/// The charts of a search as files, as `pictures`.
+pub fn search_pictures(found: &SearchFindings) -> Vec<(String, String)> {
+    let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &found.workload, &p.description));
+    searched(found).map(file).into_iter().collect()
 }
 
 /// Every question of a run in one picture; of a factorial none, whose questions are its main effects.

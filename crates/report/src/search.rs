@@ -98,12 +98,19 @@ fn confirmed(found: &SearchFindings) -> Vec<Block<'static>> {
 
 fn front(found: &SearchFindings) -> Vec<Block<'static>> {
     let points: Vec<&SearchedPoint> = found.front.iter().filter_map(|&i| found.measured.get(i)).collect();
-    if points.is_empty() {
-        return vec![Block::Text("Only the default: every point is worse than it in all objectives.".into())];
-    }
-    let key =
-        "By what the search saw; the default, at 0, is among those that none beats unless a point is better in all.";
-    vec![Block::Table(seen(found, points.into_iter())), Block::Aside(key.into())]
+    let mut blocks = match points.is_empty() {
+        true => vec![Block::Text("Only the default: every point is worse than it in all objectives.".into())],
+        false => vec![
+            Block::Table(seen(found, points.into_iter())),
+            Block::Aside(
+                "By what the search saw; the default, at 0, is among those that none beats unless a point is better in all."
+                    .into(),
+            ),
+        ],
+    };
+    let whole = found.clone();
+    blocks.push(Block::Pictures(Box::new(move || crate::pictures::searched(&whole).into_iter().collect())));
+    blocks
 }
 
 fn seen<'p>(found: &SearchFindings, points: impl Iterator<Item = &'p SearchedPoint>) -> Table {

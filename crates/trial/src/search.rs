@@ -9,7 +9,7 @@ use crate::workloads::{OVERHEAD_NS, says_its_length};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{
     ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,
-    Verdict, arm_effects,
+    Verdict, arm_effects, relative,
 };
 use schedlab_plan::plan::{GuestPer, KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_plan::units::format_ns;
@@ -21,6 +21,8 @@ use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, S
 const TRIAL_NS: u64 = 200_000_000;
 /// Time a round takes besides its trials, for the checks of the machine before and after, until it is measured.
 const ROUND_NS: u64 = 3_000_000_000;
+/// Of a point against the default; more is as good as that.
+const MOST_RATIO: f64 = 1000.0;
 /// A longer break between two rounds was made by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
 
@@ -99,7 +101,7 @@ impl SearchStudy {
         let objective = |metric: &String| {
             let seen = effects.iter().find(|e| e.metric == *metric && e.lacking.is_none())?;
             let (unit, direction) = (seen.unit.clone(), seen.direction);
-            Some(Objective { metric: metric.clone(), unit, direction, scale: seen.scale, control: seen.control_mean })
+            Some(Objective { metric: metric.clone(), unit, direction, scale: Scale::Ratio, control: seen.control_mean })
         };
         if let Some(objectives) = metrics.iter().map(objective).collect() {
             self.objectives = objectives;
@@ -213,8 +215,10 @@ impl SearchStudy {
         vec![
             format!("{} of {}", counted(self.planned.points(), "points"), counted(self.planned.knobs.len(), "knobs")),
             format!(
-                "about {budget} trials, if each takes {}: rounds of at most {points} points beside the default in {}, \
+                "{} {budget} trials, if each takes {}: rounds of at most {points} points beside the default in {}, \
                  {of_round} trials each with those that warm up",
+                // Only its guest shows how long a trial takes.
+                if self.plan.guest.is_some() { "at most" } else { "about" },
                 format_ns(trial_cost_ns(&self.plan)),
                 counted(blocks as usize, "blocks"),
             ),
@@ -318,9 +322,17 @@ fn units_of_all(effects: &[ArmEffects]) -> Vec<u64> {
     first.effects.iter().map(|(unit, _)| *unit).filter(in_all).collect()
 }
 
+/// Log-ratios, larger is better. Where a trial measured 0 there are differences instead, which become the log-ratios of
+/// the same share of the mean of both sides; a ratio beyond a thousand counts as a thousand.
 fn gains(effects: &ArmEffects, units: &[u64]) -> Vec<f64> {
-    let all: Vec<(u64, f64)> = effects.effects.iter().map(|(unit, _)| *unit).zip(effects.gains()).collect();
-    all.iter().filter(|(unit, _)| units.contains(unit)).map(|(_, gain)| *gain).collect()
+    let most = MOST_RATIO.ln();
+    let log_ratio = |share: f64| (2.0 * (share / 2.0).clamp(-1.0, 1.0).atanh()).clamp(-most, most);
+    let all: Vec<f64> = match effects.scale {
+        Scale::Ratio => effects.gains().collect(),
+        Scale::Difference => relative(effects).into_iter().map(log_ratio).collect(),
+    };
+    let of_units = effects.effects.iter().map(|(unit, _)| unit).zip(all);
+    of_units.filter(|(unit, _)| units.contains(unit)).map(|(_, gain)| gain).collect()
 }
 
 fn sign(objective: &Objective) -> f64 {
@@ -329,10 +341,7 @@ fn sign(objective: &Objective) -> f64 {
 
 /// A gain as an effect on the metric.
 fn on_metric(objective: &Objective, gain: f64) -> f64 {
-    match objective.scale {
-        Scale::Ratio => (sign(objective) * gain).exp(),
-        Scale::Difference => sign(objective) * gain,
-    }
+    (sign(objective) * gain).exp()
 }
 
 /// The lower end first: if less is better, the larger gain is the smaller number.

@@ -83,6 +83,21 @@ fn a_value_that_is_refused_is_left_out_with_its_reason() {
 }
 
 #[test]
+fn a_point_that_does_nothing_is_on_the_scale_of_the_others() {
+    let nothing = |lab: &mut Lab| {
+        lab.rate = Some(|settings| match settings.iter().any(|s| s.to_string() == "slice=30ms") {
+            true => 0.0,
+            false => 1.0 + 0.05 * settings.len() as f64,
+        });
+    };
+    let found = search("surrogate", &nothing);
+    assert_eq!(found.verdict, Some(Verdict::Better), "{}", found.claim());
+    assert!(!found.confirmed[0].name.contains("slice=30ms"), "{}", found.claim());
+    let worst = found.measured.iter().find(|point| point.name.contains("slice=30ms")).unwrap();
+    assert!((1e-4..0.01).contains(&worst.search[0].value), "{worst:?}");
+}
+
+#[test]
 fn a_round_that_was_cut_is_not_told_and_what_was_seen_stands() {
     let mut study = SearchStudy::new(&plan("surrogate", "60s")).unwrap();
     let cut_second = |number: u32| move |lab: &mut Lab| lab.interrupt_after = (number == 2).then_some(4);

@@ -33,12 +33,7 @@ pub(super) fn run(args: &Report) -> Result<u8> {
         write_file(file, |out| schedlab_report::markdown(&input, out))?;
     }
     if let Some(dir) = &args.svg {
-        std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-        for (name, svg) in schedlab_report::pictures(&input) {
-            let file = dir.join(format!("{name}.svg"));
-            places::write_whole(&file, 0o666, svg.as_bytes())
-                .with_context(|| format!("{} cannot be written", file.display()))?;
-        }
+        write_pictures(dir, schedlab_report::pictures(&input))?;
     }
     let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
     if args.answer.json || !only_files {
@@ -60,13 +55,30 @@ fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<
     if let Some(file) = &args.md {
         write_file(file, |out| page.markdown(out))?;
     }
-    if args.svg.is_some() {
-        usage!("the report of a search has no pictures; those of its rounds: schedlab report DIR/rounds/001 --svg");
+    if let Some(dir) = &args.svg {
+        let pictures = schedlab_report::search_pictures(found);
+        if pictures.is_empty() {
+            usage!(
+                "the report of a search has a picture if there are two objectives; those of its rounds: \
+                 schedlab report DIR/rounds/001 --svg"
+            );
+        }
+        write_pictures(dir, pictures)?;
     }
-    if args.answer.json || args.html.is_none() && args.md.is_none() {
+    if args.answer.json || args.html.is_none() && args.md.is_none() && args.svg.is_none() {
         print_findings(&args.answer, "", found, schedlab_report::search)?;
     }
     Ok(exit::DONE)
+}
+
+fn write_pictures(dir: &Path, pictures: Vec<(String, String)>) -> Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    for (name, svg) in pictures {
+        let file = dir.join(format!("{name}.svg"));
+        places::write_whole(&file, 0o666, svg.as_bytes())
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Opens a run, sealed or not, and says on standard error what a reader must know about it.
