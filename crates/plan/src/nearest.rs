@@ -1,14 +1,16 @@
 //! The nearest known word to a mistyped one.
 
 /// The known word nearest to a mistyped one, if it is near enough to be what was meant (Damerau–Levenshtein ≤ a third
-/// of its length).
+/// of its length), else the shortest one that begins with it or has it after an underscore.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|k| (edit_distance(word, k), k))
-        .filter(|(distance, k)| *distance <= 1 + k.chars().count().max(word.chars().count()) / 3)
-        .min()
-        .map(|(_, k)| k)
+    let known: Vec<&str> = known.into_iter().collect();
+    let spelled = |k: &'a str| {
+        let distance = edit_distance(word, k);
+        (distance <= 1 + k.chars().count().max(word.chars().count()) / 3).then_some((distance, k))
+    };
+    let has_it = |k: &&str| word.len() > 2 && (k.starts_with(word) || k.contains(&format!("_{word}")));
+    let longer = || known.iter().copied().filter(|k| has_it(k)).min_by_key(|k| k.len());
+    known.iter().copied().filter_map(spelled).min().map(|(_, k)| k).or_else(longer)
 }
 
 /// The hint after a mistyped word: ` (did you mean `known`?)`, or nothing if no word is near enough.
@@ -39,4 +41,24 @@ fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_comes_first_and_then_longer_names() {
+        let known = ["wakeup_granularity", "sched_wakeup_granularity", "base_slice", "rt_period"];
+        for (word, found) in [
+            ("base_slcie", Some("base_slice")),
+            ("wakeup", Some("wakeup_granularity")),
+            ("period", Some("rt_period")),
+            ("up_gran", None),
+            ("ba", None),
+            ("é", None),
+        ] {
+            assert_eq!(nearest(word, known), found, "{word}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Why a setting is not applied, in a sentence that says what to do next.
 
+use crate::catalogue::row_of_file;
 use schedlab_plan::units::parse_duration_ns;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -40,7 +41,9 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             if let Some(plain) = without_unit(path, value) {
                 return format!("{at} takes a plain number: {plain} for `{value}`");
             }
-            format!("the kernel refuses `{value}` for {at} (EINVAL): it is out of range, or limited by another knob")
+            let limits = row_of_file(path).and_then(|row| row.limits());
+            let limits = limits.unwrap_or_else(|| "it is out of range, or limited by another knob".into());
+            format!("the kernel refuses `{value}` for {at} (EINVAL): {limits}")
         }
         _ => format!("{at}: {error}"),
     }
@@ -87,6 +90,19 @@ mod tests {
         assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));
         assert!(say("/proc/sys/kernel/x", 22).contains("`9`"));
         assert!(say("/proc/sys/kernel/x", 30).contains("read-only"));
+    }
+
+    #[test]
+    fn a_refused_value_is_told_the_range_and_the_knob_that_limits_it() {
+        let say = |path: &str| refused(Path::new(path), &io::Error::from_raw_os_error(22), Some("9"));
+        let runtime = say("/proc/sys/kernel/sched_rt_runtime_us");
+        assert!(
+            runtime.ends_with("(EINVAL): rt_runtime takes -1 to rt_period us; rt_period: at most that"),
+            "{runtime}"
+        );
+        let wakeup = say("/sys/kernel/debug/sched/wakeup_granularity_ns");
+        assert!(wakeup.ends_with("(EINVAL): wakeup_granularity takes 0 to 1000000000 ns"), "{wakeup}");
+        assert!(say("/proc/sys/kernel/x").ends_with("limited by another knob"));
     }
 
     #[test]

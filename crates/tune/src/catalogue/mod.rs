@@ -10,7 +10,7 @@ mod table;
 
 pub(crate) use here::{may_have, one_word};
 pub use names::{Named, in_a_spec, named, of_names, values};
-pub(crate) use names::{absent, row_of_place};
+pub(crate) use names::{absent, row_of_file, row_of_place};
 pub use table::Special;
 
 use crate::knob::normalise;

@@ -10,6 +10,7 @@ use schedlab_plan::nearest::hint;
 use schedlab_plan::units::parse_duration_ns;
 use schedlab_plan::{Arm, Setting, SettingError};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// `NAME=VALUE` as a setting of this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,15 @@ pub struct Named {
 /// The row with this place in it.
 pub(crate) fn row_of_place(place: &str) -> Option<Row> {
     rows().into_iter().find(|row| row.places.iter().any(|p| is_at(p.at, place)))
+}
+
+/// The row of this file below /proc/sys or debugfs.
+pub(crate) fn row_of_file(path: &Path) -> Option<Row> {
+    let is_it = |place: &Place| match place.kind() {
+        "sysctl" => path.ends_with(place.path().replace('.', "/")),
+        kind => kind == "debugfs" && path.ends_with(place.path()),
+    };
+    rows().into_iter().find(|row| row.places.iter().any(is_it))
 }
 
 /// Why a knob is not here: the version, how the kernel was built, or the machine.

@@ -106,25 +106,36 @@ impl Row {
         }
     }
 
+    /// Its range in words; empty where the table has none.
+    pub(crate) fn values(&self) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        match self.range.split_once("..") {
+            None => self.range.replace('|', ", "),
+            Some((least, "")) => format!("{least}{unit} or more"),
+            Some(("", most)) => format!("{most}{unit} at most"),
+            Some((least, most)) => format!("{least} to {most}{unit}"),
+        }
+    }
+
+    /// What it takes and what it is coupled with, after a value that the kernel refused.
+    pub(crate) fn limits(&self) -> Option<String> {
+        let coupled = if self.coupled.is_empty() { String::new() } else { format!("; {}", self.coupled) };
+        (!self.range.is_empty()).then(|| format!("{} takes {}{coupled}", self.name, self.values()))
+    }
+
     /// Why this value can never be meant, in words; what is not a number is left to the kernel.
     pub(crate) fn out_of_range(&self, value: &str) -> Option<String> {
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         if self.range.is_empty() || self.special.iter().any(|special| special.value == value) {
             return None;
         }
         let Some((least, most)) = self.range.split_once("..") else {
             let known = self.range.split('|').any(|one| one == value);
-            return (!known).then(|| format!("{} takes {}, not `{value}`", self.name, self.range.replace('|', ", ")));
+            return (!known).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()));
         };
         let number: i128 = value.parse().ok()?;
         let (min, max) = (least.parse::<i128>(), most.parse::<i128>());
         if min.as_ref().is_ok_and(|min| number < *min) || max.as_ref().is_ok_and(|max| number > *max) {
-            let words = match (least, most) {
-                (least, "") => format!("{least}{unit} or more"),
-                ("", most) => format!("{most}{unit} at most"),
-                (least, most) => format!("{least} to {most}{unit}"),
-            };
-            return Some(format!("{} takes {words}, not {value}", self.name));
+            return Some(format!("{} takes {}, not {value}", self.name, self.values()));
         }
         None
     }
