@@ -6,8 +6,9 @@ set -e
 [ $# -ge 2 ] || { echo "usage: guest-tree.sh DIR PROGRAM|DIRECTORY…" >&2; exit 2; }
 tree=$1
 shift
+busybox=$(command -v busybox) || { echo "guest-tree.sh: busybox is not installed; it is in busybox-static" >&2; exit 1; }
 mkdir -p "$tree/bin"
-cp "$(command -v busybox)" "$tree/bin/sh"
+cp "$busybox" "$tree/bin/sh"
 for program; do
     if [ -d "$program" ]; then
         mkdir -p "$tree$program"
