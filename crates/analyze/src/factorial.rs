@@ -2,7 +2,7 @@
 //! high against the mean over those in which it is low. Every arm works for every factor, so a factor's effect is known
 //! as well as if all trials had been spent on it alone; what it is confounded with in a fraction is named.
 
-use crate::contrasts::{UnitKind, Units, mean, values_by_block};
+use crate::contrasts::{Units, mean, unit_kind, values_by_unit};
 use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
@@ -115,7 +115,7 @@ fn is_high(levels: &[bool], factor: usize) -> bool {
     levels.get(factor).copied().unwrap_or(false)
 }
 
-/// One contrast per block in which every measured arm is complete.
+/// One contrast per unit, block or boot, in which every measured arm is complete.
 fn contrast_units(
     part: &Workload<'_>,
     key: &MetricKey,
@@ -139,7 +139,7 @@ fn contrast_units(
         return Err(withheld(Withheld::Confounded, why));
     }
     let values = |arms: &[u32]| -> Result<Vec<BTreeMap<u32, Vec<f64>>>, Verdict> {
-        let of_arm = |&arm: &u32| values_by_block(&part.selection, key, arm);
+        let of_arm = |&arm: &u32| values_by_unit(&part.selection, key, arm);
         arms.iter().map(of_arm).collect::<Result<_, _>>().map_err(|why| withheld(Withheld::NoNumbers, why))
     };
     let (low, high) = (values(&low)?, values(&high)?);
@@ -150,7 +150,7 @@ fn contrast_units(
     };
     let plain: Vec<f64> = low.iter().flat_map(|arm| arm.values().flatten().copied()).collect();
     let mut units = Units {
-        kind: UnitKind::Blocks,
+        kind: unit_kind(&part.selection),
         scale,
         effects: Vec::new(),
         control: Vec::new(),
@@ -158,13 +158,13 @@ fn contrast_units(
         control_mean: mean(&plain).unwrap_or(0.0),
     };
     // An arm's mean first: an arm with a trial more must not weigh more.
-    let side = |arms: &[BTreeMap<u32, Vec<f64>>], block: u32| -> Option<Vec<f64>> {
-        arms.iter().map(|arm| mean(&on_scale(arm.get(&block)?))).collect()
+    let side = |arms: &[BTreeMap<u32, Vec<f64>>], unit: u32| -> Option<Vec<f64>> {
+        arms.iter().map(|arm| mean(&on_scale(arm.get(&unit)?))).collect()
     };
-    for &block in low[0].keys() {
-        let (Some(low), Some(high)) = (side(&low, block), side(&high, block)) else { continue };
+    for &unit in low[0].keys() {
+        let (Some(low), Some(high)) = (side(&low, unit), side(&high, unit)) else { continue };
         if let (Some(mean_low), Some(mean_high)) = (mean(&low), mean(&high)) {
-            units.effects.push((u64::from(block), mean_high - mean_low));
+            units.effects.push((u64::from(unit), mean_high - mean_low));
             units.control.push(low);
             units.arm.push(high);
         }

@@ -50,6 +50,15 @@ fn factorial(fraction: bool, refuse: bool) -> Findings {
 }
 
 #[test]
+fn a_boot_is_one_unit_of_a_main_effect_too() {
+    let (mut manifest, trials) = factorial_run(false, false);
+    manifest.boots = Some(4);
+    let findings = compare(&manifest, &trials);
+    let found = &findings.workloads[0].main_effects[0].contrast;
+    assert_eq!((found.units, found.unit_name.as_str(), found.unit_effects.len()), (4, "boots", 4));
+}
+
+#[test]
 fn a_main_effect_is_the_mean_over_all_other_levels() {
     let findings = factorial(false, false);
     let effects = &findings.workloads[0].main_effects;
