@@ -205,10 +205,15 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
     for Candidate { tree, name, how, .. } in candidates(&both) {
         let [Some(a), Some(b)] = [0, 1].map(|tree| trees[tree].lines(name, &how.file)) else { continue };
         let (through, does) = chain(&both[tree], name);
+        let (here, there) = if tree == 0 { (&a, &b) } else { (&b, &a) };
+        let calls = |lines: &[String], called: &str| lines.iter().any(|line| has_word(line, called));
         // It calls the same there: the difference is another function's.
         let called = through.first().map(|first| first.trim_start_matches("->"));
-        let other = if tree == 0 { &b } else { &a };
-        if called.is_some_and(|called| other.iter().any(|line| has_word(line, called))) {
+        if called.is_some_and(|called| calls(there, called)) {
+            continue;
+        }
+        // There it gets to the state by a call that it does not make here: what it does has moved.
+        if ways(&both[1 - tree], name).any(|called| !calls(here, called)) {
             continue;
         }
         if alike(&a, &b) < ALIKE_PERCENT {
@@ -240,7 +245,7 @@ fn candidates(both: &[Levels; 2]) -> Vec<Candidate<'_>> {
                         let less = &both[other][0][name].does;
                         how.does.iter().any(|(access, times)| less.get(access).is_none_or(|less| less < times))
                     }
-                    Some(_) => false,
+                    Some(level) => level > steps,
                 };
                 if is_more {
                     found.push(Candidate { steps, tree, name, how });
@@ -250,6 +255,13 @@ fn candidates(both: &[Levels; 2]) -> Vec<Candidate<'_>> {
     }
     found.sort_by_key(|one| (one.steps, 1 - one.tree, one.name));
     found
+}
+
+/// What a function that does not change the state itself calls to that end: functions, and members for calls through them.
+fn ways<'a>(levels: &'a Levels, name: &str) -> impl Iterator<Item = &'a str> {
+    let at = levels.iter().position(|reach| reach.contains_key(name)).filter(|at| *at > 0);
+    let how = at.map(|at| &levels[at][name]);
+    how.into_iter().flat_map(|how| &how.calls).map(|(called, member)| member.as_deref().unwrap_or(called))
 }
 
 /// What a function calls down to one that changes the state itself, and what that does.

@@ -1,13 +1,15 @@
 //! Functions that changed, came, went or took another name.
 
-use super::lines::{Numbers, difference, in_both, sorted};
+use super::lines::{Numbers, difference, in_both};
 use super::{File, Place};
 use crate::source::{Function, code_lines};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From how many percent of common lines on a function counts as renamed.
+/// From how many percent of common lines on a function counts as renamed, of the lines that tell something, and how many
+/// of these it must have.
 const SHARE_PERCENT: usize = 60;
+const TELLING: usize = 3;
 
 /// What became of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,7 +21,7 @@ pub enum Status {
     Removed,
     /// Its code differs; comments and white space do not count.
     Changed,
-    /// At least 60 % of its lines come from a function of this name, which is gone.
+    /// At least 60 % of the lines that tell something come from a function of this name, which is gone.
     RenamedFrom(String),
 }
 
@@ -84,7 +86,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
         gone.extend(a);
         come.extend(b);
     }
-    renamed(&mut gone, come, &mut out);
+    renamed(&mut gone, come, &numbers, &mut out);
     out.extend(gone.iter().map(|x| change(Status::Removed, Some(x), None)));
     let key = |c: &FunctionChange| (c.after.as_ref().or(c.before.as_ref()).map(|p| p.file.clone()), c.name.clone());
     out.sort_by_key(key);
@@ -92,15 +94,15 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
 }
 
 /// Joins each function that has come with the one that went whose lines it shares most of, or calls it new.
-fn renamed(gone: &mut Vec<At>, come: Vec<At>, out: &mut Vec<FunctionChange>) {
+fn renamed(gone: &mut Vec<At>, come: Vec<At>, numbers: &Numbers, out: &mut Vec<FunctionChange>) {
     // All pairs are compared, some 10^8 between two releases.
-    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| sorted(&x.code)).collect();
+    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.telling(&x.code)).collect();
     for y in come {
-        let lines = sorted(&y.code);
+        let lines = numbers.telling(&y.code);
         let percent = |both: usize, x: &[usize]| 2 * both * 100 / (x.len() + lines.len()).max(1);
         let share = |x: &[usize]| percent(in_both(x, &lines), x);
         let can = |x: &[usize]| percent(x.len().min(lines.len()), x) >= SHARE_PERCENT;
-        let best = lines_gone.iter().enumerate().filter(|(_, x)| lines.len() >= 5 && can(x));
+        let best = lines_gone.iter().enumerate().filter(|(_, x)| lines.len() >= TELLING && can(x));
         let best = best.map(|(at, x)| (share(x), at)).max().filter(|b| b.0 >= SHARE_PERCENT);
         match best.map(|(_, at)| (gone.remove(at), lines_gone.remove(at)).0) {
             Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),

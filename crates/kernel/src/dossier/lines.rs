@@ -1,10 +1,15 @@
 //! How many lines differ.
 
+use crate::names::words;
 use std::collections::HashMap;
 
 /// A number for each line of different text: comparing two lines is then one instruction.
 #[derive(Default)]
-pub(super) struct Numbers(HashMap<Vec<u8>, usize>);
+pub(super) struct Numbers {
+    of: HashMap<Vec<u8>, usize>,
+    /// By number, whether the line tells one function from another.
+    tells: Vec<bool>,
+}
 
 impl Numbers {
     pub(super) fn of(&mut self, lines: &[&[u8]]) -> Vec<usize> {
@@ -12,12 +17,27 @@ impl Numbers {
     }
 
     fn number(&mut self, line: &[u8]) -> usize {
-        let next = self.0.len();
-        match self.0.get(line) {
-            Some(number) => *number,
-            None => *self.0.entry(line.to_vec()).or_insert(next),
+        if let Some(number) = self.of.get(line) {
+            return *number;
         }
+        self.tells.push(words(line).filter(|word| !is_everywhere(word)).count() > 1);
+        *self.of.entry(line.to_vec()).or_insert(self.tells.len() - 1)
     }
+
+    /// The lines that tell something, in order of their numbers: two names or more that are not in every function.
+    pub(super) fn telling(&self, numbers: &[usize]) -> Vec<usize> {
+        sorted(&numbers.iter().copied().filter(|number| self.tells[*number]).collect::<Vec<_>>())
+    }
+}
+
+/// Words of C and names that any function may hold.
+fn is_everywhere(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"int", b"return", b"if", b"else", b"for", b"struct", b"void", b"static", b"inline", b"unsigned", b"long",
+        b"const", b"bool", b"char", b"u32", b"u64", b"goto", b"out", b"ret", b"err", b"i", b"NULL", b"true", b"false",
+        b"break", b"continue", b"case", b"EINVAL", b"ENOMEM",
+    ];
+    word[0].is_ascii_digit() || WORDS.contains(&word)
 }
 
 /// Lines added and removed in a shortest edit from `old` to `new` (Myers, "An O(ND) difference algorithm", 1986). Past
@@ -71,4 +91,17 @@ pub(super) fn in_both(a: &[usize], b: &[usize]) -> usize {
         }
     }
     both
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_every_function_tell_nothing() {
+        let mut numbers = Numbers::default();
+        let lines = ["{", "}", "return 0;", "int i, ret;", "if (err)", "goto out;", "rq->avg_thermal.load_avg = 0;"];
+        let of = numbers.of(&lines.map(str::as_bytes));
+        assert_eq!(numbers.telling(&of), [6]);
+    }
 }

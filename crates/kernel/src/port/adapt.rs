@@ -80,9 +80,24 @@ pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &So
         if out.last().is_some_and(|(before, _)| before.at.end > edit.at.start) {
             return None;
         }
+        end_as_around(&mut edit, source);
         out.push((edit, way));
     }
     Some(out)
+}
+
+/// Gives the lines the line ends of the text around them: a patch may have come with others.
+fn end_as_around(edit: &mut Edit, source: &Source<'_>) {
+    let Some(near) = source.lines.get(edit.at.start).or(source.lines.last()) else { return };
+    let has_cr = near.ends_with(b"\r\n");
+    for line in edit.lines.iter_mut().filter(|line| line.ends_with(b"\n") && line.ends_with(b"\r\n") != has_cr) {
+        let end = line.len() - 1;
+        if has_cr {
+            line.insert(end, b'\r');
+        } else {
+            line.remove(end - 1);
+        }
+    }
 }
 
 /// For removed lines whose neighbours did not lead to them: the place where they stand consecutively in the section

@@ -84,6 +84,18 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
     Some(Present { commit: commit.id.clone(), subject: commit.subject.clone(), by, reverted_by })
 }
 
+/// Of a series, by what the history has of each patch: a revert is not present if the series has what it reverts, and
+/// applies that because it is reverted there.
+pub fn apply_reverts(found: &mut [Option<Present>]) {
+    for at in 1..found.len() {
+        let (before, rest) = found.split_at_mut(at);
+        let reverts = |commit: &String| before.iter().flatten().any(|one| one.reverted_by.as_ref() == Some(commit));
+        if rest[0].as_ref().is_some_and(|one| reverts(&one.commit)) {
+            rest[0] = None;
+        }
+    }
+}
+
 /// The later commit that reverts this one, unless a still later one reverts that or applies the patch again.
 fn taken_back(at: usize, history: &[Commit]) -> Option<usize> {
     let takes_back = |later: &Commit, one: &Commit| {
@@ -166,6 +178,23 @@ mod tests {
         history.reverse();
         let patch = Patch { commit: Some(id(0)), subject: "s".into(), ..Patch::default() };
         present(&patch, None, &history).unwrap().reverted_by
+    }
+
+    #[test]
+    fn a_series_that_applies_a_feature_again_needs_its_own_revert() {
+        let of = |commit: &str, reverted_by: Option<&str>| {
+            let (commit, by) = (commit.to_owned(), Sign::Subject);
+            Some(Present { commit, subject: "s".into(), by, reverted_by: reverted_by.map(str::to_owned) })
+        };
+        let mut series = [of("a", Some("c")), of("b", None), of("c", None)];
+        apply_reverts(&mut series);
+        assert_eq!(series, [of("a", Some("c")), of("b", None), None]);
+        // Alone, or before what it reverts, it is there.
+        for mut series in [vec![of("c", None)], vec![of("c", None), of("a", Some("c"))]] {
+            let before = series.clone();
+            apply_reverts(&mut series);
+            assert_eq!(series, before);
+        }
     }
 
     #[test]

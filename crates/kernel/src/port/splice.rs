@@ -34,10 +34,11 @@ pub(super) fn placed(hunk: &Hunk, mut line: usize) -> Vec<Edit> {
 }
 
 /// Merges edits that touch, and ends the text as patch would: if lines follow a line without a newline, it gets one.
-/// The edits are sorted and do not overlap.
+/// The edits are sorted and do not overlap; those beyond the text's end are at its end.
 pub(super) fn joined(edits: impl IntoIterator<Item = Edit>, text: &[&[u8]]) -> Vec<Edit> {
     let mut out: Vec<Edit> = Vec::new();
-    for edit in edits {
+    for mut edit in edits {
+        edit.at = edit.at.start.min(text.len())..edit.at.end.min(text.len());
         match out.last_mut().filter(|before| before.at.end >= edit.at.start) {
             Some(before) => {
                 before.at.end = before.at.end.max(edit.at.end);
@@ -47,7 +48,6 @@ pub(super) fn joined(edits: impl IntoIterator<Item = Edit>, text: &[&[u8]]) -> V
         }
     }
     for edit in &mut out {
-        edit.at = edit.at.start.min(text.len())..edit.at.end.min(text.len());
         let is_cut = |line: &[u8]| !line.ends_with(b"\n");
         if edit.at == (text.len()..text.len())
             && let Some(last) = text.last().filter(|last| is_cut(last) && !edit.lines.is_empty())
@@ -115,4 +115,20 @@ pub(super) fn as_one(edits: &[Edit], line: usize, text: &[&[u8]]) -> Hunk {
     let first = edits.first().map_or(0, |edit| edit.at.start).saturating_sub(CONTEXT);
     let last = (edits.last().map_or(0, |edit| edit.at.end) + CONTEXT).min(text.len());
     Hunk { line, ..hunk(edits, first..last, text, 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_insertions_after_a_last_line_without_a_newline_are_one() {
+        let text: Vec<&[u8]> = vec![b"a\n", b"b"];
+        for at in [2, 3, 9] {
+            let edit = |at: usize, line: &str| Edit { at: at..at, lines: vec![line.into()] };
+            let edits = joined([edit(2, "c\n"), edit(at, "d\n")], &text);
+            assert_eq!(spliced(&edits, &text), b"a\nb\nc\nd\n", "at {at}");
+            assert_eq!(unified(&edits, &text).len(), 1);
+        }
+    }
 }

@@ -34,10 +34,16 @@ pub(super) fn mask(words: &[&[u8]]) -> u64 {
     words.iter().filter(|word| is_name(word)).fold(0, |mask, word| mask | 1 << (hash(word) >> 58))
 }
 
+/// Pairs of words that are compared at most: lines of a hundred thousand words are not code.
+const CELLS: usize = 1 << 23;
+
 /// Similarity of two lines, 0 to 1: the share of words that they have in common in the same order.
 pub(super) fn likeness(a: &[&[u8]], b: &[&[u8]]) -> f32 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
+    }
+    if a.len().saturating_mul(b.len()) > CELLS {
+        return f32::from(u8::from(a == b));
     }
     let mut row = vec![0u32; b.len() + 1];
     for x in a {
@@ -58,7 +64,6 @@ pub(super) fn of_common(common: u32, words: usize) -> f32 {
 
 /// Pairs of equal words of `a` and `b` in a longest common subsequence; `None` if the texts are too long to compare.
 pub(super) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
-    const CELLS: usize = 1 << 23;
     let width = b.len() + 1;
     if (a.len() + 1).checked_mul(width)? > CELLS {
         return None;
@@ -166,5 +171,8 @@ mod tests {
         assert_eq!(of("\tx = 1;", "  x=1;"), 1.0);
         assert_eq!(of("a b", "c d"), 0.0);
         assert_eq!(of("a b", "a c"), 0.5);
+        // Too long to be compared word by word: the same or not.
+        let (long, other) = ("x ".repeat(4000), "x ".repeat(4001));
+        assert_eq!([of(&long, &long), of(&long, &other)], [1.0, 0.0]);
     }
 }

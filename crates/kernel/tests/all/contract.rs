@@ -217,6 +217,45 @@ fn what_does_not_change_the_state_is_no_difference() {
     assert_eq!(differences(&compared(AUTOCORKING, &network(), &moved)), [""; 0], "the same in other words");
 }
 
+/// `wakee_flips` of a waker is cleared by another function, which both trees call.
+fn with_reset() -> Tree {
+    let reset = "static void reset_flips(struct task_struct *p)\n{\n	p->wakee_flips = 0;\n}\n\nstatic void record_wakee";
+    let tree = with(scheduler(), "kernel/sched/fair.c", "static void record_wakee", reset);
+    with(tree, "kernel/sched/fair.c", "	if (current->last_wakee != p) {", "	reset_flips(p);\n	if (current->last_wakee != p) {")
+}
+
+fn without_counting(tree: Tree, instead: &str) -> Tree {
+    let tree = with(tree, "kernel/sched/fair.c", "		current->wakee_flips >>= 1;\n", "");
+    with(tree, "kernel/sched/fair.c", "		current->wakee_flips++;\n", instead)
+}
+
+#[test]
+fn a_write_that_is_gone_is_not_hidden_by_a_call_that_both_trees_make() {
+    let series = WAKE_WIDE.replace("-17,6 +17,6", "-23,6 +23,6");
+    let found = compared(&series, &with_reset(), &without_counting(with_reset(), ""));
+    assert_eq!(differences(&found), ["wakee_flips: record_wakee in the source, "], "{found:?}");
+    // Moved to a function of its own it is the same.
+    let count = "static void count_flip(void)\n{\n	current->wakee_flips++;\n}\n\nstatic void record_wakee";
+    let moved = without_counting(with_reset(), "		count_flip();\n");
+    let moved = with(moved, "kernel/sched/fair.c", "static void record_wakee", count);
+    let found = compared(&series, &with_reset(), &moved);
+    assert_eq!(differences(&found), [""; 0], "{found:?}");
+}
+
+#[test]
+fn a_shorter_way_to_the_state_is_a_difference_beside_a_longer_one() {
+    let far = "void skb_far(struct sk_buff *skb)\n{\n	skb_orphan(skb);\n}\n\nint dev_hard_start_xmit";
+    let both = with(network(), "net/core/dev.c", "int dev_hard_start_xmit", far);
+    let both = with(both, "net/core/dev.c", "	if (rc)\n", "	skb_far(skb);\n	if (rc)\n");
+    let early = with(both.clone(), "net/core/dev.c", "	trace_net_dev_start", "	skb_orphan(skb);\n	trace_net_dev_start");
+    let found = compared(AUTOCORKING, &both, &early);
+    assert_eq!(
+        differences(&found),
+        ["sk_wmem_alloc: dev_hard_start_xmit in the target, skb_orphan ->destructor sock_wfree"],
+        "{found:?}"
+    );
+}
+
 #[test]
 fn a_member_of_two_structs_is_not_told_apart() {
     let both =

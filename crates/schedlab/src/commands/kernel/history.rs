@@ -3,7 +3,7 @@
 use super::checkout::{git, is_checkout};
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_kernel::{Commit, Patch, fixed, present};
+use schedlab_kernel::{Commit, Patch, apply_reverts, fixed, present};
 use schedlab_report::port::History;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -40,8 +40,10 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![])?.starts_with(b"true");
     let ours = of_series(tree, patches)?;
     let one = |(number, patch)| present(patch, ours.get(&name(number)).map(String::as_str), &commits);
+    let mut present: Vec<_> = patches.iter().enumerate().map(one).collect();
+    apply_reverts(&mut present);
     Ok(History {
-        present: patches.iter().enumerate().map(one).collect(),
+        present,
         fixed: patches.iter().map(|patch| fixed(patch, &commits)).collect(),
         is_whole: !is_shallow && commits.len() < COMMITS,
     })

@@ -36,10 +36,11 @@ fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a file of patches says. It is an error if it says nothing.
+/// What a file of patches says, without mails that have no diff, such as a cover letter. It is an error if it says nothing.
 pub(super) fn parsed(file: &Path, text: &[u8]) -> Result<Vec<Patch>> {
-    let found = parse(text);
-    if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
+    let mut found = parse(text);
+    found.retain(|patch| !patch.files.is_empty() || !patch.refused.is_empty());
+    if found.is_empty() {
         bail!("{} contains no diff; give patches as git format-patch, git diff or diff -u write them", file.display());
     }
     Ok(found)
