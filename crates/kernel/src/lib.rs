@@ -21,8 +21,8 @@ pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
 pub use port::{
     Commit, Confidence, FileFinding, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite,
-    Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, apply_reverts, doubt, fixed, missed, present,
-    rehearse, rehearse_series, widened,
+    Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, apply_reverts, doubt, fixed, missed,
+    present, rehearse, rehearse_series, widened,
 };
 pub use related::{Related, related};
 pub use series::{

@@ -155,7 +155,7 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
                 writeln!(out, "<pre>{}</pre>", lines.iter().map(line).collect::<String>())?;
             }
             Block::Slot(_, text) => {
-                let parts: String = text.split("\n\n").map(|p| format!("<p>{}</p>", escape::xml(p))).collect();
+                let parts: String = text.trim().split("\n\n").map(|p| format!("<p>{}</p>", escape::xml(p))).collect();
                 writeln!(out, "<div class=\"slot\">{parts}</div>")?;
             }
         }

@@ -6,6 +6,7 @@ use program::sources::{TEXT, git, write};
 use program::{Lab, json, schedlab};
 
 const KNOB: &str = "static struct ctl_table t[] = {\n\t{ .procname = \"knob\", .data = &knob, .mode = 0644, },\n};\n";
+const HUNK: &str = "@@ -13,3 +13,4 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n+int y;\n";
 const DEAD_END: &str = "int open(int x)\n{\n\treturn x;\n}\n";
 
 /// The same difference from two trees, from a patch and from a range in a checkout.
@@ -75,6 +76,7 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
     let (tree, text) = (lab.path("tree"), write(&lab, "notes.txt", b"no diff\n"));
     let escaping = write(&lab, "escaping.patch", b"--- a/../../etc/x\n+++ b/../../etc/x\n@@ -1 +1 @@\n-a\n+b\n");
+    let patch = write(&lab, "p.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{HUNK}").as_bytes());
     let dir = lab.path("out");
     for (words, why) in [
         (&[&*tree, "absent"][..], "absent is not a directory"),
@@ -84,7 +86,9 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
         // Nothing is left of it, so there is nothing to limit the reading to.
         (&[&*escaping, "--tree", &tree], "nothing of the patches can be read: "),
         (&[&*tree, &tree, "--paths", "../etc"], "give directories and files inside the tree"),
-        (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm"),
+        (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm: give the root of a source tree"),
+        (&[&*patch, "--tree", &tree, "--paths", "mm"], "--paths mm: the patches change nothing there, only in kernel"),
+        (&[&*patch, "--tree", &tree, "--paths", "kernel/y.c"], "leave --paths out for all that they change"),
     ] {
         let ran = schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat());
         assert_eq!(ran.code, 1, "{words:?}: {}", ran.stderr);
@@ -207,6 +211,9 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     std::fs::write(lab.path("out/dossier.md"), edited.replace("It *opens*.\n<!-- end of slot -->", "It")).unwrap();
     let refused = schedlab(&words);
     assert!(refused.code == 1 && refused.stderr.contains("the slot `function open` has no line"), "{}", refused.stderr);
+    std::fs::write(lab.path("out/dossier.md"), edited.as_bytes().iter().map(|b| b | 0x80).collect::<Vec<_>>()).unwrap();
+    let refused = schedlab(&words);
+    assert!(refused.code == 1 && refused.stderr.contains("it is not UTF-8"), "{}", refused.stderr);
     // A function that is not there any more: its note stays.
     std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
     schedlab(&["kernel", "dossier", "HEAD~3..HEAD~2", "--tree", &tree, "-o", &out]).success();
@@ -219,7 +226,7 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
 fn a_dossier_of_a_patch_names_what_was_refused() {
     let lab = Lab::new("kernel-dossier-refused");
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
-    let hunk = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -13,3 +13,4 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n+int y;\n";
+    let hunk = format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{HUNK}");
     let refused = "--- a/../../x\n+++ b/../../x\n@@ -0,0 +1 @@\n+x\ndiff --git a/f.bin b/f.bin\nindex 1..2\nBinary files a/f.bin and b/f.bin differ\n";
     let patch = write(&lab, "p.patch", format!("{hunk}{refused}").as_bytes());
     let (tree, out) = (lab.path("tree"), lab.path("out"));
@@ -231,4 +238,71 @@ fn a_dossier_of_a_patch_names_what_was_refused() {
     assert_eq!(answer["problems"].as_array().unwrap().len(), 2, "{answer}");
     let ran = schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &patch]).failure();
     assert!(ran.stderr.contains("it is not a directory"), "{}", ran.stderr);
+}
+
+/// Trees, a patch and a range, with the paths as one may type them.
+#[test]
+fn the_paths_of_a_dossier_are_spelt_as_one_likes() {
+    let lab = Lab::new("kernel-dossier-paths");
+    let new = TEXT.replace("\treturn x;\n}\n", "\treturn x;\n}\nint y;\n");
+    for (file, text) in [("old/kernel/x.c", TEXT), ("old/mm/z.c", TEXT), ("new/kernel/x.c", &new), ("new/mm/z.c", TEXT)]
+    {
+        write(&lab, file, text.as_bytes());
+    }
+    let patch = write(&lab, "p.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{HUNK}").as_bytes());
+    let (old, new, out) = (lab.path("old"), lab.path("new"), lab.path("out"));
+    git(&lab, "old", &["init", "-q"]);
+    git(&lab, "old", &["add", "-A"]);
+    git(&lab, "old", &["commit", "-qm", "first"]);
+    std::fs::copy(lab.path("new/kernel/x.c"), lab.path("old/kernel/x.c")).unwrap();
+    git(&lab, "old", &["commit", "-qam", "second"]);
+    let commit = git(&lab, "old", &["rev-parse", "HEAD"]);
+    git(&lab, "old", &["reset", "-q", "--hard", "HEAD~1"]);
+    for words in [&[&*old, &new][..], &[&patch, "--tree", &old], &[commit.trim(), "--tree", &old]] {
+        for paths in ["kernel", "kernel/", "./kernel", "./kernel//x.c", "kernel/,mm/", "."] {
+            let ran = schedlab(&[&["kernel", "dossier"], words, &["--paths", paths, "-o", &out]].concat()).success();
+            assert!(!ran.stderr.contains("does not exist"), "{words:?} {paths}: {}", ran.stderr);
+            let answer = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+            assert_eq!(answer["files"][0]["path"], "kernel/x.c", "{words:?} {paths}: {answer}");
+        }
+    }
+}
+
+/// Only what can be applied is a difference; the rest is named with the reason.
+#[test]
+fn a_dossier_of_a_patch_that_does_not_fit_shows_no_change() {
+    let lab = Lab::new("kernel-dossier-unfit");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "elsewhere.c", TEXT.as_bytes());
+    std::os::unix::fs::symlink(lab.path("elsewhere.c"), lab.path("tree/kernel/link.c")).unwrap();
+    let all: String = TEXT.lines().map(|line| format!("-{line}\n")).collect();
+    let count = TEXT.lines().count();
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    for (names, hunk, why) in [
+        (["a/kernel/y.c", "b/kernel/y.c"], HUNK.to_owned(), "kernel/y.c: the tree has no such file"),
+        (["/dev/null", "b/kernel/x.c"], "@@ -0,0 +1 @@\n+int y;\n".into(), "the tree has that file already"),
+        (
+            ["a/kernel/x.c", "/dev/null"],
+            format!("@@ -1,{count} +0,0 @@\n{}", all.replace("unlock", "release")),
+            "kernel/x.c: 1 of 1 hunks do not apply and are left out; the file stays",
+        ),
+        (["a/kernel/link.c", "b/kernel/link.c"], HUNK.into(), "`kernel/link.c` is a symbolic link in the tree"),
+    ] {
+        // One that fits, so that there is something to read where a link is all that is left out.
+        let fits = "--- /dev/null\n+++ b/kernel/fits.c\n@@ -0,0 +1 @@\n+int fits;\n";
+        let patch = write(&lab, "p.patch", format!("--- {}\n+++ {}\n{hunk}{fits}", names[0], names[1]).as_bytes());
+        schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();
+        let answer = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+        let files: Vec<&str> =
+            answer["files"].as_array().unwrap().iter().map(|f| f["path"].as_str().unwrap()).collect();
+        assert_eq!(files, ["kernel/fits.c"], "{answer}");
+        let problems = answer["problems"].as_array().unwrap();
+        assert!(problems.len() == 1 && problems[0].as_str().unwrap().contains(why), "{problems:?}");
+    }
+    let patch = write(&lab, "p.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c.new\n{HUNK}").as_bytes());
+    schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();
+    let answer = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+    let file = &answer["files"][0];
+    assert_eq!((&file["path"], &file["status"]), (&"kernel/x.c".into(), &"changed".into()), "{answer}");
+    assert_eq!(answer["problems"], serde_json::json!([]));
 }

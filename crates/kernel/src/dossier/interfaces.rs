@@ -159,7 +159,7 @@ fn table(out: &mut Collected, t: &Table) {
         _ => {
             for e in t.entries.iter().filter(|e| is_name(&e.value)) {
                 let name = format!("{} {}.{}", t.of, t.name, e.member);
-                out.add(Kind::Operation, name.trim_start(), e.value.clone(), &t.condition, e.line);
+                out.add(Kind::Operation, name.trim_start(), e.value.clone(), &e.condition, e.line);
             }
             return;
         }
@@ -170,7 +170,7 @@ fn table(out: &mut Collected, t: &Table) {
         let Some(named) = entries.iter().find(|e| e.member == key) else { continue };
         let rest: Vec<String> =
             entries.iter().filter(|e| e.member != key).map(|e| format!("{}={}", e.member, e.value)).collect();
-        out.add(kind, named.value.trim_matches('"'), rest.join(", "), &t.condition, named.line);
+        out.add(kind, named.value.trim_matches('"'), rest.join(", "), &named.condition, named.line);
     }
 }
 

@@ -33,9 +33,35 @@ impl Numbers {
 /// Words of C and names that any function may hold.
 fn is_everywhere(word: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
-        b"int", b"return", b"if", b"else", b"for", b"struct", b"void", b"static", b"inline", b"unsigned", b"long",
-        b"const", b"bool", b"char", b"u32", b"u64", b"goto", b"out", b"ret", b"err", b"i", b"NULL", b"true", b"false",
-        b"break", b"continue", b"case", b"EINVAL", b"ENOMEM",
+        b"int",
+        b"return",
+        b"if",
+        b"else",
+        b"for",
+        b"struct",
+        b"void",
+        b"static",
+        b"inline",
+        b"unsigned",
+        b"long",
+        b"const",
+        b"bool",
+        b"char",
+        b"u32",
+        b"u64",
+        b"goto",
+        b"out",
+        b"ret",
+        b"err",
+        b"i",
+        b"NULL",
+        b"true",
+        b"false",
+        b"break",
+        b"continue",
+        b"case",
+        b"EINVAL",
+        b"ENOMEM",
     ];
     word[0].is_ascii_digit() || WORDS.contains(&word)
 }

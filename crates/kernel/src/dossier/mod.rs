@@ -9,6 +9,7 @@ mod kconfig;
 mod lines;
 mod maintainers;
 mod mentions;
+mod patched;
 mod similar;
 mod structures;
 
@@ -20,6 +21,7 @@ pub use history::{Event, Reference, copied_from, fixed, references};
 pub use interfaces::{Interface, InterfaceChange, Kind};
 pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
 pub use mentions::{Mention, mentions, names as documented_names};
+pub use patched::{Files, patch_file};
 pub use similar::{Similar, similar};
 pub use structures::{MemberUse, Structure, structures};
 

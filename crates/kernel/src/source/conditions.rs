@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
     open: Vec<Open>,
-    /// `#ifndef NAME` was the last directive: `#define NAME` after it makes it a header's guard.
+    /// The name of `#ifndef NAME` or its like, which was the last directive: `#define NAME` after it makes it a header's
+    /// guard.
     guard: Option<String>,
 }
 
@@ -39,8 +40,8 @@ impl Conditions {
                     "ifndef" => format!("!{rest}"),
                     _ => rest.to_owned(),
                 };
-                if name == "ifndef" && self.open.is_empty() {
-                    self.guard = Some(rest.to_owned());
+                if self.open.is_empty() {
+                    self.guard = guarding(name, rest);
                 }
                 let before = negated(&holds);
                 self.open.push(Open { holds, before, depth, first: None, head });
@@ -51,8 +52,11 @@ impl Conditions {
             "else" | "elif" | "elifdef" | "elifndef" => {
                 if let Some(open) = self.open.last_mut() {
                     open.first.get_or_insert(depth);
-                    open.holds =
-                        if name == "else" { open.before.clone() } else { format!("{} && {rest}", open.before) };
+                    open.holds = if name == "else" {
+                        open.before.clone()
+                    } else {
+                        format!("{} && {}", open.before, joined(rest))
+                    };
                     open.before = format!("{} && {}", open.before, negated(rest));
                     return Effect::Continue { depth: open.depth, head: open.head };
                 }
@@ -72,12 +76,42 @@ impl Conditions {
         Effect::Continue { depth, head }
     }
 
+    /// Under `#if 0`.
+    pub(super) fn is_dead(&self) -> bool {
+        self.open.iter().any(|open| open.holds == "0")
+    }
+
     /// All that hold here, joined by `&&`.
     pub(super) fn text(&self) -> String {
         let held: Vec<&str> =
             self.open.iter().map(|o| o.holds.as_str()).filter(|h| !h.is_empty() && *h != "!0").collect();
-        held.join(" && ")
+        match held[..] {
+            [only] => only.to_owned(),
+            _ => held.into_iter().map(joined).collect::<Vec<_>>().join(" && "),
+        }
     }
+}
+
+/// As a part of an `&&`: in parentheses if it has an `||` outside of any.
+fn joined(condition: &str) -> String {
+    let (mut depth, bytes) = (0i32, condition.as_bytes());
+    let has_or = bytes.windows(2).any(|pair| {
+        depth += i32::from(pair[0] == b'(') - i32::from(pair[0] == b')');
+        depth == 0 && pair == b"||"
+    });
+    if has_or { format!("({condition})") } else { condition.to_owned() }
+}
+
+/// The name that a guard asks for: `#ifndef NAME`, and `#if !defined(NAME) || defined(TRACE_HEADER_MULTI_READ)` of a
+/// header that is meant to be read again.
+fn guarding(directive: &str, rest: &str) -> Option<String> {
+    let name = match directive {
+        "ifndef" => rest,
+        "if" => rest.split("||").next()?.trim().strip_prefix("!defined")?.trim_matches(['(', ')', ' ']),
+        _ => return None,
+    };
+    let is_name = !name.is_empty() && name.bytes().all(super::lex::is_word);
+    is_name.then(|| name.to_owned())
 }
 
 fn negated(condition: &str) -> String {

@@ -5,79 +5,95 @@ use super::head::{closing, is_attribute, parts, top_level};
 use super::lex::{Kind, Token};
 use super::scan::{File, directive};
 use super::spell::{spell, word};
-use super::{Entry, Member};
+use super::{Entry, Member, Skipped};
 
-/// Members of a struct or union. `conditions` are those at its opening brace.
-pub(super) fn of_struct(file: &File, body: &[Token], conditions: &mut Conditions) -> Vec<Member> {
-    let mut out = Vec::new();
-    each(file, body, b';', conditions, |part, condition| declared(file, part, condition, &mut out));
-    out
+/// Types without a name are read inside of one another this deep; the kernel has four. The limit is that of the stack.
+const DEEPEST: usize = 64;
+
+/// Members of a struct or union, and what of them is not read. `conditions` are those at its opening brace.
+pub(super) fn of_struct(file: &File, body: &[Token], conditions: &mut Conditions) -> (Vec<Member>, Vec<Skipped>) {
+    let (tokens, along) = Along::of(file, body, conditions);
+    let mut members = Members { file, along, out: Vec::new(), skipped: Vec::new() };
+    parts(&tokens, b';').into_iter().for_each(|part| members.declared(part, 0));
+    (members.out, members.skipped)
 }
 
 /// Constants of an enum.
 pub(super) fn of_enum(file: &File, body: &[Token], conditions: &mut Conditions) -> Vec<Member> {
-    let mut out = Vec::new();
-    each(file, body, b',', conditions, |part, condition| {
-        if let Some(first) = part.first().filter(|t| t.kind == Kind::Word) {
-            out.push(Member {
-                name: word(file.text, first),
-                text: spell(file.text, part.get(2..).unwrap_or_default()),
-                line: file.line(first.start),
-                condition: condition.to_owned(),
-            });
-        }
-    });
-    out
+    let (tokens, along) = Along::of(file, body, conditions);
+    let constant = |part: &[Token]| {
+        let name = part.first().filter(|t| t.kind == Kind::Word)?;
+        Some(Member {
+            name: word(file.text, name),
+            text: spell(file.text, part.get(2..).unwrap_or_default()),
+            line: file.line(name.start),
+            condition: along.at(name),
+        })
+    };
+    parts(&tokens, b',').into_iter().filter_map(constant).collect()
 }
 
-/// Calls `take` with each part of `body` up to a top-level `end`, without directives, and the conditions at its start.
-fn each(file: &File, body: &[Token], end: u8, conditions: &mut Conditions, mut take: impl FnMut(&[Token], &str)) {
-    let (mut part, mut depth, mut held): (Vec<Token>, usize, String) = (Vec::new(), 0, String::new());
-    for token in body {
-        match token.kind {
-            Kind::Directive => {
+/// The conditions along a body: from which byte on which hold.
+pub(super) struct Along(Vec<(usize, String)>);
+
+impl Along {
+    /// Also the body without directives, and without what `#if 0` holds.
+    pub(super) fn of(file: &File, body: &[Token], conditions: &mut Conditions) -> (Vec<Token>, Self) {
+        let (mut tokens, mut from) = (Vec::with_capacity(body.len()), vec![(0, conditions.text())]);
+        for token in body {
+            if token.kind == Kind::Directive {
                 let (name, rest) = directive(file.text, token);
                 conditions.take(&name, &rest, 0, 0);
-                continue;
+                from.push((token.end, conditions.text()));
+            } else if !conditions.is_dead() {
+                tokens.push(*token);
             }
-            Kind::Mark(b'(' | b'[' | b'{') => depth += 1,
-            Kind::Mark(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
-            Kind::Mark(mark) if mark == end && depth == 0 => {
-                take(&part, &held);
-                part.clear();
-                continue;
-            }
-            _ => {}
         }
-        if part.is_empty() {
-            held = conditions.text();
-        }
-        part.push(*token);
+        (tokens, Self(from))
     }
-    take(&part, &held);
+
+    pub(super) fn at(&self, token: &Token) -> String {
+        let after = self.0.partition_point(|(from, _)| *from <= token.start);
+        self.0[..after].last().map_or_else(String::new, |(_, held)| held.clone())
+    }
 }
 
-/// The members that one declaration makes: `int a, *b;`, or those of a struct or union without a name as well.
-fn declared(file: &File, part: &[Token], condition: &str, out: &mut Vec<Member>) {
-    let mut rest = part;
-    if let Some(open) = top_level(part, |t| t.is(b'{'))
-        && let Some(close) = closing(part, open)
-    {
-        rest = &part[close + 1..];
-        let is_enum = part.first().is_some_and(|t| word(file.text, t) == "enum");
-        if !is_enum && name_of(file, rest).is_none() {
-            for inner in parts(&part[open + 1..close], b';') {
-                declared(file, inner, condition, out);
+/// The members of a struct or union, collected.
+struct Members<'a> {
+    file: &'a File<'a>,
+    along: Along,
+    out: Vec<Member>,
+    skipped: Vec<Skipped>,
+}
+
+impl Members<'_> {
+    /// The members that one declaration makes: `int a, *b;`, or those of a struct or union without a name as well.
+    fn declared(&mut self, part: &[Token], depth: usize) {
+        let mut rest = part;
+        if let Some(open) = top_level(part, |t| t.is(b'{'))
+            && let Some(close) = closing(part, open)
+        {
+            rest = &part[close + 1..];
+            let is_enum = part.first().is_some_and(|t| word(self.file.text, t) == "enum");
+            if !is_enum && name_of(self.file, rest).is_none() {
+                return self.nested(&part[open..close], depth + 1);
             }
-            return;
+        }
+        let shown = spell(self.file.text, part);
+        for name in parts(rest, b',').into_iter().filter_map(|declarator| name_of(self.file, declarator)) {
+            let (line, condition) = (self.file.line(name.start), self.along.at(name));
+            self.out.push(Member { name: word(self.file.text, name), text: shown.clone(), line, condition });
         }
     }
-    let declarators = parts(rest, b',');
-    let shown = spell(file.text, part);
-    for declarator in declarators {
-        let Some(name) = name_of(file, declarator) else { continue };
-        let (line, condition) = (file.line(name.start), condition.to_owned());
-        out.push(Member { name: word(file.text, name), text: shown.clone(), line, condition });
+
+    /// The members of one without a name, from its brace.
+    fn nested(&mut self, braces: &[Token], depth: usize) {
+        let [open, body @ ..] = braces else { return };
+        if depth > DEEPEST {
+            let (line, what) = (self.file.line(open.start), format!("types in one another, more than {DEEPEST} deep"));
+            return self.skipped.push(Skipped { line, what });
+        }
+        parts(body, b';').into_iter().for_each(|inner| self.declared(inner, depth));
     }
 }
 
@@ -105,36 +121,33 @@ fn is_mark(word: &[u8]) -> bool {
         || matches!(word, b"__packed" | b"__rcu" | b"__user" | b"__percpu" | b"__aligned_u64" | b"__randomize_layout")
 }
 
-/// `.member = value` of an initialiser, `first` the number of its first element. Elements in braces are numbered.
-pub(super) fn of_table(file: &File, body: &[Token]) -> Vec<Entry> {
-    let mut out = Vec::new();
-    let body: Vec<Token> = body.iter().copied().filter(|t| t.kind != Kind::Directive).collect();
-    let mut element = 0;
-    for part in parts(&body, b',') {
+/// `.member = value` of an initialiser. Elements in braces are numbered. `conditions` are those at its opening brace.
+pub(super) fn of_table(file: &File, body: &[Token], conditions: &mut Conditions) -> Vec<Entry> {
+    let (tokens, along) = Along::of(file, body, conditions);
+    let (mut out, mut element) = (Vec::new(), 0);
+    for part in parts(&tokens, b',') {
         if part.first().is_some_and(|t| t.is(b'.')) {
-            entry(file, part, element, &mut out);
+            out.extend(entry(file, part, element, &along));
             continue;
         }
         // `{ .name = … }` and `[INDEX] = { .name = … }`.
         let Some(open) = top_level(part, |t| t.is(b'{')) else { continue };
         let Some(close) = closing(part, open) else { continue };
-        for inner in parts(&part[open + 1..close], b',') {
-            entry(file, inner, element, &mut out);
-        }
+        let entries = parts(&part[open + 1..close], b',').into_iter();
+        out.extend(entries.filter_map(|inner| entry(file, inner, element, &along)));
         element += 1;
     }
     out
 }
 
-fn entry(file: &File, part: &[Token], element: usize, out: &mut Vec<Entry>) {
-    let [dot, member, ..] = part else { return };
-    let Some(equals) = top_level(part, |t| t.is(b'=')) else { return };
-    if dot.is(b'.') && member.kind == Kind::Word {
-        out.push(Entry {
-            element,
-            member: spell(file.text, &part[1..equals]),
-            value: spell(file.text, &part[equals + 1..]),
-            line: file.line(member.start),
-        });
-    }
+fn entry(file: &File, part: &[Token], element: usize, along: &Along) -> Option<Entry> {
+    let [dot, member, ..] = part else { return None };
+    let equals = top_level(part, |t| t.is(b'='))?;
+    (dot.is(b'.') && member.kind == Kind::Word).then(|| Entry {
+        element,
+        member: spell(file.text, &part[1..equals]),
+        value: spell(file.text, &part[equals + 1..]),
+        line: file.line(member.start),
+        condition: along.at(member),
+    })
 }

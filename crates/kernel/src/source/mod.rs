@@ -74,7 +74,7 @@ pub struct Type {
     pub keyword: String,
     /// The tag, or for one without the name of the typedef or empty.
     pub name: String,
-    /// Line of its name.
+    /// Line of its first word.
     pub line: usize,
     /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
@@ -120,8 +120,10 @@ pub struct Entry {
     pub member: String,
     /// As written, white space normalised.
     pub value: String,
-    /// Line of its name.
+    /// Line of the member.
     pub line: usize,
+    /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
+    pub condition: String,
 }
 
 /// An object at file scope with a plain initialiser: the default of a knob.
@@ -169,7 +171,7 @@ pub struct Invocation {
 /// Something that could not be read as a declaration.
 #[derive(Debug)]
 pub struct Skipped {
-    /// Line of its name.
+    /// Line where it begins.
     pub line: usize,
     /// A short sentence: what is there.
     pub what: String,

@@ -3,7 +3,7 @@
 use super::conditions::{Conditions, Effect};
 use super::head::{Shape, closing, is_attribute, is_type_word, parts, shape, top_level};
 use super::lex::{Kind, Token, lex};
-use super::members::{of_enum, of_struct, of_table};
+use super::members::{Along, of_enum, of_struct, of_table};
 use super::spell::{spell, spell_range, word};
 use super::{Call, Function, Invocation, Macro, Skipped, Table, Type, Unit, Variable};
 
@@ -240,14 +240,15 @@ impl Scanner<'_> {
         self.block(open);
         let body = begun..self.at.saturating_sub(1).max(begun);
         match shape {
-            Shape::Function { name, close } => self.function(&head, name, close, body, held),
+            Shape::Function { name, close } => self.function(&head, name, close, body, (held, &inner)),
             Shape::Type { keyword, tag } => {
                 let keyword = word(text, &head[keyword]);
                 let body = &self.tokens[body];
-                let members = match keyword.as_str() {
-                    "enum" => of_enum(&self.file, body, &mut inner),
+                let (members, skipped) = match keyword.as_str() {
+                    "enum" => (of_enum(&self.file, body, &mut inner), Vec::new()),
                     _ => of_struct(&self.file, body, &mut inner),
                 };
+                self.out.skipped.extend(skipped);
                 let line = self.file.line(head[0].start);
                 let mut name = tag.map(|t| word(text, &head[t])).unwrap_or_default();
                 if name.is_empty()
@@ -259,13 +260,13 @@ impl Scanner<'_> {
             }
             Shape::Object { name, equals } => {
                 let words: Vec<Token> = head[..name].iter().copied().filter(|t| t.kind == Kind::Word).collect();
-                let entries = of_table(&self.file, &self.tokens[body.clone()]);
+                self.items(body.clone(), &inner);
+                let entries = of_table(&self.file, &self.tokens[body], &mut inner);
                 let is_by_macro = head.get(name + 1).is_some_and(|t| t.is(b'('));
                 let (of, named) = match is_by_macro {
                     true => (String::new(), spell(text, &head[name..equals])),
                     false => (words.last().map(|t| word(text, t)).unwrap_or_default(), word(text, &head[name])),
                 };
-                self.items(body, &held);
                 let line = self.file.line(head[name].start);
                 self.out.tables.push(Table { of, name: named, line, condition: held, entries });
             }
@@ -303,7 +304,15 @@ impl Scanner<'_> {
         self.skip(open.start, "a body that the file's end cuts off");
     }
 
-    fn function(&mut self, head: &[Token], name: usize, close: usize, body: std::ops::Range<usize>, condition: String) {
+    /// `condition` is that of its first word, `inner` are those at its opening brace.
+    fn function(
+        &mut self,
+        head: &[Token],
+        name: usize,
+        close: usize,
+        body: std::ops::Range<usize>,
+        (condition, inner): (String, &Conditions),
+    ) {
         let text = self.file.text;
         let outer = word(text, &head[name]);
         // A macro defines it if only a storage class comes before a name in capitals.
@@ -318,7 +327,7 @@ impl Scanner<'_> {
         };
         let end = self.tokens.get(body.end).map_or(text.len().saturating_sub(1), |t| t.start);
         let bytes = head[0].start..(end + 1).min(text.len());
-        self.registrations(body.clone(), &condition, &called);
+        self.registrations(body.clone(), inner, &called);
         self.out.functions.push(Function {
             name: called,
             by,
@@ -352,45 +361,47 @@ impl Scanner<'_> {
     }
 
     /// Invocations in an initialiser: `SNMP_MIB_ITEM("Name", ITEM),`.
-    fn items(&mut self, body: std::ops::Range<usize>, condition: &str) {
-        let found = invoked(&self.file, &self.tokens[body], |name| !name.iter().any(u8::is_ascii_lowercase));
-        let found = found.into_iter().map(|i| Invocation { condition: condition.to_owned(), ..i });
-        self.out.invocations.extend(found);
+    fn items(&mut self, body: std::ops::Range<usize>, conditions: &Conditions) {
+        let is_one = |name: &[u8]| !name.iter().any(u8::is_ascii_lowercase);
+        self.out.invocations.extend(invoked(&self.file, &self.tokens[body], conditions, is_one));
     }
 
     /// Calls in a body with a string among the arguments that register a name with the user's side, or of a macro of the
     /// file that does.
-    fn registrations(&mut self, body: std::ops::Range<usize>, condition: &str, function: &str) {
+    fn registrations(&mut self, body: std::ops::Range<usize>, conditions: &Conditions, function: &str) {
         const STARTS: &[&[u8]] =
             &[b"debugfs_create", b"proc_create", b"proc_mkdir", b"register_sysctl", b"register_net_sysctl"];
         let by_macro = self.out.macros.iter().filter(|found| found.text.contains("debugfs_create"));
         let by_macro: Vec<&[u8]> = by_macro.map(|found| found.name.as_bytes()).collect();
         let is_one = |name: &[u8]| STARTS.iter().any(|s| name.starts_with(s)) || by_macro.contains(&name);
-        let found = invoked(&self.file, &self.tokens[body], is_one);
-        let of = |i| Invocation { condition: condition.to_owned(), function: Some(function.to_owned()), ..i };
+        let found = invoked(&self.file, &self.tokens[body], conditions, is_one);
+        let of = |i| Invocation { function: Some(function.to_owned()), ..i };
         self.out.invocations.extend(found.into_iter().map(of));
     }
 }
 
-/// Each `name(…)` in `body` whose name is `wanted`.
-fn invoked(file: &File, body: &[Token], wanted: impl Fn(&[u8]) -> bool) -> Vec<Invocation> {
-    let mut out = Vec::new();
-    for (at, pair) in body.windows(2).enumerate() {
-        let is_wanted =
-            pair[0].kind == Kind::Word && pair[1].is(b'(') && wanted(&file.text[pair[0].start..pair[0].end]);
-        if !is_wanted {
-            continue;
-        }
-        let Some(close) = closing(body, at + 1) else { continue };
-        out.push(Invocation {
-            name: word(file.text, &pair[0]),
-            arguments: parts(&body[at + 2..close], b',').into_iter().map(|p| spell(file.text, p)).collect(),
-            line: file.line(pair[0].start),
-            condition: String::new(),
-            function: None,
-        });
+/// Each `name(…)` in `body` whose name is `wanted`. `conditions` are those at its opening brace.
+fn invoked(file: &File, body: &[Token], conditions: &Conditions, wanted: impl Fn(&[u8]) -> bool) -> Vec<Invocation> {
+    let is_wanted = |pair: &[Token]| {
+        pair[0].kind == Kind::Word && pair[1].is(b'(') && wanted(&file.text[pair[0].start..pair[0].end])
+    };
+    // Most bodies have none.
+    if !body.windows(2).any(is_wanted) {
+        return Vec::new();
     }
-    out
+    let (tokens, along) = Along::of(file, body, &mut conditions.clone());
+    let invocation = |at: usize| {
+        let close = closing(&tokens, at + 1)?;
+        Some(Invocation {
+            name: word(file.text, &tokens[at]),
+            arguments: parts(&tokens[at + 2..close], b',').into_iter().map(|p| spell(file.text, p)).collect(),
+            line: file.line(tokens[at].start),
+            condition: along.at(&tokens[at]),
+            function: None,
+        })
+    };
+    let found = tokens.windows(2).enumerate().filter(|(_, pair)| is_wanted(pair));
+    found.filter_map(|(at, _)| invocation(at)).collect()
 }
 
 fn is_keyword(word: &[u8]) -> bool {

@@ -219,9 +219,15 @@ fn what_does_not_change_the_state_is_no_difference() {
 
 /// `wakee_flips` of a waker is cleared by another function, which both trees call.
 fn with_reset() -> Tree {
-    let reset = "static void reset_flips(struct task_struct *p)\n{\n	p->wakee_flips = 0;\n}\n\nstatic void record_wakee";
+    let reset =
+        "static void reset_flips(struct task_struct *p)\n{\n	p->wakee_flips = 0;\n}\n\nstatic void record_wakee";
     let tree = with(scheduler(), "kernel/sched/fair.c", "static void record_wakee", reset);
-    with(tree, "kernel/sched/fair.c", "	if (current->last_wakee != p) {", "	reset_flips(p);\n	if (current->last_wakee != p) {")
+    with(
+        tree,
+        "kernel/sched/fair.c",
+        "	if (current->last_wakee != p) {",
+        "	reset_flips(p);\n	if (current->last_wakee != p) {",
+    )
 }
 
 fn without_counting(tree: Tree, instead: &str) -> Tree {

@@ -1,6 +1,7 @@
 //! What two small trees differ in.
 
-use schedlab_kernel::dossier::{Dossier, File, Kind, Status, body, compare, similar, structures};
+use schedlab_kernel::dossier::{Dossier, File, Files, Kind, Status, body, compare, patch_file, similar, structures};
+use schedlab_kernel::parse;
 
 fn tree(files: &[(&str, &str)]) -> Vec<File> {
     files.iter().map(|(path, text)| File::read((*path).to_owned(), text.as_bytes().to_vec())).collect()
@@ -218,4 +219,47 @@ fn a_macro_of_the_file_that_makes_debugfs_files_names_them() {
     let names: Vec<&str> =
         file.interfaces.iter().filter(|one| one.kind == Kind::Debugfs).map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["min_interval", "name", "flags"]);
+}
+
+/// As kernel/sched/core.c of 6.1 has it.
+#[test]
+fn a_sysctl_carries_the_condition_of_its_element() {
+    let text = "#ifdef CONFIG_SYSCTL\nstatic struct ctl_table t[] = {\n#ifdef CONFIG_NUMA_BALANCING\n\t{ .procname = \"numa_balancing\", .mode = 0644, },\n#endif\n\t{}\n};\n#endif\n";
+    let found: Vec<String> =
+        tree(&[("kernel/sched/core.c", text)])[0].interfaces.iter().map(|i| i.condition.clone()).collect();
+    assert_eq!(found, ["CONFIG_SYSCTL && CONFIG_NUMA_BALANCING"]);
+}
+
+/// What each patch makes of `x.h` (two lines) and the empty `empty.h`, by name, and what is said of it.
+#[test]
+fn a_patch_does_what_gnu_patch_does_and_the_rest_is_named() {
+    let hunk = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n";
+    let (gone, all) = ("@@ -1,2 +0,0 @@\n-one\n-two\n", "@@ -0,0 +1 @@\n+new\n");
+    let renamed = "diff --git a/x.h b/empty.h\nsimilarity index 100%\nrename from x.h\nrename to empty.h\n";
+    let same = [("empty.h", ""), ("x.h", "one\ntwo\n")];
+    let changed = [("empty.h", ""), ("x.h", "1\ntwo\n")];
+    let check = |patch: &str, wanted: &[(&str, &str)], wanted_said: Option<&str>| {
+        let mut files: Files = same.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())).into();
+        let said = patch_file(&mut files, &parse(patch.as_bytes())[0].files[0]);
+        let found: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), std::str::from_utf8(text).unwrap())).collect();
+        assert_eq!(found, wanted, "{patch}");
+        assert!(said.as_deref().unwrap_or("").contains(wanted_said.unwrap_or("")), "{patch}: {said:?}");
+        assert_eq!(said.is_some(), wanted_said.is_some(), "{patch}: {said:?}");
+    };
+    check(&format!("--- a/x.h\n+++ b/x.h\n{hunk}"), &changed, None);
+    check(&format!("--- a/x.h\n+++ b/x.h.new\n{hunk}"), &changed, None);
+    check(&format!("--- a/x.h.orig\n+++ b/x.h\n{hunk}"), &changed, None);
+    check(&format!("--- a/y.h\n+++ b/y.h\n{hunk}"), &same, Some("y.h: the tree has no such file"));
+    check(&format!("--- /dev/null\n+++ b/x.h\n{all}"), &same, Some("x.h: the tree has that file already"));
+    check(&format!("--- /dev/null\n+++ b/empty.h\n{all}"), &[("empty.h", "new\n"), same[1]], None);
+    check(&format!("--- a/y.h\n+++ b/y.h\n{all}"), &[same[0], same[1], ("y.h", "new\n")], None);
+    check(&format!("--- a/x.h\n+++ /dev/null\n{gone}"), &same[..1], None);
+    let other = gone.replace("one", "other");
+    let fails = Some("x.h: 1 of 1 hunks do not apply and are left out; the file stays");
+    check(&format!("--- a/x.h\n+++ /dev/null\n{other}"), &same, fails);
+    let part = "@@ -1 +0,0 @@\n-one\n";
+    check(&format!("--- a/x.h\n+++ /dev/null\n{part}"), &[same[0], ("x.h", "two\n")], Some("so the file stays"));
+    check(renamed, &same, Some("x.h: the tree has empty.h already"));
+    check(&renamed.replace("empty.h", "z.h"), &[same[0], ("z.h", "one\ntwo\n")], None);
 }

@@ -111,6 +111,82 @@ fn a_list_whose_elements_stand_at_the_margin() {
     assert!(unit.skipped.is_empty());
 }
 
+/// As the table of sysctls in kernel/sched/core.c of 6.1 and members of include/linux/sched.h have them.
+#[test]
+fn entries_and_members_carry_the_conditions_around_them() {
+    let unit = scan(
+        b"#ifdef CONFIG_SYSCTL\nstatic struct ctl_table knobs[] = {\n#ifdef CONFIG_SCHEDSTATS\n\t{\n\t\t.procname = \"stats\",\n\t},\n#endif\n\
+          #ifdef CONFIG_NUMA_BALANCING\n\t{\n\t\t.procname = \"numa\",\n#ifdef PROC\n\t\t.proc_handler = numa,\n#endif\n\t},\n#else\n\t{ .procname = \"none\" },\n#endif\n\t{}\n};\n#endif\n\
+          static const struct snmp_mib list[] = {\n#ifdef CONFIG_MPTCP\n\tSNMP_MIB_ITEM(\"Mp\", MIB_MP),\n#endif\n\tSNMP_MIB_ITEM(\"All\", MIB_ALL),\n};\n\
+          const struct sched_class c = {\n\t.pick = pick,\n#ifdef CONFIG_SMP\n\t.balance = balance,\n#endif\n#if 0\n\t.dead = dead,\n#endif\n};\n\
+          struct s {\n\tunion {\n#ifdef CONFIG_A\n\t\tint a;\n#else\n\t\tlong b;\n#endif\n\t\tstruct {\n#if C > 1\n\t\t\tint c;\n#endif\n\t\t\tint d;\n\t\t};\n\t};\n#if 0\n\tint dead;\n#endif\n\tint e;\n};\n\
+          enum e {\n#ifdef CONFIG_F\n\tF,\n#endif\n\tG,\n};\n\
+          void init(void)\n{\n#ifdef CONFIG_H\n\tdebugfs_create_u32(\"h\", 0644, dir, &h);\n#endif\n}\n",
+    );
+    let entries = unit.tables.iter().flat_map(|t| &t.entries);
+    let found: Vec<_> = entries.map(|e| (e.member.as_str(), e.value.as_str(), e.condition.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("procname", "\"stats\"", "CONFIG_SYSCTL && CONFIG_SCHEDSTATS"),
+            ("procname", "\"numa\"", "CONFIG_SYSCTL && CONFIG_NUMA_BALANCING"),
+            ("proc_handler", "numa", "CONFIG_SYSCTL && CONFIG_NUMA_BALANCING && PROC"),
+            ("procname", "\"none\"", "CONFIG_SYSCTL && !CONFIG_NUMA_BALANCING"),
+            ("pick", "pick", ""),
+            ("balance", "balance", "CONFIG_SMP"),
+        ]
+    );
+    let members = unit.types.iter().flat_map(|t| &t.members);
+    let found: Vec<_> = members.map(|m| (m.name.as_str(), m.condition.as_str())).collect();
+    let wanted =
+        [("a", "CONFIG_A"), ("b", "!CONFIG_A"), ("c", "C>1"), ("d", ""), ("e", ""), ("F", "CONFIG_F"), ("G", "")];
+    assert_eq!(found, wanted);
+    let found: Vec<_> = unit.invocations.iter().map(|i| (i.arguments[0].as_str(), i.condition.as_str())).collect();
+    assert_eq!(found, [("\"Mp\"", "CONFIG_MPTCP"), ("\"All\"", ""), ("\"h\"", "CONFIG_H")]);
+}
+
+#[test]
+fn the_guard_of_a_header_that_is_read_twice_is_no_condition() {
+    let text = "#undef TRACE_SYSTEM\n#define TRACE_SYSTEM sched\n\n#if !defined(_TRACE_SCHED_H) || defined(TRACE_HEADER_MULTI_READ)\n#define _TRACE_SCHED_H\n\
+        TRACE_EVENT(sched_stop,\n\tTP_PROTO(int a));\n#ifdef CONFIG_X\nTRACE_EVENT(sched_go,\n\tTP_PROTO(int a));\n#endif\n#endif\n#if !defined(CONFIG_Y) || defined(CONFIG_Z)\nTRACE_EVENT(sched_y,\n\tTP_PROTO(int a));\n#endif\n";
+    let unit = scan(text.as_bytes());
+    let found: Vec<_> = unit.invocations.iter().map(|i| (i.arguments[0].as_str(), i.condition.as_str())).collect();
+    let wanted = [("sched_stop", ""), ("sched_go", "CONFIG_X"), ("sched_y", "!defined(CONFIG_Y) || defined(CONFIG_Z)")];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn an_or_among_conditions_is_in_parentheses() {
+    let unit = scan(b"#if A || B\nint a = 1;\n#ifdef C\nint b = 1;\n#if (D) || (E)\nint c = 1;\n#elif F || G\nint d = 1;\n#endif\n#endif\n#endif\n#if H\n#elif I || J\nint e = 1;\n#else\nint f = 1;\n#endif\n");
+    let found: Vec<&str> = unit.variables.iter().map(|v| v.condition.as_str()).collect();
+    let wanted = [
+        "A || B",
+        "(A || B) && C",
+        "(A || B) && C && ((D) || (E))",
+        "(A || B) && C && !((D) || (E)) && (F || G)",
+        "!H && (I || J)",
+        "!H && !(I || J)",
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn types_in_one_another_are_read_to_a_depth_and_the_rest_is_named() {
+    let nested = |depth: usize| {
+        let text = format!(
+            "struct s {{\n{}int deep;\n{}\tint last;\n}};\n",
+            "union {\n".repeat(depth),
+            "\t};\n".repeat(depth)
+        );
+        let unit = scan(text.as_bytes());
+        let names: Vec<String> = unit.types[0].members.iter().map(|m| m.name.clone()).collect();
+        (names.join(" "), unit.skipped.iter().map(|s| (s.line, s.what.clone())).collect::<Vec<_>>())
+    };
+    assert_eq!(nested(64), ("deep last".to_owned(), vec![]));
+    let what = "types in one another, more than 64 deep".to_owned();
+    assert_eq!(nested(8000), ("last".to_owned(), vec![(66, what)]));
+}
+
 /// The corpus of the fuzz target, each file cut at each place as well.
 #[test]
 fn any_bytes_are_scanned() {

@@ -19,20 +19,17 @@ pub struct OldPage {
 /// Reads a page that was made before. Error: a slot that has no end, by name.
 pub fn dossier_slots(page: &str) -> Result<OldPage, String> {
     let mut out = OldPage::default();
-    let (mut open, mut outside, mut sum): (Option<(String, Vec<&str>)>, String, &str) = Default::default();
-    for line in page.lines() {
-        let begins = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->"));
-        match (&mut open, begins) {
+    let (mut open, mut outside, mut sum): (Option<(String, String)>, String, &str) = Default::default();
+    for whole in page.split_inclusive('\n') {
+        let line = whole.trim_end_matches(['\n', '\r']);
+        match (&mut open, begins(line)) {
             (Some((name, _)), Some(_)) => return Err(name.clone()),
-            (Some((_, lines)), None) if line.trim() != END => lines.push(line),
+            (Some((_, text)), None) if !ends(line) => *text += whole,
             (Some(_), None) => {
-                let (name, lines) = open.take().unwrap_or_default();
-                let text = lines.join("\n").trim().to_owned();
-                if !text.is_empty() && !TO_WRITE.iter().flatten().any(|default| *default == text) {
-                    out.slots.insert(name, text);
-                }
+                let (name, text) = open.take().unwrap_or_default();
+                out.slots.extend(written(&text).map(|text| (name, text)));
             }
-            (None, Some(name)) => open = Some((name.to_owned(), Vec::new())),
+            (None, Some(name)) => open = Some((name.to_owned(), String::new())),
             (None, None) if line.starts_with(SUM) => sum = line,
             (None, None) => outside += &format!("{}\n", line.trim_end()),
         }
@@ -44,11 +41,31 @@ pub fn dossier_slots(page: &str) -> Result<OldPage, String> {
     Ok(out)
 }
 
+/// The name of the slot that the line begins.
+fn begins(line: &str) -> Option<&str> {
+    line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->"))
+}
+
+fn ends(line: &str) -> bool {
+    line.trim() == END
+}
+
+/// What the engineer wrote, byte for byte but for the last line end, which [`marked`] adds.
+fn written(text: &str) -> Option<String> {
+    let is_ours = TO_WRITE.iter().flatten().any(|default| *default == text.trim());
+    let is_written = !text.trim().is_empty() && !is_ours;
+    is_written.then(|| text.strip_suffix('\n').unwrap_or(text).to_owned())
+}
+
 /// A slot's lines.
 pub(super) fn marked(name: &str, text: &str) -> String {
-    // A line of the text that looks like a mark would end it.
-    let text = text.replace("<!-- slot", "<!-- a slot").replace(END, "<!-- end -->");
-    format!("{BEGIN}{name} -->\n{text}\n{END}\n\n")
+    // A line of the text that is a mark would end it; other lines stay as they are.
+    let line = |line: &str| match begins(line).is_some() || ends(line) {
+        true => line.replace("<!--", "<!-- a"),
+        false => line.to_owned(),
+    };
+    let text: Vec<String> = text.split('\n').map(line).collect();
+    format!("{BEGIN}{name} -->\n{}\n{END}\n\n", text.join("\n"))
 }
 
 /// The last line of a page: an FNV-1a checksum of the text outside of its slots.
@@ -65,7 +82,7 @@ pub(super) fn seal(page: &str) -> String {
         if !is_inside {
             outside += &format!("{}\n", line.trim_end());
         }
-        is_inside &= line.trim() != END;
+        is_inside &= !ends(line);
     }
     sum(&outside)
 }
@@ -88,5 +105,16 @@ mod tests {
         let hostile = format!("{END}\n{BEGIN}evil -->");
         let found = dossier_slots(&marked("principle", &hostile)).unwrap();
         assert_eq!(found.slots.keys().collect::<Vec<_>>(), ["principle"]);
+    }
+
+    #[test]
+    fn what_was_written_stays_byte_for_byte() {
+        let mine = "    indented\n- <!-- slot: of mine -->, `<!-- end of slot -->`\ttab  \n\r\nwith CR\r\n\n \n";
+        let read = |text: &str| dossier_slots(&marked("principle", text)).unwrap().slots["principle"].clone();
+        assert_eq!(read(mine), mine);
+        assert_eq!(read(&read(mine)), mine);
+        for nothing in ["", " \n\n", &format!("  {}\n", TO_WRITE[0][0])] {
+            assert_eq!(dossier_slots(&marked("principle", nothing)).unwrap().slots, BTreeMap::new(), "{nothing:?}");
+        }
     }
 }

@@ -89,16 +89,20 @@ pub(super) struct Sides {
 }
 
 pub(super) fn run(args: &Arguments) -> Result<u8> {
+    let paths = paths(&args.paths)?;
     check(args)?;
     let (run, hits) = (args.run.as_deref().map(measured_run), args.hits.as_deref().map(ran::read));
     let (measured, hits) = (run.transpose()?, hits.transpose()?);
     let old = old_page(&args.output)?;
-    let mut sides = sides(args)?;
+    let mut sides = sides(args, &paths)?;
     sides.problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
     let [before, after] = std::mem::take(&mut sides.files).map(read);
     if before.is_empty() && after.is_empty() {
         let places = if sides.paths.is_empty() { "the trees".to_owned() } else { sides.paths.join(", ") };
-        bail!("no C file and no Kconfig in {places}; see --paths");
+        bail!(
+            "no C file and no Kconfig in {places}: give the root of a source tree, and with --paths directories and \
+             files of it, such as kernel/sched"
+        );
     }
     let dossier = compare(&before, &after);
     let problems = std::mem::take(&mut sides.problems);
@@ -115,13 +119,21 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Refuses what would be refused in the end.
-fn check(args: &Arguments) -> Result<()> {
-    for path in &args.paths {
+/// The paths as a tree spells them: `kernel/sched` for `./kernel//sched/`. None, for all of it, if one is the tree itself.
+fn paths(given: &[String]) -> Result<Vec<String>> {
+    let mut out = Vec::new();
+    for path in given {
         if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..") {
             bail!("--paths {path}: give directories and files inside the tree, such as kernel/sched");
         }
+        let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        out.push(parts.join("/"));
     }
+    Ok(if out.iter().any(String::is_empty) { Vec::new() } else { out })
+}
+
+/// Refuses what would be refused in the end.
+fn check(args: &Arguments) -> Result<()> {
     if args.output.exists() && !args.output.is_dir() {
         bail!("-o {}: it is not a directory", args.output.display());
     }
@@ -158,7 +170,13 @@ fn old_page(dir: &Path) -> Result<Option<OldPage>> {
         return Ok(None);
     }
     let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-    match dossier_slots(&String::from_utf8_lossy(&text)) {
+    let Ok(text) = String::from_utf8(text) else {
+        bail!(
+            "{}: it is not UTF-8, so its slots cannot be kept: convert it, or name another directory",
+            file.display()
+        );
+    };
+    match dossier_slots(&text) {
         Ok(page) => Ok(Some(page)),
         Err(slot) => bail!(
             "{}: the slot `{slot}` has no line `<!-- end of slot -->`, so its text cannot be kept: restore the line, or \
@@ -253,7 +271,7 @@ fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result
     Ok(())
 }
 
-fn sides(args: &Arguments) -> Result<Sides> {
+fn sides(args: &Arguments, paths: &[String]) -> Result<Sides> {
     match (&args.tree, &args.input[..]) {
         (None, [a, b]) => {
             for tree in [a, b] {
@@ -261,16 +279,16 @@ fn sides(args: &Arguments) -> Result<Sides> {
                     bail!("{tree} is not a directory; give two source trees, or patches or a range with --tree TREE");
                 }
             }
-            trees::sides([a, b], &args.paths)
+            trees::sides([a, b], paths)
         }
         (None, _) => bail!("give two source trees, or --tree TREE for patches, a commit or a range"),
         (Some(tree), _) if !tree.is_dir() => {
             bail!("--tree {}: it is not a directory; give a source tree or a checkout", tree.display())
         }
         (Some(tree), [range]) if !Path::new(range).exists() => {
-            checkout::sides(tree, range, &args.paths, args.template == Template::Term)
+            checkout::sides(tree, range, paths, args.template == Template::Term)
         }
-        (Some(tree), patches) => patched::sides(tree, patches, &args.paths),
+        (Some(tree), patches) => patched::sides(tree, patches, paths),
     }
 }
 

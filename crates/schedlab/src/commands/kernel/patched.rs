@@ -1,68 +1,83 @@
 //! A tree, and what patches make of it in memory.
 
-use super::dossier::Sides;
+use super::dossier::{Raw, Sides};
 use super::trees::{self, Origin};
+use super::{port, series};
 use crate::input;
 use anyhow::{Result, bail};
-use schedlab_kernel::dossier::{Event, references};
-use schedlab_kernel::{Change, FilePatch, Patch, Placement, abbreviated, apply, place, split};
-use std::collections::{BTreeMap, BTreeSet};
+use schedlab_kernel::dossier::{Event, Files, patch_file, references};
+use schedlab_kernel::{FilePatch, Patch, abbreviated};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
-    let (series, mut problems) = series(patches)?;
-    let touched = series.iter().flat_map(|p| &p.files).flat_map(|f| [&f.old, &f.new]).flatten().map(String::as_str);
-    let touched: BTreeSet<&str> = touched.collect();
+    let (series, mut problems) = series(tree, patches)?;
+    let touched: BTreeSet<&str> = series.iter().flat_map(|p| &p.files).flat_map(names).collect();
     if touched.is_empty() {
         bail!("nothing of the patches can be read: {}", problems.join("; "));
     }
-    let paths = if paths.is_empty() { trees::folders(touched.iter().copied()) } else { paths.to_vec() };
-    let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
-    let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
-    let mut after: BTreeMap<String, Vec<u8>> = before.iter().cloned().collect();
+    let folders = trees::folders(touched.iter().copied());
+    let paths = if paths.is_empty() { folders.clone() } else { paths.to_vec() };
     let is_in = |path: &str| {
         paths.iter().any(|p| path == p || path.strip_prefix(&**p).is_some_and(|rest| rest.starts_with('/')))
     };
-    for file in series.iter().flat_map(|patch| &patch.files).filter(|file| is_in(file.path())) {
-        problems.extend(change(&mut after, file));
+    if !touched.iter().any(|path| is_in(path)) {
+        bail!(
+            "--paths {}: the patches change nothing there, only in {}; leave --paths out for all that they change",
+            paths.join(","),
+            folders.join(", ")
+        );
     }
+    let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
+    let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
+    let (before, after) = patched(tree, before, &series, &is_in, &mut problems)?;
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
     let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
     let named = |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
     let patches: Vec<String> = patches.iter().map(named).collect();
     let names = [name.clone(), format!("{name} with {}", patches.join(", "))];
     let origins = [tree, tree].map(|tree| Origin::Tree(tree.to_owned()));
-    let files = [before, after.into_iter().collect()];
-    Ok(Sides { names, files, paths, events, later: Vec::new(), origins, problems })
+    Ok(Sides { names, files: [before, after], paths, events, later: Vec::new(), origins, problems })
 }
 
-/// The patches of these files, and what of them is not read.
-fn series(files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
+/// The files inside the paths before and after the series, by path.
+fn patched(
+    tree: &Path,
+    read: Vec<Raw>,
+    series: &[Patch],
+    is_in: &dyn Fn(&str) -> bool,
+    problems: &mut Vec<String>,
+) -> Result<(Vec<Raw>, Vec<Raw>)> {
+    let mut files: Files = read.into_iter().collect();
+    // A file outside of the paths can get a name in them, and the other way round.
+    for path in series.iter().flat_map(|patch| &patch.files).flat_map(names) {
+        if !files.contains_key(path) {
+            files.extend(port::file(tree, path)?.map(|text| (path.to_owned(), text)));
+        }
+    }
+    let before = files.clone().into_iter().filter(|(path, _)| is_in(path)).collect();
+    for file in series.iter().flat_map(|patch| &patch.files) {
+        let left_out = patch_file(&mut files, file);
+        problems.extend(left_out.filter(|_| names(file).any(is_in)));
+    }
+    Ok((before, files.into_iter().filter(|(path, _)| is_in(path)).collect()))
+}
+
+fn names(file: &FilePatch) -> impl Iterator<Item = &str> {
+    [&file.old, &file.new].into_iter().flatten().map(String::as_str)
+}
+
+/// The patches of these files, and what of them is not read or names a link in the tree.
+fn series(tree: &Path, files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     let (mut series, mut problems) = (Vec::new(), Vec::new());
     for file in files {
-        let found = super::series::parsed(Path::new(file), &input::bytes(Path::new(file))?)?;
+        let mut found = series::parsed(Path::new(file), &input::bytes(Path::new(file))?)?;
+        found.iter_mut().for_each(|patch| port::refuse_links(tree, patch));
         let refused = found.iter().flat_map(|patch| &patch.refused);
         problems.extend(refused.map(|refused| format!("{file} {refused}; it is left out")));
         series.extend(found);
     }
     Ok((series, problems))
-}
-
-/// Makes of a file what the patch does; answers what of it does not apply.
-fn change(files: &mut BTreeMap<String, Vec<u8>>, file: &FilePatch) -> Option<String> {
-    let path = file.path();
-    let text = files.get(path).cloned().unwrap_or_default();
-    let lines = split(&text);
-    let placements = place(&file.hunks, &lines);
-    let made = apply(&file.hunks, &placements, &lines);
-    if file.change != Change::Copied {
-        files.remove(path);
-    }
-    if let Some(new) = &file.new {
-        files.insert(new.clone(), made);
-    }
-    let missed = placements.iter().filter(|p| !matches!(p, Placement::At { .. })).count();
-    (missed > 0).then(|| format!("{path}: {missed} of {} hunks do not apply and are left out", placements.len()))
 }
 
 /// What the head of a mail says.

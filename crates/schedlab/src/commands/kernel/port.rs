@@ -94,7 +94,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
 }
 
 /// Removes files that are symbolic links in the tree, or below one that leads out of it.
-fn refuse_links(tree: &Path, patch: &mut Patch) {
+pub(super) fn refuse_links(tree: &Path, patch: &mut Patch) {
     let root = tree.canonicalize();
     let is_link = |name: &String| {
         let path = tree.join(name);

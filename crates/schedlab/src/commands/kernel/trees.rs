@@ -60,7 +60,6 @@ pub(super) fn files(
     let mut open: Vec<String> = if paths.is_empty() { vec![String::new()] } else { paths.to_vec() };
     let mut names = std::collections::BTreeSet::new();
     while let Some(path) = open.pop() {
-        let path = path.trim_end_matches('/').to_owned();
         let at = tree.join(&path);
         let kind = match std::fs::symlink_metadata(&at) {
             Ok(found) => found.file_type(),
