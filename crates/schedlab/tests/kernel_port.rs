@@ -41,6 +41,24 @@ fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
     assert_eq!(alone.stdout, std::fs::read_to_string(&file).unwrap());
 }
 
+#[test]
+fn a_cover_letter_is_no_patch() {
+    let lab = Lab::new("kernel-port-cover");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let mail = |number: u32, body: &str| {
+        format!(
+            "From {number:040} Mon Sep 17 00:00:00 2001\nFrom: A <a@example.org>\nSubject: [PATCH {number}/1] s{number}\n\n{body}\n"
+        )
+    };
+    let patch = mail(1, &format!("Why.\n---\n--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}"));
+    let series = write(&lab, "all.mbox", (mail(0, "What it is about.") + &patch).as_bytes());
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree")]).success();
+    assert!(ran.stdout.contains("of 1 patch:") && ran.stdout.contains("patch 1: s1"), "{}", ran.stdout);
+    let cover = write(&lab, "cover.mbox", mail(0, "What it is about.").as_bytes());
+    let ran = schedlab(&["kernel", "port", &cover, "--onto", &lab.path("tree")]);
+    assert!(ran.code != 0 && ran.stderr.contains("contains no diff"), "{}", ran.stderr);
+}
+
 /// Of three patches the first is put right, the second is there already, and of the third a hunk is left out; what is
 /// written goes in with `git apply`, and nothing else is written anywhere.
 #[test]

@@ -2,57 +2,34 @@
 
 use crate::gnu::{Placement, apply, place};
 use crate::lines::split;
+use crate::port::{Obstacle, meant};
 use crate::series::{Change, FilePatch};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// Files of a tree by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Makes of a file what the patch does; answers what of that is left out, and why. `files` has all that the tree has of
-/// the names in the patch. The file is chosen as for a rehearsal.
+/// the names in the patch.
 pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
-    let (path, change) = meant(files, file);
-    if let Some(why) = obstacle(files, file, path, change) {
+    let Ok(meant) = meant(file, &mut |path| Ok::<_, Infallible>(files.get(path).cloned()));
+    let (path, change) = (meant.path.as_str(), meant.change);
+    if let Some(obstacle) = meant.obstacle {
+        let to = file.new.as_deref().filter(|_| matches!(change, Change::Renamed | Change::Copied));
+        let why = match obstacle {
+            Obstacle::NoFile => "the tree has no such file".to_owned(),
+            Obstacle::Exists => format!("the tree has {} already", to.unwrap_or("that file")),
+        };
         return Some(format!("{path}: {why}; what the patch does to it is left out"));
     }
-    let text = files.get(path).cloned().unwrap_or_default();
     let (made, missed) = match change {
         Change::Created => (file.hunks.iter().flat_map(|hunk| hunk.new_side().concat()).collect(), 0),
-        _ => patched(file, &text),
+        _ => patched(file, &meant.text.unwrap_or_default()),
     };
     let said = said(path, change, &made, [missed, file.hunks.len()]);
     store(files, file, path, change, made);
     said
-}
-
-/// The file's name in the tree, and what happens to it there.
-fn meant<'a>(files: &Files, file: &'a FilePatch) -> (&'a str, Change) {
-    let path = file.path();
-    if file.change != Change::Modified || files.contains_key(path) {
-        return (path, file.change);
-    }
-    // `diff -u x.h x.h.new`: the names differ, and the one that exists is meant.
-    if let Some(old) = file.old.as_ref().filter(|old| files.contains_key(*old)) {
-        return (old, Change::Modified);
-    }
-    // Lines for line 0 of a missing file create it.
-    let makes = file.hunks.first().is_some_and(|hunk| hunk.old_start == 0)
-        && file.hunks.iter().all(|hunk| hunk.old_side().is_empty());
-    (path, if makes { Change::Created } else { Change::Modified })
-}
-
-/// Why nothing of it can be done.
-fn obstacle(files: &Files, file: &FilePatch, path: &str, change: Change) -> Option<String> {
-    let to = file.new.as_ref().filter(|_| matches!(change, Change::Renamed | Change::Copied));
-    match (change, files.get(path), to) {
-        // An empty one is filled.
-        (Change::Created, text, _) => {
-            text.is_some_and(|text| !text.is_empty()).then(|| "the tree has that file already".into())
-        }
-        (_, None, _) => Some("the tree has no such file".into()),
-        (_, Some(_), Some(to)) if files.contains_key(to) => Some(format!("the tree has {to} already")),
-        _ => None,
-    }
 }
 
 /// The text with the hunks that apply, and how many do not.

@@ -25,16 +25,24 @@ pub(super) struct Look {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Rehearses the hunks of a file; returns also its text, if the tree has it.
-pub(super) fn look<E>(
-    patch: usize,
-    file: &FilePatch,
-    tree: &mut Tree<'_, '_, E>,
-) -> Result<(Look, Option<Vec<u8>>), E> {
-    let (mut path, mut text) = (file.path().to_owned(), tree.text(file.path())?);
+/// The file that a patch means, as GNU patch chooses it.
+pub(crate) struct Meant {
+    /// Its name in the tree, or as the patch calls it.
+    pub(crate) path: String,
+    /// What happens to it there.
+    pub(crate) change: Change,
+    /// Its text, if the tree has it.
+    pub(crate) text: Option<Vec<u8>>,
+    /// Why nothing of it can be done.
+    pub(crate) obstacle: Option<Obstacle>,
+    has_new_name: bool,
+}
+
+pub(crate) fn meant<E>(file: &FilePatch, read: &mut dyn FnMut(&str) -> Result<Option<Vec<u8>>, E>) -> Result<Meant, E> {
+    let (mut path, mut text) = (file.path().to_owned(), read(file.path())?);
     // `diff -u x.c.orig x.c`: the names differ, and the one that exists is meant.
     if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
-        && let Some(other) = tree.text(old)?
+        && let Some(other) = read(old)?
     {
         (path, text) = (old.clone(), Some(other));
     }
@@ -46,13 +54,23 @@ pub(super) fn look<E>(
         change => change,
     };
     let to = file.new.as_ref().filter(|_| matches!(change, Change::Renamed | Change::Copied));
-    let has_new_name = to.map_or(Ok(false), |to| tree.text(to).map(|text| text.is_some()))?;
+    let has_new_name = to.map_or(Ok(false), |to| read(to).map(|text| text.is_some()))?;
     let obstacle = match (change, &text) {
         (Change::Created, Some(there)) if !there.is_empty() => Some(Obstacle::Exists),
         (Change::Created, _) => None,
         (_, None) => Some(Obstacle::NoFile),
         _ => has_new_name.then_some(Obstacle::Exists),
     };
+    Ok(Meant { path, change, text, obstacle, has_new_name })
+}
+
+/// Rehearses the hunks of a file; returns also its text, if the tree has it.
+pub(super) fn look<E>(
+    patch: usize,
+    file: &FilePatch,
+    tree: &mut Tree<'_, '_, E>,
+) -> Result<(Look, Option<Vec<u8>>), E> {
+    let Meant { path, change, text, obstacle, has_new_name } = meant(file, &mut |path| tree.text(path))?;
     let is_done = text.is_none() && (change == Change::Deleted || has_new_name);
     let finding = |obstacle, seen: Option<Rehearsed>| Finding {
         patch,

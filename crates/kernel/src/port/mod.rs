@@ -15,6 +15,7 @@ mod splice;
 mod tokens;
 
 pub use elsewhere::{doubt, widened};
+pub(crate) use file::meant;
 pub use outcome::{Outcome, Reason};
 pub use prerequisites::{Missed, Prerequisite, missed};
 pub use present::{Commit, Fixed, Present, Sign, abbreviated, apply_reverts, fixed, present};

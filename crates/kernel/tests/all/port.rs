@@ -209,6 +209,19 @@ fn a_new_file_that_is_there_and_a_name_with_orig() {
 
 /// The first hunk fails, what is proposed for it is taken, and the next patch builds on it.
 #[test]
+fn a_proposal_has_the_line_ends_of_the_file() {
+    let diff = "@@ -3,4 +3,4 @@ static int second(int x)\n \tlock(x);\n-\tx = compute(x);\n+\tx = recompute(x);\n \tunlock(x);\n \treturn x;\n";
+    let dos = TWO.replace('\n', "\r\n");
+    let ends = |text: &str| (text.matches("\r\n").count(), text.matches('\n').count());
+    let made = proposed(&one(diff, &dos), &dos);
+    assert_eq!((ends(&made), made.contains("recompute")), (ends(&dos), true), "{made:?}");
+    // And the other way round: a line with CR in the patch, none in the file.
+    let with_cr = diff.replace("recompute(x);\n", "recompute(x);\r\n");
+    let made = proposed(&one(&with_cr, TWO), TWO);
+    assert_eq!((ends(&made).0, made.contains("recompute")), (0, true), "{made:?}");
+}
+
+#[test]
 fn a_likely_proposal_is_taken_for_the_next_patch() {
     let text = "int f(void)\n{\n\tint other;\n\n\tprepare(&other);\n\tret = do_it(a, b);\n\tfinish(&other);\n\treturn ret;\n}\n";
     let first = "--- a/x.c\n+++ b/x.c\n@@ -3,7 +3,7 @@ int f(void)\n \tint other;\n \n \tsetup(mine);\n-\tret = do_it(a, b);\n+\tret = do_it(a, c);\n \tteardown(mine);\n \treturn ret;\n }\n";

@@ -4,7 +4,7 @@ use super::{Kind, Picture, Place};
 use crate::Input;
 use crate::chart::{ArmKey, Scatter, ScatterPoint};
 use crate::words;
-use schedlab_analyze::{MetricFindings, Scale, SearchFindings, SearchedPoint};
+use schedlab_analyze::{MetricFindings, Objective, Scale, SearchFindings, SearchedPoint};
 use schedlab_plan::Direction;
 
 const CAPTION: &str = "Each point: an arm's change against the control in two questions. Signs joined by a line are the front, with \
@@ -40,24 +40,22 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     })
 }
 
-/// The points of a search in its first two objectives; `None` if it has one, or one whose changes are no ratios.
+/// The points of a search in its first two objectives; `None` if it has one.
 pub(crate) fn searched(found: &SearchFindings) -> Option<Picture> {
-    let titles =
-        found.objectives.iter().map(|of| format!("{}, {}", of.name(), better(of.direction))).collect::<Vec<_>>();
-    let titles: [String; 2] = titles.get(..2)?.to_vec().try_into().ok()?;
+    let [first, second] = found.objectives.get(..2)? else { return None };
+    let titles = [first, second].map(|of| format!("{}, {}", of.name(), better(of.direction)));
     let point = |(index, point): (usize, &SearchedPoint)| {
-        let [x, y] = [0, 1].map(|of| point.search.get(of).filter(|seen| seen.scale == Scale::Ratio));
-        let (x, y) = x.zip(y)?;
-        let ends = [x, y].map(|seen| [seen.lo, seen.hi].map(|end| end.unwrap_or(seen.value)));
+        let seen = point.search.first().zip(point.search.get(1)).map(|(x, y)| [x, y])?;
+        let ends = seen.map(|seen| [seen.lo, seen.hi].map(|end| end.unwrap_or(seen.value)));
         let key = ArmKey { arm: index as u32 + 1, name: point.name.clone() };
-        Some(ScatterPoint { key, at: [x.value, y.value], ends, on_front: found.front.contains(&index) })
+        Some(ScatterPoint { key, at: seen.map(|seen| seen.value), ends, on_front: found.front.contains(&index) })
     };
     let mut points: Vec<ScatterPoint> = found.measured.iter().enumerate().filter_map(point).collect();
-    let gain = |of: usize, ratio: f64| match found.objectives[of].direction {
-        Direction::LowerIsBetter => 1.0 / ratio,
-        _ => ratio,
+    let is_better = |of: &Objective, ratio: f64| match of.direction {
+        Direction::LowerIsBetter => ratio < 1.0,
+        _ => ratio > 1.0,
     };
-    let is_beaten = points.iter().any(|point| (0..2).all(|of| gain(of, point.at[of]) > 1.0));
+    let is_beaten = points.iter().any(|point| is_better(first, point.at[0]) && is_better(second, point.at[1]));
     let key = ArmKey { arm: 0, name: "default".into() };
     points.push(ScatterPoint { key, at: [1.0; 2], ends: [[1.0; 2]; 2], on_front: !is_beaten });
     (points.len() > 1).then(|| Picture {
