@@ -3,7 +3,7 @@
 use super::adapt::Edit;
 use super::present::Sign;
 use super::rehearse::{Confidence, Place, Rehearsed, rehearse};
-use super::series::{FileFinding, Finding, Obstacle, Tree};
+use super::series::{FileFinding, Finding, Obstacle, Read, Tree};
 use super::source::Source;
 use super::splice::{joined, placed, spliced, unified};
 use crate::gnu::{Placement, Verdict};
@@ -38,7 +38,7 @@ pub(crate) struct Meant {
     has_new_name: bool,
 }
 
-pub(crate) fn meant<E>(file: &FilePatch, read: &mut dyn FnMut(&str) -> Result<Option<Vec<u8>>, E>) -> Result<Meant, E> {
+pub(crate) fn meant<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<Meant, E> {
     let (mut path, mut text) = (file.path().to_owned(), read(file.path())?);
     // `diff -u x.c.orig x.c`: the names differ, and the one that exists is meant.
     if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
