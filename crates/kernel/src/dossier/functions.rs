@@ -95,20 +95,25 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
 
 /// Joins each function that has come with the one that went whose lines it shares most of, or calls it new.
 fn renamed(gone: &mut Vec<At>, come: Vec<At>, numbers: &Numbers, out: &mut Vec<FunctionChange>) {
-    // All pairs are compared, some 10^8 between two releases.
-    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.telling(&x.code)).collect();
+    let lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.telling(&x.code)).collect();
+    // Only functions that share a line are compared: all pairs are some 10^8 between two releases.
+    let mut with_line: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, lines) in lines_gone.iter().enumerate() {
+        lines.iter().for_each(|line| with_line.entry(*line).or_default().push(at));
+    }
+    let mut left: Vec<Option<At>> = std::mem::take(gone).into_iter().map(Some).collect();
     for y in come {
         let lines = numbers.telling(&y.code);
-        let percent = |both: usize, x: &[usize]| 2 * both * 100 / (x.len() + lines.len()).max(1);
-        let share = |x: &[usize]| percent(in_both(x, &lines), x);
-        let can = |x: &[usize]| percent(x.len().min(lines.len()), x) >= SHARE_PERCENT;
-        let best = lines_gone.iter().enumerate().filter(|(_, x)| lines.len() >= TELLING && can(x));
-        let best = best.map(|(at, x)| (share(x), at)).max().filter(|b| b.0 >= SHARE_PERCENT);
-        match best.map(|(_, at)| (gone.remove(at), lines_gone.remove(at)).0) {
+        let near = lines.iter().filter_map(|line| with_line.get(line)).flatten();
+        let near: BTreeSet<usize> = near.copied().filter(|at| left[*at].is_some()).collect();
+        let share = |x: &[usize]| 200 * in_both(x, &lines) / (x.len() + lines.len());
+        let best = near.into_iter().filter(|_| lines.len() >= TELLING).map(|at| (share(&lines_gone[at]), at)).max();
+        match best.filter(|best| best.0 >= SHARE_PERCENT).and_then(|(_, at)| left[at].take()) {
             Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),
             None => out.push(change(Status::New, None, Some(&y))),
         }
     }
+    gone.extend(left.into_iter().flatten());
 }
 
 /// The functions of a tree by name, in the order of files.
