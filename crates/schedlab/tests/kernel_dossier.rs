@@ -57,6 +57,60 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     assert_eq!(whole["interfaces"], serde_json::json!([]));
 }
 
+/// Two commits with another between them, which the dossier leaves out; given in either order.
+#[test]
+fn commits_that_do_not_follow_one_another() {
+    let lab = Lab::new("kernel-dossier-commits");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "tree/kernel/y.c", b"int y;\n");
+    git(&lab, "tree", &["init", "-q"]);
+    let commit = |file: &str, text: &str, subject: &str| {
+        write(&lab, file, text.as_bytes());
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-qm", subject]);
+    };
+    commit("tree/kernel/x.c", TEXT, "first");
+    commit("tree/kernel/x.c", &[TEXT, KNOB].concat(), "a knob");
+    commit("tree/kernel/y.c", "int y;\nint other(void)\n{\n\treturn 2;\n}\n", "another");
+    commit("tree/kernel/x.c", &[TEXT, KNOB, DEAD_END].concat(), "an open");
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    let dossier = |words: &[&str]| schedlab(&[&["kernel", "dossier"], words, &["--tree", &tree, "-o", &out]].concat());
+    for words in [["HEAD~2", "HEAD"], ["HEAD", "HEAD~2"]] {
+        // A picture of a dossier that had more.
+        write(&lab, "out/flow-1.svg", b"");
+        dossier(&words).success();
+        let whole = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+        let listed = |key: &str, name: &str| -> Vec<String> {
+            whole[key].as_array().unwrap().iter().map(|one| one[name].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(listed("events", "subject"), ["a knob", "an open"], "{words:?}");
+        assert_eq!(
+            (listed("interfaces", "name"), listed("functions", "name")),
+            (vec!["knob".into()], vec!["open".into()])
+        );
+        assert_eq!(whole["problems"], serde_json::json!([]));
+        assert!(!std::path::Path::new(&lab.path("out/flow-1.svg")).exists());
+    }
+    // The second leans on a line of the first, which is not given.
+    let on_top = [TEXT, KNOB, DEAD_END, "int last(void)\n{\n\treturn 3;\n}\n"].concat();
+    commit("tree/kernel/x.c", &on_top, "on top");
+    let said = dossier(&["HEAD", "HEAD~2"]).success().stderr;
+    assert!(said.contains("kernel/x.c: 1 of 1 hunks do not apply and are left out"), "{said}");
+    // What cannot be compared, and a range the wrong way round.
+    for (words, why) in [
+        (&["HEAD~4"][..], "has no parent to compare with: it is the first commit"),
+        (&["HEAD~9", "HEAD"], "HEAD~9 is not a commit of"),
+        (&["HEAD~2..HEAD", "HEAD"], "several commits are given one by one"),
+    ] {
+        let ran = dossier(words);
+        assert_eq!((ran.code, ran.stderr.contains(why)), (1, true), "{words:?}: {}", ran.stderr);
+    }
+    let said = dossier(&["HEAD..HEAD~1"]).success().stderr;
+    assert!(said.contains("HEAD~1 is older than HEAD"), "{said}");
+    let inside = schedlab(&["kernel", "dossier", "HEAD", "--tree", &tree, "-o", &lab.path("tree/out")]);
+    assert!(inside.code == 1 && inside.stderr.contains("it is inside --tree"), "{}", inside.stderr);
+}
+
 #[test]
 fn a_patch_that_copies_a_file_leaves_its_origin() {
     let lab = Lab::new("kernel-dossier-copy");

@@ -55,7 +55,8 @@ pub struct InterfaceChange {
     pub kind: Kind,
     /// Its name, in the second tree if it is there.
     pub name: String,
-    /// `added`, `removed`, `changed` or `renamed`: the only ones of their kind gone and come with the same definition.
+    /// `added`, `removed`, `changed` or `renamed`: the only ones of their kind gone and come with the same definition; a
+    /// member also between the same two others.
     pub change: &'static str,
     /// In the first tree.
     pub before: Option<Interface>,
@@ -64,7 +65,8 @@ pub struct InterfaceChange {
 }
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
-    let mut out = Collected { path, out: Vec::new() };
+    let values = unit.variables.iter().map(|v| (v.name.as_str(), v.value.as_str())).collect();
+    let mut out = Collected { path, values, out: Vec::new() };
     let macros = unit.macros.iter().filter(|found| found.text.contains("debugfs_create"));
     let macros: BTreeMap<&str, &str> = macros.map(|found| (found.name.as_str(), found.text.as_str())).collect();
     for i in &unit.invocations {
@@ -83,7 +85,7 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
             out.add(Kind::Signature, &f.name, f.signature.clone(), &f.condition, f.line);
         }
     }
-    for v in unit.variables.iter().filter(|v| v.name.starts_with("sysctl_")) {
+    for v in unit.variables.iter().filter(|v| v.name.starts_with("sysctl_")).chain(&unit.defaults) {
         out.add(Kind::SysctlDefault, &v.name, v.value.clone(), &v.condition, v.line);
     }
     for m in unit.macros.iter().filter(|_| path.contains("uapi/")) {
@@ -103,10 +105,18 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
 
 struct Collected<'a> {
     path: &'a str,
+    /// The initial values of the file's variables.
+    values: BTreeMap<&'a str, &'a str>,
     out: Vec<Interface>,
 }
 
 impl Collected<'_> {
+    /// With the initial value of the variable, if it is of this file and has one: `&one_hundred (100)`.
+    fn with_value(&self, text: &str, variable: &str) -> String {
+        let value = self.values.get(variable.trim_start_matches('&'));
+        value.map_or_else(|| text.to_owned(), |value| format!("{text} ({value})"))
+    }
+
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {
         let place = Place { file: self.path.to_owned(), line };
         self.out.push(Interface { kind, name: name.to_owned(), detail, condition: condition.to_owned(), place });
@@ -130,7 +140,7 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
         _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_SYMBOL") => (Kind::Export, Some(0)),
-        _ if starts("DEVICE_ATTR") || starts("__ATTR") => (Kind::Sysfs, Some(0)),
+        name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
         _ if starts("DEFINE_STATIC_KEY") => (Kind::StaticKey, Some(0)),
         _ if starts("debugfs_create") => (Kind::Debugfs, quoted),
         _ if starts("proc_create") || starts("proc_mkdir") => (Kind::Procfs, quoted),
@@ -138,8 +148,17 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     };
     let Some(at) = name_at.filter(|&at| !argument(at).is_empty()) else { return };
     let rest: Vec<&str> = i.arguments.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, a)| a.as_str()).collect();
-    let detail = format!("{}({})", i.name, rest.join(", "));
+    let mut detail = format!("{}({})", i.name, rest.join(", "));
+    if matches!(kind, Kind::ModuleParameter | Kind::BootParameter) {
+        let variable = if matches!(i.name.as_str(), "module_param_named" | "core_param") { 1 } else { 0 };
+        detail = out.with_value(&detail, argument(variable));
+    }
     out.add(kind, argument(at).trim_matches('"'), detail, &i.condition, i.line);
+}
+
+/// `DEVICE_ATTR`, `KERNEL_ATTR_RO`, `__ATTR_RW`, and `cpufreq_freq_attr_ro` and the like.
+fn is_attribute_of_sysfs(by: &str) -> bool {
+    by.split('_').any(|part| part == "ATTR") || ["attr_ro", "attr_rw", "attr_wo"].iter().any(|end| by.ends_with(end))
 }
 
 /// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`.
@@ -168,8 +187,13 @@ fn table(out: &mut Collected, t: &Table) {
     t.entries.iter().for_each(|e| elements.entry(e.element).or_default().push(e));
     for entries in elements.values() {
         let Some(named) = entries.iter().find(|e| e.member == key) else { continue };
-        let rest: Vec<String> =
-            entries.iter().filter(|e| e.member != key).map(|e| format!("{}={}", e.member, e.value)).collect();
+        let shown = |e: &&Entry| {
+            // A default that is an interface by itself is not repeated.
+            let is_own = e.value.trim_start_matches('&').starts_with("sysctl_");
+            let value = if is_own { e.value.clone() } else { out.with_value(&e.value, &e.value) };
+            format!("{}={value}", e.member)
+        };
+        let rest: Vec<String> = entries.iter().copied().filter(|e| e.member != key).map(|e| shown(&e)).collect();
         out.add(kind, named.value.trim_matches('"'), rest.join(", "), &named.condition, named.line);
     }
 }
@@ -215,7 +239,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         Kind::Member => !c.name.rsplit_once('.').is_some_and(|(of, _)| whole.contains(of)),
         _ => true,
     });
-    renamed(out)
+    renamed(out, [before, after])
 }
 
 fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
@@ -226,15 +250,13 @@ fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
     out
 }
 
-/// Joins a removed and an added one that say the same, if no others of their kind do.
-fn renamed(mut changes: Vec<InterfaceChange>) -> Vec<InterfaceChange> {
+/// Joins a removed and an added one of which the same stays, if that is so of no others of their kind.
+fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<InterfaceChange> {
     let mut said: BTreeMap<(Kind, String), [Vec<usize>; 2]> = BTreeMap::new();
     for (at, c) in changes.iter().enumerate().filter(|(_, c)| c.change != "changed") {
-        let is_telling =
-            matches!(c.kind, Kind::Sysctl | Kind::CgroupFile | Kind::Debugfs | Kind::Procfs | Kind::BootParameter);
-        if let Some(i) = c.before.as_ref().or(c.after.as_ref()).filter(|i| is_telling && !i.detail.is_empty()) {
-            said.entry((i.kind, i.detail.clone())).or_default()[usize::from(c.before.is_none())].push(at);
-        }
+        let side = usize::from(c.before.is_none());
+        let Some(stays) = [&c.before, &c.after][side].as_ref().and_then(|i| stays(i, sides[side])) else { continue };
+        said.entry((c.kind, stays)).or_default()[side].push(at);
     }
     let mut gone = BTreeSet::new();
     for pair in said.into_values() {
@@ -247,4 +269,32 @@ fn renamed(mut changes: Vec<InterfaceChange>) -> Vec<InterfaceChange> {
     let mut at = 0;
     changes.retain(|_| (!gone.contains(&at), at += 1).0);
     changes
+}
+
+/// What stays of an interface when only its name changes; `None` where others may well have the same.
+fn stays(i: &Interface, files: &[File]) -> Option<String> {
+    /// Structs with fewer members are too much alike.
+    const MEMBERS: usize = 3;
+    let is_telling = match i.kind {
+        Kind::Sysctl | Kind::CgroupFile | Kind::Debugfs | Kind::Procfs | Kind::BootParameter | Kind::MibItem => true,
+        // What is asked of the user.
+        Kind::Kconfig => i.detail.contains('"'),
+        Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
+        Kind::Type | Kind::Member => {
+            let of = if i.kind == Kind::Type { &i.name } else { i.name.rsplit_once('.')?.0 };
+            let all = &files[files.binary_search_by(|f| f.path.as_str().cmp(&i.place.file)).ok()?].interfaces;
+            let at = all.iter().position(|other| other == i)?;
+            let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
+            if i.kind == Kind::Type {
+                let members: Vec<&str> = all[at + 1..].iter().take_while(member).map(|m| m.detail.as_str()).collect();
+                return (members.len() >= MEMBERS).then(|| members.join("; "));
+            }
+            let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
+            let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
+            let own = &i.name[of.len() + 1..];
+            return Some(format!("{of}: {before} {} {after}", i.detail.replace(own, "")));
+        }
+        _ => false,
+    };
+    (is_telling && !i.detail.is_empty()).then(|| i.detail.clone())
 }

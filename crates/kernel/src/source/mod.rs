@@ -25,6 +25,8 @@ pub struct Unit {
     pub tables: Vec<Table>,
     /// Objects initialised without.
     pub variables: Vec<Variable>,
+    /// Members `sysctl_…` that a function with `init` in its name sets: defaults of a network namespace.
+    pub defaults: Vec<Variable>,
     /// `#define`s, those in bodies too.
     pub macros: Vec<Macro>,
     /// What looks like a call at file scope or registers a name.

@@ -212,6 +212,8 @@ impl Scanner<'_> {
                 line: self.file.line(head[name].start),
                 condition: self.held.clone(),
             });
+            // `struct kobj_attribute x = __ATTR(…);`
+            self.out.invocations.extend(items(&self.file, &head[equals + 1..], &self.conditions));
             return;
         }
         self.head = head;
@@ -260,8 +262,9 @@ impl Scanner<'_> {
             }
             Shape::Object { name, equals } => {
                 let words: Vec<Token> = head[..name].iter().copied().filter(|t| t.kind == Kind::Word).collect();
-                self.items(body.clone(), &inner);
-                let entries = of_table(&self.file, &self.tokens[body], &mut inner);
+                let body = &self.tokens[body];
+                self.out.invocations.extend(items(&self.file, body, &inner));
+                let entries = of_table(&self.file, body, &mut inner);
                 let is_by_macro = head.get(name + 1).is_some_and(|t| t.is(b'('));
                 let (of, named) = match is_by_macro {
                     true => (String::new(), spell(text, &head[name..equals])),
@@ -281,7 +284,13 @@ impl Scanner<'_> {
         while let Some(&token) = self.tokens.get(self.at) {
             self.at += 1;
             match token.kind {
-                Kind::Directive => depth = self.conditional(&token, depth).max(1),
+                Kind::Directive => {
+                    let next = self.conditional(&token, depth);
+                    if next == 0 {
+                        self.skip(token.start, "an #else in a body that began in its #if");
+                    }
+                    depth = next.max(1);
+                }
                 Kind::Mark(b'{') => {
                     depth += 1;
                     at_margin += usize::from(self.is_at_margin(token.start));
@@ -328,6 +337,9 @@ impl Scanner<'_> {
         let end = self.tokens.get(body.end).map_or(text.len().saturating_sub(1), |t| t.start);
         let bytes = head[0].start..(end + 1).min(text.len());
         self.registrations(body.clone(), inner, &called);
+        if called.contains("init") {
+            self.defaults(body.clone(), &condition);
+        }
         self.out.functions.push(Function {
             name: called,
             by,
@@ -360,10 +372,25 @@ impl Scanner<'_> {
         out
     }
 
-    /// Invocations in an initialiser: `SNMP_MIB_ITEM("Name", ITEM),`.
-    fn items(&mut self, body: std::ops::Range<usize>, conditions: &Conditions) {
-        let is_one = |name: &[u8]| !name.iter().any(u8::is_ascii_lowercase);
-        self.out.invocations.extend(invoked(&self.file, &self.tokens[body], conditions, is_one));
+    /// `net->ipv4.sysctl_tcp_autocorking = 1;`
+    fn defaults(&mut self, body: std::ops::Range<usize>, condition: &str) {
+        let (text, tokens) = (self.file.text, &self.tokens[body]);
+        for (at, three) in tokens.windows(3).enumerate() {
+            let [before, name, equals] = three else { continue };
+            let is_member = before.is(b'.') || before.is(b'>');
+            let is_set = equals.is(b'=') && !tokens.get(at + 3).is_some_and(|next| next.is(b'='));
+            if !(is_member && is_set && text[name.start..name.end].starts_with(b"sysctl_")) {
+                continue;
+            }
+            let rest = &tokens[at + 3..];
+            let end = top_level(rest, |t| t.is(b';')).unwrap_or(0);
+            self.out.defaults.push(Variable {
+                name: word(text, name),
+                value: spell(text, &rest[..end]),
+                line: self.file.line(name.start),
+                condition: condition.to_owned(),
+            });
+        }
     }
 
     /// Calls in a body with a string among the arguments that register a name with the user's side, or of a macro of the
@@ -378,6 +405,11 @@ impl Scanner<'_> {
         let of = |i| Invocation { function: Some(function.to_owned()), ..i };
         self.out.invocations.extend(found.into_iter().map(of));
     }
+}
+
+/// Invocations in an initialiser: `SNMP_MIB_ITEM("Name", ITEM),`.
+fn items(file: &File, body: &[Token], conditions: &Conditions) -> Vec<Invocation> {
+    invoked(file, body, conditions, |name| !name.iter().any(u8::is_ascii_lowercase))
 }
 
 /// Each `name(…)` in `body` whose name is `wanted`. `conditions` are those at its opening brace.

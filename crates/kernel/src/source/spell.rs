@@ -46,12 +46,12 @@ pub(super) fn word(text: &[u8], token: &Token) -> String {
     String::from_utf8_lossy(&text[token.start..token.end]).into_owned()
 }
 
-/// The code of a function line by line: no comments, no white space but one spelling of it, directives as they are.
+/// The code of a function line by line: no comments, no white space but one spelling of it.
 pub fn code_lines(text: &[u8], function: &super::Function) -> Vec<String> {
     let tokens = lex(text, function.bytes.clone(), true);
     let is_one_line = |a: &Token, b: &Token| !text[a.end..b.start].contains(&b'\n');
     let shown = |line: &[Token]| match line {
-        [only] if only.kind == Kind::Directive => word(text, only),
+        [only] if only.kind == Kind::Directive => format!("#{}", spell_range(text, only.start + 1..only.end)),
         _ => spell(text, line),
     };
     tokens.chunk_by(is_one_line).map(shown).collect()

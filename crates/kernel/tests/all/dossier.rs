@@ -1,6 +1,8 @@
 //! What two small trees differ in.
 
-use schedlab_kernel::dossier::{Dossier, File, Files, Kind, Status, body, compare, patch_file, similar, structures};
+use schedlab_kernel::dossier::{
+    Dossier, File, Files, Interface, Kind, Status, body, compare, patch_file, similar, structures,
+};
 use schedlab_kernel::parse;
 
 fn tree(files: &[(&str, &str)]) -> Vec<File> {
@@ -51,6 +53,88 @@ fn interfaces_of_each_kind() {
     let twice = &dossier.interfaces[5];
     let places = [&twice.before, &twice.after].map(|i| i.as_ref().map(|i| (i.place.line, i.condition.as_str())));
     assert_eq!(places, [Some((11, "!X")), Some((11, "!X"))], "the branch that is the same is left out");
+}
+
+#[test]
+fn defaults_and_ranges_that_a_variable_holds() {
+    let before = "static int least = 1;\nstatic int budget = 300;\nstatic bool poll = true;\nmodule_param(poll, bool, 0644);\n\
+        static int depth = 4;\nmodule_param_named(queue_depth, depth, int, 0444);\n\
+        static struct ctl_table t[] = {\n{ .procname = \"netdev_budget\", .data = &budget, .extra1 = &least },\n};\n\
+        static int tcp_sk_init(struct net *net)\n{\n\tnet->ipv4.sysctl_tcp_autocorking = 1;\n\tif (net->ipv4.sysctl_x == 2)\n\t\treturn 1;\n}\n\
+        static void set(struct net *net)\n{\n\tnet->ipv4.sysctl_other = 1;\n}\n";
+    let after = before
+        .replace("least = 1", "least = 2")
+        .replace("poll = true", "poll = false")
+        .replace("depth = 4", "depth = 8")
+        .replace("autocorking = 1", "autocorking = 0")
+        .replace("other = 1", "other = 0");
+    let dossier = compare(&tree(&[("net/a.c", before)]), &tree(&[("net/a.c", &after)]));
+    let detail = |i: &Option<Interface>| i.as_ref().map(|i| i.detail.clone()).unwrap_or_default();
+    let found = dossier.interfaces.iter().map(|c| (c.kind, c.name.as_str(), detail(&c.before), detail(&c.after)));
+    let expected = [
+        (
+            Kind::Sysctl,
+            "netdev_budget",
+            "data=&budget (300), extra1=&least (1)",
+            "data=&budget (300), extra1=&least (2)",
+        ),
+        (Kind::SysctlDefault, "sysctl_tcp_autocorking", "1", "0"),
+        (Kind::ModuleParameter, "poll", "module_param(bool, 0644) (true)", "module_param(bool, 0644) (false)"),
+        (
+            Kind::ModuleParameter,
+            "queue_depth",
+            "module_param_named(depth, int, 0444) (4)",
+            "module_param_named(depth, int, 0444) (8)",
+        ),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected.map(|(kind, name, a, b)| (kind, name, a.to_owned(), b.to_owned())));
+}
+
+#[test]
+fn files_of_sys_by_every_macro() {
+    let text = "static DEVICE_ATTR_RO(a);\nKERNEL_ATTR_RW(b);\nstatic struct kobj_attribute x = __ATTR(c, 0644, show, store);\n\
+        static struct kobj_attribute y =\n\t__ATTR_RO(d);\ncpufreq_freq_attr_ro(e);\nBUS_ATTR_WO(f);\n\
+        DEFINE_SIMPLE_ATTRIBUTE(not_one, get, set, \"%llu\");\n";
+    let dossier = compare(&tree(&[]), &tree(&[("a.c", text)]));
+    let found: Vec<_> = interfaces(&dossier).into_iter().filter(|(kind, ..)| *kind == Kind::Sysfs).collect();
+    assert_eq!(found, ["a", "b", "c", "d", "e", "f"].map(|name| (Kind::Sysfs, name, "added")));
+}
+
+#[test]
+fn renamed_where_everything_else_stays() {
+    let before = "struct queue { int len; u64 runtime; u64 deadline; };\nstruct old { int a; int b; int c; };\n\
+        struct pair { int a; int b; };\nstruct other { u64 x; long y; };\n\
+        static const struct snmp_mib l[] = { SNMP_MIB_ITEM(\"Cork\", MIB_CORK), };\nSCHED_FEAT(ONE, true)\n";
+    let after = before
+        .replace("u64 runtime", "u64 vruntime")
+        .replace("struct old", "struct new")
+        .replace("struct pair", "struct couple")
+        // Another type, and another neighbour.
+        .replace("u64 x; long y;", "u32 z; long y;")
+        .replace("\"Cork\"", "\"AutoCork\"")
+        .replace("SCHED_FEAT(ONE", "SCHED_FEAT(TWO");
+    let dossier = compare(&tree(&[("a.h", before)]), &tree(&[("a.h", &after)]));
+    assert_eq!(
+        interfaces(&dossier),
+        [
+            (Kind::SchedFeature, "ONE", "removed"),
+            (Kind::SchedFeature, "TWO", "added"),
+            (Kind::MibItem, "AutoCork", "renamed"),
+            (Kind::Type, "struct couple", "added"),
+            (Kind::Type, "struct new", "renamed"),
+            (Kind::Type, "struct pair", "removed"),
+            (Kind::Member, "struct other.x", "removed"),
+            (Kind::Member, "struct other.z", "added"),
+            (Kind::Member, "struct queue.vruntime", "renamed"),
+        ]
+    );
+}
+
+#[test]
+fn line_ends_alone_change_no_function() {
+    let text = "int f(int a)\n{\n#ifdef X /* twice */\n\treturn 2 * \\\n\t\ta;\n#endif\n\treturn a;\n}\n";
+    let dossier = compare(&tree(&[("a.c", text)]), &tree(&[("a.c", &text.replace('\n', "\r\n"))]));
+    assert_eq!((dossier.files.len(), dossier.functions.len()), (1, 0));
 }
 
 #[test]

@@ -199,3 +199,14 @@ fn any_bytes_are_scanned() {
     }
     assert!(files >= 5);
 }
+
+#[test]
+fn a_second_head_in_an_else_is_named() {
+    let unit = scan(
+        b"#ifdef A\nint f(int a)\n{\n#else\nint g(int a)\n{\n#endif\n\treturn a;\n}\nint h(void)\n{\n\treturn 1;\n}\n",
+    );
+    let names: Vec<&str> = unit.functions.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["f", "h"]);
+    let skipped: Vec<_> = unit.skipped.iter().map(|s| (s.line, s.what.as_str())).collect();
+    assert_eq!(skipped, [(4, "an #else in a body that began in its #if")]);
+}

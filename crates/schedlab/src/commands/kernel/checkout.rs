@@ -26,32 +26,64 @@ pub(super) fn is_checkout(tree: &Path) -> bool {
 
 /// `has_later`: with the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
-    if range.starts_with('-') || range.contains("...") {
-        bail!("{range} is not a file, commit or range A..B");
-    }
-    let (from, to) = match range.split_once("..") {
-        Some((from, to)) => (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned()),
-        None => (format!("{range}^"), range.to_owned()),
+    let (names, ids) = match range.split_once("..") {
+        Some((from, to)) => {
+            let (from, to) = (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned());
+            let ids = [given(tree, &from)?, given(tree, &to)?];
+            ([from, to], ids)
+        }
+        None => {
+            let id = given(tree, range)?;
+            ([format!("{range}^"), range.to_owned()], [parent(tree, &id)?, id])
+        }
     };
-    let commit = |name: &str| {
-        commit(tree, name).map_err(|error| match is_checkout(tree) {
-            true => anyhow!("{error}, nor is {range} a file"),
-            false => {
-                anyhow!("{range} is not a file, and --tree {} is not a checkout, which has commits", tree.display())
-            }
-        })
-    };
-    let ids = [commit(&from)?, commit(&to)?];
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
-    let changed: Vec<String> = names(&changed);
+    let changed: Vec<String> = self::names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
     let events = timeline::events(tree, &ids[0], &ids[1], &paths)?;
     let later = if has_later { timeline::events(tree, &ids[1], "HEAD", &paths)? } else { Vec::new() };
     let touched: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
     let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
     let files = [files(tree, &ids[0], &paths, &is_wanted)?, files(tree, &ids[1], &paths, &is_wanted)?];
+    let is_reversed =
+        ids[0] != ids[1] && git(tree, &["merge-base", "--is-ancestor", &ids[1], &ids[0]], &[], vec![]).is_ok();
+    let reversed = || {
+        format!(
+            "{} is older than {}: what it lacks is shown as removed; turn the range round for what came",
+            names[1], names[0]
+        )
+    };
+    let problems = is_reversed.then(reversed).into_iter().collect();
     let origins = ids.map(|id| Origin::Commit(tree.to_owned(), id));
-    Ok(Sides { names: [from, to], files, paths, events, later, origins, problems: Vec::new() })
+    Ok(Sides { names, files, paths, events, later, origins, problems })
+}
+
+/// The id of a commit that the user names.
+pub(super) fn given(tree: &Path, name: &str) -> Result<String> {
+    if name.starts_with(['-', '.']) || name.contains("..") {
+        bail!("{name} is not a file, commit or range A..B; several commits are given one by one");
+    }
+    commit(tree, name).map_err(|error| match is_checkout(tree) {
+        true => anyhow!("{error}, nor is {name} a file"),
+        false => anyhow!("{name} is not a file, and --tree {} is not a checkout, which has commits", tree.display()),
+    })
+}
+
+/// The first parent of a commit.
+pub(super) fn parent(tree: &Path, id: &str) -> Result<String> {
+    commit(tree, &format!("{id}^")).map_err(|_| {
+        anyhow!("{id} has no parent to compare with: it is the first commit, or a shallow clone ends there")
+    })
+}
+
+/// Commits in an order in which each could be made, whatever their dates.
+pub(super) fn oldest_first(tree: &Path, ids: &[String]) -> Result<Vec<String>> {
+    let base = git(tree, &["merge-base", "--octopus"], ids, vec![]).unwrap_or_default();
+    let base = String::from_utf8_lossy(&base).trim().to_owned();
+    let but = if base.is_empty() { Vec::new() } else { vec!["--not".to_owned(), format!("{base}^@")] };
+    let said = git(tree, &["rev-list", "--topo-order", "--reverse"], &[ids, &but].concat(), vec![])?;
+    let said = String::from_utf8_lossy(&said);
+    Ok(said.lines().filter(|id| ids.iter().any(|asked| asked == id)).map(str::to_owned).collect())
 }
 
 /// The id of a commit.

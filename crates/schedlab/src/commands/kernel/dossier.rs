@@ -137,12 +137,15 @@ fn check(args: &Arguments) -> Result<()> {
     if args.output.exists() && !args.output.is_dir() {
         bail!("-o {}: it is not a directory", args.output.display());
     }
-    Ok(())
+    // Two trees are all of the input.
+    let read = || args.input.iter().map(|tree| ("the input", Path::new(tree))).filter(|(_, tree)| tree.is_dir());
+    let tree = args.tree.as_deref().map(|tree| ("--tree", tree));
+    read().chain(tree).try_for_each(|(option, tree)| destination::outside("-o", &args.output, option, tree))
 }
 
 /// The subject of the dossier; nothing was measured or written into it yet.
 fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [&[File]; 2]) -> Result<DossierSubject> {
-    let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
+    let maintainers = first(&sides.origins, |origin| origin.there(&["MAINTAINERS".to_owned()]))?;
     let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
     let term =
         || Term { structures: structures(&dossier.interfaces, before, after), bodies: bodies(dossier, before, after) };
@@ -201,7 +204,8 @@ fn documentation(dossier: &Dossier, origins: &[Origin; 2]) -> Result<Vec<Mention
         if names.is_empty() {
             break;
         }
-        let found = mentions(&names, &origin.files("Documentation", &is_text)?);
+        let texts = origin.files(&["Documentation".to_owned()], &is_text, &mut Vec::new())?;
+        let found = mentions(&names, &texts);
         names.retain(|name| found.iter().all(|mention| mention.name != *name));
         out.extend(found);
     }
@@ -260,6 +264,12 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
 /// `was_changed`: outside of its slots, the page that is there was.
 fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    // Pictures of an earlier dossier, which had more.
+    let is_there = |name: &String| std::fs::symlink_metadata(dir.join(name)).is_ok();
+    let pictures = (1..).map(|number| format!("flow-{number}.svg")).take_while(is_there);
+    for name in pictures.filter(|name| files.iter().all(|(other, _)| other != name)) {
+        std::fs::remove_file(dir.join(&name)).with_context(|| format!("{name} cannot be removed"))?;
+    }
     if was_changed {
         destination::set_aside(dir, PAGE, "was edited outside of its slots")?;
     }
@@ -287,6 +297,9 @@ fn sides(args: &Arguments, paths: &[String]) -> Result<Sides> {
         }
         (Some(tree), [range]) if !Path::new(range).exists() => {
             checkout::sides(tree, range, paths, args.template == Template::Term)
+        }
+        (Some(tree), commits) if !commits.iter().any(|commit| Path::new(commit).exists()) => {
+            patched::of_commits(tree, commits, paths)
         }
         (Some(tree), patches) => patched::sides(tree, patches, paths),
     }

@@ -55,10 +55,14 @@ pub(super) fn commits(tree: &Path, most: usize, which: &[&str], files: &[String]
     read_commits(tree, &[&[most.as_str()], which, &["--"]].concat(), files)
 }
 
-/// These commits, without patch ids.
+/// These commits in their order, without patch ids.
 pub(super) fn by_id(tree: &Path, ids: &[String]) -> Result<Vec<Commit>> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    if ids.is_empty() { Ok(Vec::new()) } else { read_commits(tree, &[&["--no-walk"], &ids[..], &["--"]].concat(), &[]) }
+    if ids.is_empty() {
+        Ok(Vec::new())
+    } else {
+        read_commits(tree, &[&["--no-walk=unsorted"], &ids[..], &["--"]].concat(), &[])
+    }
 }
 
 fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Commit>> {

@@ -2,7 +2,7 @@
 
 use super::dossier::{Raw, Sides};
 use super::trees::{self, Origin};
-use super::{port, series};
+use super::{checkout, history, port, prerequisites, series, timeline};
 use crate::input;
 use anyhow::{Result, bail};
 use schedlab_kernel::dossier::{Event, Files, patch_file, references};
@@ -10,57 +10,82 @@ use schedlab_kernel::{FilePatch, Patch, abbreviated};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Of patches in files, for a tree.
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
-    let (series, mut problems) = series(tree, patches)?;
-    let touched: BTreeSet<&str> = series.iter().flat_map(|p| &p.files).flat_map(names).collect();
-    if touched.is_empty() {
-        bail!("nothing of the patches can be read: {}", problems.join("; "));
-    }
-    let folders = trees::folders(touched.iter().copied());
-    let paths = if paths.is_empty() { folders.clone() } else { paths.to_vec() };
-    let is_in = |path: &str| {
-        paths.iter().any(|p| path == p || path.strip_prefix(&**p).is_some_and(|rest| rest.starts_with('/')))
-    };
-    if !touched.iter().any(|path| is_in(path)) {
-        bail!(
-            "--paths {}: the patches change nothing there, only in {}; leave --paths out for all that they change",
-            paths.join(","),
-            folders.join(", ")
-        );
-    }
-    let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
-    let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
-    let (before, after) = patched(tree, before, &series, &is_in, &mut problems)?;
+    let (series, problems) = series(tree, patches)?;
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
-    let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
     let named = |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
-    let patches: Vec<String> = patches.iter().map(named).collect();
-    let names = [name.clone(), format!("{name} with {}", patches.join(", "))];
-    let origins = [tree, tree].map(|tree| Origin::Tree(tree.to_owned()));
-    Ok(Sides { names, files: [before, after], paths, events, later: Vec::new(), origins, problems })
+    let with = format!("{name} with {}", patches.iter().map(named).collect::<Vec<_>>().join(", "));
+    let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
+    let files = series.iter().flat_map(|patch| &patch.files).collect();
+    Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], files, events, problems }.sides(paths)
 }
 
-/// The files inside the paths before and after the series, by path.
-fn patched(
-    tree: &Path,
-    read: Vec<Raw>,
-    series: &[Patch],
-    is_in: &dyn Fn(&str) -> bool,
-    problems: &mut Vec<String>,
-) -> Result<(Vec<Raw>, Vec<Raw>)> {
-    let mut files: Files = read.into_iter().collect();
-    // A file outside of the paths can get a name in them, and the other way round.
-    for path in series.iter().flat_map(|patch| &patch.files).flat_map(names) {
-        if !files.contains_key(path) {
-            files.extend(port::file(tree, path)?.map(|text| (path.to_owned(), text)));
+/// Of commits that need not follow one another: what they do to the parent of the oldest.
+pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Result<Sides> {
+    let given = given.iter().map(|name| checkout::given(tree, name)).collect::<Result<Vec<_>>>()?;
+    let ids = checkout::oldest_first(tree, &given)?;
+    let from = checkout::parent(tree, &ids[0])?;
+    let changes = prerequisites::changes(tree, &history::by_id(tree, &ids)?)?;
+    let short: Vec<&str> = ids.iter().map(|id| abbreviated(id)).collect();
+    let names = [format!("{}^", short[0]), format!("{}^ with {}", short[0], short.join(", "))];
+    let files = changes.iter().flatten().collect();
+    let events = timeline::of(tree, &from, &ids)?;
+    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, problems: Vec::new() }.sides(paths)
+}
+
+/// A state of the source, and what is made of it.
+struct Patched<'a> {
+    origin: Origin,
+    names: [String; 2],
+    files: Vec<&'a FilePatch>,
+    events: Vec<Event>,
+    problems: Vec<String>,
+}
+
+impl Patched<'_> {
+    fn sides(mut self, paths: &[String]) -> Result<Sides> {
+        let touched: BTreeSet<&str> = self.files.iter().copied().flat_map(names).collect();
+        if touched.is_empty() {
+            match self.problems.is_empty() {
+                true => bail!("{}: no file differs", self.names[1]),
+                false => bail!("nothing of the patches can be read: {}", self.problems.join("; ")),
+            }
         }
+        let folders = trees::folders(touched.iter().copied());
+        let paths = if paths.is_empty() { folders.clone() } else { paths.to_vec() };
+        let is_in = |path: &str| {
+            paths.iter().any(|p| path == p || path.strip_prefix(&**p).is_some_and(|rest| rest.starts_with('/')))
+        };
+        if !touched.iter().any(|path| is_in(path)) {
+            bail!(
+                "--paths {}: the patches change nothing there, only in {}; leave --paths out for all that they change",
+                paths.join(","),
+                folders.join(", ")
+            );
+        }
+        let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
+        let read = self.origin.files(&paths, &is_wanted, &mut self.problems)?;
+        let (before, after) = self.patched(read, &is_in)?;
+        let Self { origin, names, events, problems, .. } = self;
+        let origins = [origin.clone(), origin];
+        Ok(Sides { names, files: [before, after], paths, events, later: Vec::new(), origins, problems })
     }
-    let before = files.clone().into_iter().filter(|(path, _)| is_in(path)).collect();
-    for file in series.iter().flat_map(|patch| &patch.files) {
-        let left_out = patch_file(&mut files, file);
-        problems.extend(left_out.filter(|_| names(file).any(is_in)));
+
+    /// The files inside the paths before and after, by path.
+    fn patched(&mut self, read: Vec<Raw>, is_in: &dyn Fn(&str) -> bool) -> Result<(Vec<Raw>, Vec<Raw>)> {
+        let mut files: Files = read.into_iter().collect();
+        // A file outside of the paths can get a name in them, and the other way round.
+        let outside = self.files.iter().copied().flat_map(names).filter(|path| !files.contains_key(*path));
+        let outside: Vec<String> = outside.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect();
+        files.extend(self.origin.there(&outside)?);
+        let before = files.clone().into_iter().filter(|(path, _)| is_in(path)).collect();
+        for file in &self.files {
+            let left_out = patch_file(&mut files, file);
+            self.problems.extend(left_out.filter(|_| names(file).any(is_in)));
+        }
+        Ok((before, files.into_iter().filter(|(path, _)| is_in(path)).collect()))
     }
-    Ok((before, files.into_iter().filter(|(path, _)| is_in(path)).collect()))
 }
 
 fn names(file: &FilePatch) -> impl Iterator<Item = &str> {

@@ -1,6 +1,6 @@
 //! `schedlab kernel related`: the commits of a feature, in the history of a checkout.
 
-use super::checkout::{git, is_checkout, texts};
+use super::checkout::{self, git, is_checkout, texts};
 use super::{history, prerequisites, trees};
 use crate::cli::kernel::Related as Arguments;
 use crate::exit;
@@ -37,10 +37,10 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
 fn found(args: &Arguments) -> Result<Discovery> {
     let (mut names, mut ids) = (BTreeSet::new(), Vec::new());
     for word in &args.what {
-        match commit(&args.tree, word) {
-            Some(id) => ids.push(id),
-            None if is_name(word) => _ = names.insert(word.clone()),
-            None => bail!("{word} is not a commit of {} and no name of C", args.tree.display()),
+        match checkout::commit(&args.tree, word) {
+            Ok(id) => ids.push(id),
+            Err(_) if is_name(word) => _ = names.insert(word.clone()),
+            Err(_) => bail!("{word} is not a commit of {} and no name of C", args.tree.display()),
         }
     }
     let mut asked = history::by_id(&args.tree, &ids)?;
@@ -51,9 +51,8 @@ fn found(args: &Arguments) -> Result<Discovery> {
     else {
         bail!("--range {}: it is not a range A..B", args.range);
     };
-    let (Some(from), Some(to)) =
-        (commit(&args.tree, from), commit(&args.tree, if to.is_empty() { "HEAD" } else { to }))
-    else {
+    let commit = |name: &str| checkout::commit(&args.tree, name);
+    let (Ok(from), Ok(to)) = (commit(from), commit(if to.is_empty() { "HEAD" } else { to })) else {
         bail!("--range {}: {} has no such commits (a shallow clone has few)", args.range, args.tree.display());
     };
     let range = [to.as_str(), &format!("^{from}")];
@@ -129,12 +128,6 @@ fn names_of(
         }
     }
     Ok(out)
-}
-
-fn commit(tree: &Path, name: &str) -> Option<String> {
-    let asked = format!("{name}^{{commit}}");
-    let said = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]).ok()?;
-    Some(String::from_utf8_lossy(&said).trim().to_owned())
 }
 
 fn is_name(word: &str) -> bool {

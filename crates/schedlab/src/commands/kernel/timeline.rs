@@ -13,10 +13,18 @@ const TAGS: usize = 500;
 
 /// The commits of `to` that `from` has not and that touch the paths, the oldest first.
 pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Result<Vec<Event>> {
-    let span = format!("{from}..{to}");
+    read(tree, from, &["--reverse", "--no-merges", COMMITS, &format!("{from}..{to}"), "--"], paths)
+}
+
+/// These commits in their order; `from` has none of them.
+pub(super) fn of(tree: &Path, from: &str, ids: &[String]) -> Result<Vec<Event>> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    read(tree, from, &[&["--no-walk=unsorted"], &ids[..], &["--"]].concat(), &[])
+}
+
+fn read(tree: &Path, from: &str, which: &[&str], paths: &[String]) -> Result<Vec<Event>> {
     let format = "--format=%H%x00%as%x00%an%x00%s%x00%b%x00";
-    let log = ["rev-list", "--reverse", "--no-merges", "--no-commit-header", COMMITS, format, &span, "--"];
-    let log = git(tree, &log, paths, vec![])?;
+    let log = git(tree, &[&["rev-list", "--no-commit-header", format], which].concat(), paths, vec![])?;
     // A commit ends with a zero and a line end.
     let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
     let fields: Vec<String> = fields.collect();

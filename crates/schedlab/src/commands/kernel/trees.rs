@@ -1,13 +1,14 @@
 //! Files of unpacked trees.
 
-use super::checkout;
 use super::dossier::{Raw, Sides};
+use super::{checkout, port};
 use crate::input;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where a state of the source can be read on.
+#[derive(Clone)]
 pub(super) enum Origin {
     Tree(PathBuf),
     /// A checkout, and a commit of it.
@@ -15,12 +16,31 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// Files besides those of the dossier; a folder that is not there has none.
-    pub(super) fn files(&self, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
-        let paths = [path.to_owned()];
+    /// The files under `paths`; a folder that is not there has none.
+    pub(super) fn files(
+        &self,
+        paths: &[String],
+        is_wanted: &dyn Fn(&str) -> bool,
+        problems: &mut Vec<String>,
+    ) -> Result<Vec<Raw>> {
         match self {
-            Self::Tree(tree) => files(tree, &paths, is_wanted, &mut Vec::new()),
-            Self::Commit(tree, commit) => checkout::files(tree, commit, &paths, is_wanted),
+            Self::Tree(tree) => files(tree, paths, is_wanted, problems),
+            Self::Commit(tree, commit) => checkout::files(tree, commit, paths, is_wanted),
+        }
+    }
+
+    /// Those of the files that are there.
+    pub(super) fn there(&self, paths: &[String]) -> Result<Vec<Raw>> {
+        match self {
+            _ if paths.is_empty() => Ok(Vec::new()),
+            Self::Tree(tree) => {
+                let found = paths.iter().filter_map(|path| {
+                    let text = port::file(tree, path).transpose()?;
+                    Some(text.map(|text| (path.clone(), text)))
+                });
+                found.collect()
+            }
+            Self::Commit(tree, commit) => checkout::files(tree, commit, paths, &|path| paths.iter().any(|p| p == path)),
         }
     }
 }
