@@ -143,6 +143,9 @@ impl Search<'_> {
             (None, None) => (last == 0 && fits(0) && self.frozen <= before).then_some(0),
             (None, _) => (fits(0) && self.frozen <= before).then_some(0),
             (_, None) => (last >= lowest && fits(last)).then_some(last as usize),
+            // Where the guess lies in what is written, the first line behind that is tried before all others, and the
+            // guess in spite of that.
+            _ if guess < lowest && lowest <= last && fits(lowest) => Some(lowest as usize),
             _ => {
                 let farthest = (last - guess).max(guess - lowest);
                 (0..=farthest).find_map(|away| {

@@ -163,6 +163,37 @@ fn files_that_are_not_there_by_their_stamp() {
     assert_eq!(ends.len(), 6, "{ends:?}");
 }
 
+/// The second time its lines are those that the first has written.
+#[test]
+fn a_hunk_given_twice() {
+    if is_skipped("a_hunk_given_twice") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lines = |text: &str| text.chars().map(|c| format!("{c}\n")).collect::<String>();
+    for (text, old) in [
+        ("aabaabaabaab", "aabaab"),
+        ("aabaabq", "aabaab"),
+        ("qqqqqabcabcabcabc", "abcabc"),
+        ("abcdefqqqabcdef", "abcdef"),
+        ("qqqqqababababababab", "ababab"),
+        ("qqqqqaaaaaaaaaaaa", "aaaaaa"),
+    ] {
+        let (before, behind) = old.split_at(3);
+        let context = |part: &str| part.chars().map(|c| format!(" {c}\n")).collect::<String>();
+        let at = text.find(old).unwrap() + 1;
+        let hunk = format!("@@ -{at},6 +{at},7 @@\n{}+X\n{}", context(before), context(behind));
+        let diff = format!("--- a/f\n+++ b/f\n{hunk}{hunk}");
+        let target = lines(text);
+        let (_, its, said) = by_the_program(dir.path(), target.as_bytes(), diff.as_bytes());
+        let patches = parse(diff.as_bytes());
+        let (hunks, text) = (&patches[0].files[0].hunks, split(target.as_bytes()));
+        let placements = place(hunks, &text);
+        assert_eq!(in_its_words(hunks, &placements), about_hunks(&said), "{diff}{target}");
+        assert_eq!(apply(hunks, &placements, &text), its, "{diff}{target}");
+    }
+}
+
 #[test]
 fn random_texts_and_hunks() {
     if is_skipped("random_texts_and_hunks") {
