@@ -18,7 +18,7 @@ pub mod source;
 mod touched;
 
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
-pub use lines::split;
+pub use lines::{is_c, split};
 pub use port::{
     Commit, Confidence, FileFinding, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite,
     Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, apply_reverts, doubt, fixed, missed,
@@ -28,4 +28,4 @@ pub use related::{Related, related};
 pub use series::{
     Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, UnsupportedOption, parse, parse_combined, quilt,
 };
-pub use touched::{is_c, touched};
+pub use touched::touched;

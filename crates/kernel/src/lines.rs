@@ -1,8 +1,13 @@
-//! Lines of a text that may be anything.
+//! Files by their names, and the lines of a text that may be anything.
 
 /// The lines of a text, each with its newline; the last one may have none.
 pub fn split(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').collect()
+}
+
+/// Whether a file is C by its name.
+pub fn is_c(path: &str) -> bool {
+    path.ends_with(".c") || path.ends_with(".h")
 }
 
 /// A line without its newline and the carriage return before it.

@@ -1,11 +1,11 @@
-//! Sets of names as sums, in one sorted list: a million of them take 8 MB, and no code of their own as the library's maps
+//! Sets of names as hashes, in one sorted list: a million of them take 8 MB, and no code of their own as the library's maps
 //! have for each type.
 
 /// FNV-1a, its upper half folded in. Of a million names two have the same lower 44 bits once in 35 times, and a name
 /// that is asked for has those of another once in 17 million times.
-fn sum(word: &[u8]) -> usize {
-    let sum = word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    (sum ^ sum >> 29) as usize
+pub(crate) fn hash(word: &[u8]) -> usize {
+    let hash = word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ hash >> 29) as usize
 }
 
 /// Bits for the number of a file.
@@ -17,7 +17,7 @@ pub(crate) struct Names(Vec<usize>);
 
 impl Names {
     pub(crate) fn add(&mut self, word: &[u8], file: usize) {
-        self.0.push(sum(word) << FILE | file & ((1 << FILE) - 1));
+        self.0.push(hash(word) << FILE | file & ((1 << FILE) - 1));
     }
 
     /// Adds those of others, whose files are counted from `first` on.
@@ -33,7 +33,7 @@ impl Names {
 
     /// The files that a name is in.
     pub(crate) fn files(&self, word: &[u8]) -> impl Iterator<Item = usize> + Clone {
-        let first = sum(word) << FILE;
+        let first = hash(word) << FILE;
         let begin = self.0.partition_point(|name| *name < first);
         self.0[begin..].iter().map(move |name| name ^ first).take_while(|file| *file < 1 << FILE)
     }

@@ -13,7 +13,7 @@ pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<Strin
     let mut out = BTreeSet::new();
     let mut add = |name: &[u8]| _ = std::str::from_utf8(name).map(|name| out.insert(name.to_owned()));
     for (file, text) in files.iter().zip(texts) {
-        if is_c(file) {
+        if crate::is_c(file.path()) {
             sections(file, text.as_deref(), &mut add);
         } else if !is_kconfig(file) {
             continue;
@@ -23,11 +23,6 @@ pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<Strin
         lines.flat_map(|line| words(line.text())).filter(|word| is_telling(word)).for_each(&mut add);
     }
     out
-}
-
-/// Names are read of its text.
-pub fn is_c(file: &FilePatch) -> bool {
-    file.path().ends_with(".c") || file.path().ends_with(".h")
 }
 
 fn is_kconfig(file: &FilePatch) -> bool {
@@ -41,7 +36,7 @@ fn is_telling(word: &[u8]) -> bool {
     !word[0].is_ascii_digit() && word.get(first..last).is_some_and(|inside| inside.contains(&b'_'))
 }
 
-/// What changed lines are in: removed ones in the text before, which is the text after with the hunks taken back, added
+/// What changed lines are in: removed ones in the text before, which is the text after without the hunks, added
 /// ones in the text after.
 fn sections<'a>(file: &'a FilePatch, text: Option<&'a [u8]>, add: &mut dyn FnMut(&[u8])) {
     let lines = text.map(split);

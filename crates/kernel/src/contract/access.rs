@@ -31,19 +31,13 @@ pub enum Kept {
 
 /// How the token `at`, the name of the state, is accessed; `None` if the name means something else there.
 pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
-    let is_member = is_member(side, at);
+    let is_member = side.is_member(at);
     match kept {
         Kept::Member if is_member => Some(of_value(side, at)),
         Kept::Variable if !is_member => Some(of_value(side, at)),
         Kept::Flag if !is_member => Some(of_flag(side, at)),
         _ => None,
     }
-}
-
-/// Behind `->` or `.`.
-pub(super) fn is_member(side: &Side<'_>, at: usize) -> bool {
-    let before = at.checked_sub(1);
-    side.is(before, b'.') || side.is(before, b'>') && side.is(at.checked_sub(2), b'-')
 }
 
 fn of_value(side: &Side<'_>, at: usize) -> Access {
@@ -91,7 +85,7 @@ fn of_value(side: &Side<'_>, at: usize) -> Access {
 fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
     loop {
         if side.is(Some(at), b'[') {
-            at = closing(side, at)? + 1;
+            at = side.closing(at)? + 1;
         } else if side.is(Some(at), b'.') {
             at += 2;
         } else if side.is(Some(at), b'-') && side.is(Some(at + 1), b'>') {
@@ -104,7 +98,7 @@ fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
 
 /// The first token of `a->b[1].name`, `name` at `at`.
 fn start(side: &Side<'_>, mut at: usize) -> usize {
-    while is_member(side, at) {
+    while side.is_member(at) {
         let Some(mut owner) = at.checked_sub(if side.is(at.checked_sub(1), b'.') { 2 } else { 3 }) else { return at };
         while side.is(Some(owner), b']') || side.is(Some(owner), b')') {
             let Some(open) = opening(side, owner) else { return at };
@@ -123,18 +117,6 @@ fn ends_value(side: &Side<'_>, at: usize) -> bool {
         Some(kind) => matches!(kind, Kind::Number | Kind::Mark(b')' | b']')),
         None => false,
     }
-}
-
-fn closing(side: &Side<'_>, open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    (open..side.tokens.len()).find(|&at| {
-        match side.tokens[at].kind {
-            Kind::Mark(b'(' | b'[' | b'{') => depth += 1,
-            Kind::Mark(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })
 }
 
 fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
@@ -168,7 +150,7 @@ fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
     let mut next = at;
     while next < side.tokens.len() {
         match side.tokens[next].kind {
-            Kind::Mark(b'(' | b'[' | b'{') => next = closing(side, next)?,
+            Kind::Mark(b'(' | b'[' | b'{') => next = side.closing(next)?,
             Kind::Mark(b',') => return Some((by, next + 1)),
             Kind::Mark(b')' | b';') => break,
             _ => {}
@@ -237,7 +219,7 @@ fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
         return Access::Set;
     }
     let whole = |at: usize| &side.text[side.tokens[start(side, at)].start..side.tokens[at].end];
-    let same = (from..end).find(|&other| text(other) == text(at) && is_member(side, other) == is_member(side, at));
+    let same = (from..end).find(|&other| text(other) == text(at) && side.is_member(other) == side.is_member(at));
     match same {
         Some(other) if whole(other) == whole(at) => Access::Change,
         Some(_) => Access::Transfer,

@@ -1,7 +1,8 @@
 //! The states that the code which a series adds reads.
 
-use super::access::{Access, Kept, access, is_member};
-use crate::needs::side::{Side, is_keyword};
+use super::access::{Access, Kept, access};
+use crate::needs::side::Side;
+use crate::source::lex::is_keyword;
 use crate::series::{Hunk, Line};
 use std::collections::BTreeMap;
 
@@ -14,9 +15,9 @@ pub(super) fn read(hunk: &Hunk, number: usize, out: &mut Reads) {
     let text = added.map(Line::text).collect::<Vec<_>>().concat();
     let side = Side::of(&text);
     for at in 0..side.tokens.len() {
-        let Some(word) = side.word(at).filter(|word| !is_keyword(word)) else { continue };
+        let Some(word) = side.word(at).filter(|word| !is_keyword(word.as_bytes())) else { continue };
         // What is called is not a state.
-        let is_member = is_member(&side, at);
+        let is_member = side.is_member(at);
         let is_capital = !word.bytes().any(|byte| byte.is_ascii_lowercase());
         let kept = match is_member {
             true => Kept::Member,

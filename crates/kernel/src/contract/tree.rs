@@ -1,6 +1,6 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
-use super::access::{Access, Kept, access, is_member};
+use super::access::{Access, Kept, access};
 use crate::names::{Names, words};
 use crate::needs::side::Side;
 use crate::source::{Function, Unit, code_lines, scan};
@@ -172,7 +172,7 @@ fn assigned(text: &[u8]) -> Vec<(String, String)> {
     let side = Side::of(text);
     let pair = |at: usize| {
         let value = side.word(at).filter(|_| side.is(at.checked_sub(1), b'=') && side.is(Some(at + 1), b';'))?;
-        let member = at.checked_sub(2).filter(|member| is_member(&side, *member))?;
+        let member = at.checked_sub(2).filter(|member| side.is_member(*member))?;
         Some((side.word(member)?.to_owned(), value.to_owned()))
     };
     (0..side.tokens.len()).filter_map(pair).collect()

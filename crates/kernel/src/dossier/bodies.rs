@@ -1,11 +1,9 @@
 //! Two versions of a function line by line, with the line numbers of both files.
 
 use super::{File, FunctionChange, Place, Status};
+use crate::port::common;
 use crate::source::Function;
 use serde::Serialize;
-
-/// Cells of the table of a comparison at most; longer functions are shown as two.
-const CELLS: usize = 1 << 24;
 
 /// A function's text, the lines of both versions in one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,39 +50,18 @@ fn text(files: &[File], place: Option<&Place>, name: &str) -> Vec<(usize, String
     text.lines().enumerate().map(|(at, line)| (function.first_line + at, line.trim_end().to_owned())).collect()
 }
 
-/// The longest common subsequence, what is gone before what has come.
+/// The longest common subsequence, what is gone before what has come; versions too long to compare are shown as two.
 fn aligned(old: &[(usize, String)], new: &[(usize, String)]) -> Vec<BodyLine> {
+    let texts = [old, new].map(|lines| lines.iter().map(|(_, text)| text.as_bytes()).collect::<Vec<_>>());
+    let mut pairs = common(&texts[0], &texts[1]).unwrap_or_default();
+    pairs.push((old.len(), new.len()));
     let line = |numbers: [Option<usize>; 2], text: &str| BodyLine { numbers, text: text.to_owned() };
-    let removed = |(number, text): &(usize, String)| line([Some(*number), None], text);
-    let added = |(number, text): &(usize, String)| line([None, Some(*number)], text);
-    let width = new.len() + 1;
-    if old.len().saturating_mul(width) > CELLS {
-        return old.iter().map(removed).chain(new.iter().map(added)).collect();
-    }
-    let mut longest = vec![0u32; (old.len() + 1) * width];
-    for (i, a) in old.iter().enumerate().rev() {
-        for (j, b) in new.iter().enumerate().rev() {
-            let below = longest[(i + 1) * width + j].max(longest[i * width + j + 1]);
-            longest[i * width + j] = if a.1 == b.1 { longest[(i + 1) * width + j + 1] + 1 } else { below };
-        }
-    }
     let (mut i, mut j, mut out) = (0, 0, Vec::with_capacity(old.len() + new.len()));
-    while i < old.len() || j < new.len() {
-        match (old.get(i), new.get(j)) {
-            (Some(a), Some(b)) if a.1 == b.1 => {
-                out.push(line([Some(a.0), Some(b.0)], &a.1));
-                (i, j) = (i + 1, j + 1);
-            }
-            (Some(a), b) if b.is_none() || longest[(i + 1) * width + j] >= longest[i * width + j + 1] => {
-                out.push(removed(a));
-                i += 1;
-            }
-            (_, Some(b)) => {
-                out.push(added(b));
-                j += 1;
-            }
-            (_, None) => break,
-        }
+    for (a, b) in pairs {
+        out.extend(old[i..a].iter().map(|(number, text)| line([Some(*number), None], text)));
+        out.extend(new[j..b].iter().map(|(number, text)| line([None, Some(*number)], text)));
+        out.extend(old.get(a).zip(new.get(b)).map(|(x, y)| line([Some(x.0), Some(y.0)], &x.1)));
+        (i, j) = (a + 1, b + 1);
     }
     out
 }

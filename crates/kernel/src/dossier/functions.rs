@@ -32,11 +32,11 @@ pub struct FunctionChange {
     pub name: String,
     /// What became of it: `new`, `removed`, `changed`, or an object whose `renamed_from` is the old name.
     pub status: Status,
-    /// Where its name is in each tree.
+    /// Where its name is in the first tree.
     pub before: Option<Place>,
-    /// As `before`, in the second tree.
+    /// Where it is in the second tree.
     pub after: Option<Place>,
-    /// Lines of code added and removed.
+    /// Lines of code that are new.
     pub added: usize,
     /// Lines of code that are gone.
     pub removed: usize,

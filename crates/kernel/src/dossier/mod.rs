@@ -44,7 +44,7 @@ impl File {
     /// Reads a C file or a Kconfig; of other files nothing but their lines is known.
     pub fn read(path: String, text: Vec<u8>) -> Self {
         let name = path.rsplit('/').next().unwrap_or_default();
-        let unit = if name.ends_with(".c") || name.ends_with(".h") { scan(&text) } else { Unit::default() };
+        let unit = if crate::is_c(name) { scan(&text) } else { Unit::default() };
         let interfaces = match name.starts_with("Kconfig") {
             true => kconfig::of(&path, &text),
             false => interfaces::of(&path, &unit),

@@ -1,7 +1,7 @@
 //! Whether a word of C declares a name or uses one, judged by the words around it.
 
-use super::side::{Side, is_keyword};
-use crate::source::lex::Kind;
+use super::side::Side;
+use crate::source::lex::{Kind, is_keyword};
 
 /// Keywords after which a name is used and not declared.
 const BEFORE_USE: &[&str] = &["return", "goto", "else", "case", "sizeof", "typeof", "do", "defined"];
@@ -90,7 +90,7 @@ pub(super) fn declared(side: &Side<'_>, at: usize) -> Vec<String> {
         while side.is(Some(at), b'*') || matches!(side.word(at), Some("const" | "__rcu" | "__user" | "__percpu")) {
             at += 1;
         }
-        let Some(word) = side.word(at).filter(|word| !is_keyword(word)) else { return out };
+        let Some(word) = side.word(at).filter(|word| !is_keyword(word.as_bytes())) else { return out };
         out.push(word.to_owned());
         if !side.is(Some(at + 1), b',') {
             return out;

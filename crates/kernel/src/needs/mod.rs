@@ -16,7 +16,7 @@ pub use headers::Headers;
 pub use paths::Paths;
 
 use crate::port::{Finding, Obstacle, Port, Read};
-use crate::series::{FilePatch, Hunk, Line, Patch};
+use crate::series::{Hunk, Line, Patch};
 use own::{Own, Scope};
 use std::collections::HashSet;
 use uses::{Added, Use, added};
@@ -76,7 +76,7 @@ pub fn needs<E>(
         for (file, parts) in patch.files.iter().zip(&parts) {
             let found: Vec<&Finding> = findings.by_ref().take(file.hunks.len()).collect();
             let Some(path) = found.first().map(|found| &*found.file) else { continue };
-            if !is_c(file) {
+            if !crate::is_c(file.path()) {
                 out.extend(found.iter().map(|finding| no_file(finding, paths).into_iter().collect()));
                 continue;
             }
@@ -129,10 +129,6 @@ fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {
     let instead = paths.like(&finding.file);
     let need = Need { kind: NeedKind::File, name: finding.file.clone(), of: None, lines: 0, instead, last_in: None };
     (finding.obstacle == Some(Obstacle::NoFile)).then_some(need)
-}
-
-fn is_c(file: &FilePatch) -> bool {
-    file.path().ends_with(".c") || file.path().ends_with(".h")
 }
 
 /// What the patches so far have brought.

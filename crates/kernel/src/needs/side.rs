@@ -1,17 +1,7 @@
 //! C text as tokens, with what is known of its lines.
 
+use crate::source::head::closing;
 use crate::source::lex::{Kind, Token, lex};
-
-/// Words that need no definition.
-const KEYWORDS: &str = "auto break case char const continue default defined do double else enum extern float for goto if inline \
-    int long register return short signed sizeof static struct switch typedef typeof union unsigned void \
-    volatile while asm restrict __typeof__ __attribute__ __func__ __VA_ARGS__ __FILE__ __LINE__ \
-    __extension__ _Generic __auto_type __asm__ __volatile__ __inline__ __FUNCTION__ _Static_assert \
-    __VA_OPT__ __alignof__ _Alignof __COUNTER__ __label__";
-
-pub(crate) fn is_keyword(word: &str) -> bool {
-    KEYWORDS.split(' ').any(|keyword| keyword == word) || word.starts_with("__builtin_")
-}
 
 /// A text, such as one side of a hunk, as tokens.
 pub(crate) struct Side<'a> {
@@ -34,6 +24,17 @@ impl<'a> Side<'a> {
 
     pub(crate) fn is(&self, at: Option<usize>, mark: u8) -> bool {
         at.and_then(|at| self.tokens.get(at)).is_some_and(|token| token.is(mark))
+    }
+
+    /// Whether the token is a member: behind `->` or `.`.
+    pub(crate) fn is_member(&self, at: usize) -> bool {
+        let before = at.checked_sub(1);
+        self.is(before, b'.') || self.is(before, b'>') && self.is(at.checked_sub(2), b'-')
+    }
+
+    /// The bracket that closes the one at `open`.
+    pub(crate) fn closing(&self, open: usize) -> Option<usize> {
+        closing(&self.tokens, open)
     }
 
     pub(super) fn line(&self, token: &Token) -> usize {

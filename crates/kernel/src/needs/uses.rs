@@ -1,10 +1,10 @@
 //! What the added lines of a hunk use and define, judged by their words alone.
 
 use super::declared::{declared, is_declared, word_is_lower};
-use super::side::{Side, is_keyword};
+use super::side::Side;
 use crate::lines::without_end;
 use crate::series::{Hunk, Line};
-use crate::source::lex::{Kind, lex};
+use crate::source::lex::{Kind, is_keyword, lex};
 
 /// How a name is used.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) fn added(hunk: &Hunk) -> Added {
         }
         if side.tokens[at].kind == Kind::Directive {
             directive(&side, at, &mut out, &mut seen, line);
-        } else if let Some(word) = side.word(at).filter(|word| !is_keyword(word)) {
+        } else if let Some(word) = side.word(at).filter(|word| !is_keyword(word.as_bytes())) {
             one(&side, at, word, &mut out, &mut seen, line);
         }
     }
@@ -141,7 +141,7 @@ fn directive(side: &Side<'_>, at: usize, out: &mut Added, seen: &mut Seen, line:
             for at in at..inside.tokens.len() {
                 // Names that `##` joins are no names.
                 let is_joined = inside.is(Some(at + 1), b'#') || inside.is(at.checked_sub(1), b'#');
-                if let Some(word) = inside.word(at).filter(|word| !is_keyword(word) && !is_joined) {
+                if let Some(word) = inside.word(at).filter(|word| !is_keyword(word.as_bytes()) && !is_joined) {
                     one(&inside, at, word, out, seen, line);
                 }
             }
@@ -168,7 +168,7 @@ fn one(side: &Side<'_>, at: usize, word: &str, out: &mut Added, seen: &mut Seen,
         }
         return;
     }
-    if is_member(side, at) {
+    if side.is_member(at) {
         uses(Use::Field { of: path(side, at), name });
         return;
     }
@@ -212,11 +212,6 @@ fn is_attribute(side: &Side<'_>, at: usize) -> bool {
     false
 }
 
-fn is_member(side: &Side<'_>, at: usize) -> bool {
-    let before = at.checked_sub(1);
-    (side.is(before, b'>') && side.is(at.checked_sub(2), b'-')) || side.is(before, b'.')
-}
-
 /// The names before a member: `a`, `b` of `a->b.c`.
 fn path(side: &Side<'_>, mut at: usize) -> Vec<String> {
     let mut out = Vec::new();
@@ -225,7 +220,7 @@ fn path(side: &Side<'_>, mut at: usize) -> Vec<String> {
         let Some(word) = owner.and_then(|owner| side.word(owner)) else { return Vec::new() };
         out.insert(0, word.to_owned());
         at = owner.unwrap_or(0);
-        if !is_member(side, at) {
+        if !side.is_member(at) {
             return out;
         }
     }

@@ -23,3 +23,4 @@ pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
 pub(crate) use section::{name_of_hunk as section_name, name_of_line as section_of_line};
 pub use series::{FileFinding, Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;
+pub(crate) use tokens::common;

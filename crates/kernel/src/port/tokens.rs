@@ -1,5 +1,7 @@
 //! Words of a line of C, the similarity of two lines, and a word-by-word merge of two edits of the same text.
 
+use crate::names::hash;
+
 /// The words of a text: names and numbers, runs of blanks, other bytes one by one. Concatenated they are the text.
 pub(super) fn words(text: &[u8]) -> Vec<&[u8]> {
     let kind = |byte: u8| match byte {
@@ -28,9 +30,6 @@ pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
 
 /// One bit per word: lines without common bits share no word.
 pub(super) fn mask(words: &[&[u8]]) -> u64 {
-    let hash = |word: &[u8]| {
-        word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
-    };
     words.iter().filter(|word| is_name(word)).fold(0, |mask, word| mask | 1 << (hash(word) >> 58))
 }
 
@@ -62,8 +61,8 @@ pub(super) fn of_common(common: u32, words: usize) -> f32 {
     2.0 * common as f32 / words as f32
 }
 
-/// Pairs of equal words of `a` and `b` in a longest common subsequence; `None` if the texts are too long to compare.
-pub(super) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
+/// Pairs of equal words, or lines, of `a` and `b` in a longest common subsequence; `None` if the texts are too long to compare.
+pub(crate) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
     let width = b.len() + 1;
     if (a.len() + 1).checked_mul(width)? > CELLS {
         return None;

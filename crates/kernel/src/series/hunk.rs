@@ -145,7 +145,7 @@ fn number(text: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Reads the body below an `@@` line: the hunk and how many lines it took, or what is wrong with it.
-/// `strips_cr`: the diff came with CRLF line ends of its own (GNU patch takes them off where its `---` line has one).
+/// `strips_cr`: the diff came with CRLF line ends of its own (GNU patch strips them where its `+++` line has one).
 pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> Result<(Hunk, usize), String> {
     let (mut old, mut new) = (head.old.1, head.new.1);
     let mut out: Vec<Line> = Vec::new();

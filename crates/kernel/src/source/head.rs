@@ -105,17 +105,24 @@ pub(super) fn shape(text: &[u8], head: &[Token]) -> Shape {
     }
     let keyword = (0..head.len()).find(|&at| matches!(word(at), b"struct" | b"union" | b"enum"));
     keyword.map_or(Shape::Other, |keyword| {
-        let is_tag = |at: &usize| head[*at].kind == Kind::Word && !is_mark_of_type(word(*at));
+        let is_tag = |at: &usize| head[*at].kind == Kind::Word && !is_mark(word(*at));
         let tag = ((keyword + 1)..head.len()).take_while(|&at| !head[at].is(b'(')).find(is_tag);
         Shape::Type { keyword, tag }
     })
 }
 
-/// `__packed`, `____cacheline_aligned` and the like between `struct` and the tag.
-fn is_mark_of_type(word: &[u8]) -> bool {
-    is_attribute(word)
-        || matches!(word, b"__packed" | b"__randomize_layout" | b"__rcu" | b"randomized_struct_fields_start")
-        || word.starts_with(b"____cacheline")
+/// `__packed`, `____cacheline_aligned_in_smp` and the like are no tags of types and no names of members.
+pub(super) fn is_mark(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"__packed",
+        b"__rcu",
+        b"__user",
+        b"__percpu",
+        b"__aligned_u64",
+        b"__randomize_layout",
+        b"randomized_struct_fields_start",
+    ];
+    is_attribute(word) || word.starts_with(b"____cacheline") || WORDS.contains(&word)
 }
 
 fn function(text: &[u8], head: &[Token]) -> Option<Shape> {
@@ -150,7 +157,7 @@ fn function(text: &[u8], head: &[Token]) -> Option<Shape> {
 }
 
 /// Where the parenthesis, bracket or brace at `open` closes.
-pub(super) fn closing(tokens: &[Token], open: usize) -> Option<usize> {
+pub(crate) fn closing(tokens: &[Token], open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token.kind {

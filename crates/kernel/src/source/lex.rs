@@ -74,6 +74,17 @@ pub(crate) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
     out
 }
 
+/// Words that need no definition.
+const KEYWORDS: &str = "auto break case char const continue default defined do double else enum extern float for goto if inline \
+    int long register return short signed sizeof static struct switch typedef typeof union unsigned void \
+    volatile while asm restrict __typeof__ __attribute__ __func__ __VA_ARGS__ __FILE__ __LINE__ \
+    __extension__ _Generic __auto_type __asm__ __volatile__ __inline__ __FUNCTION__ _Static_assert \
+    __VA_OPT__ __alignof__ _Alignof __COUNTER__ __label__ offsetof";
+
+pub(crate) fn is_keyword(word: &[u8]) -> bool {
+    KEYWORDS.split(' ').any(|keyword| keyword.as_bytes() == word) || word.starts_with(b"__builtin_")
+}
+
 /// Letters, digits, `_`, `$` and bytes outside ASCII.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80

@@ -1,7 +1,7 @@
 //! The text between the braces of a type or an initialiser.
 
 use super::conditions::Conditions;
-use super::head::{closing, is_attribute, parts, top_level};
+use super::head::{closing, is_attribute, is_mark, parts, top_level};
 use super::lex::{Kind, Token};
 use super::scan::{File, directive};
 use super::spell::{spell, word};
@@ -112,13 +112,6 @@ fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
     }
     let is_name = |t: &&Token| t.kind == Kind::Word && !is_mark(&file.text[t.start..t.end]);
     declarator.iter().rev().find(is_name)
-}
-
-/// `__rcu`, `____cacheline_aligned_in_smp` and the like are no names of members.
-fn is_mark(word: &[u8]) -> bool {
-    is_attribute(word)
-        || word.starts_with(b"____cacheline")
-        || matches!(word, b"__packed" | b"__rcu" | b"__user" | b"__percpu" | b"__aligned_u64" | b"__randomize_layout")
 }
 
 /// `.member = value` of an initialiser. Elements in braces are numbered. `conditions` are those at its opening brace.

@@ -5,7 +5,7 @@
 //! not look like a declaration is named in [`Unit::skipped`].
 
 mod conditions;
-mod head;
+pub(crate) mod head;
 pub(crate) mod lex;
 mod members;
 mod scan;

@@ -2,7 +2,7 @@
 
 use super::conditions::{Conditions, Effect};
 use super::head::{Shape, closing, is_attribute, is_type_word, parts, shape, top_level};
-use super::lex::{Kind, Token, lex};
+use super::lex::{Kind, Token, is_keyword, lex};
 use super::members::{Along, of_enum, of_struct, of_table};
 use super::spell::{spell, spell_range, word};
 use super::{Call, Function, Invocation, Macro, Skipped, Table, Type, Unit, Variable};
@@ -434,13 +434,4 @@ fn invoked(file: &File, body: &[Token], conditions: &Conditions, wanted: impl Fn
     };
     let found = tokens.windows(2).enumerate().filter(|(_, pair)| is_wanted(pair));
     found.filter_map(|(at, _)| invocation(at)).collect()
-}
-
-fn is_keyword(word: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"if", b"while", b"for", b"switch", b"return", b"sizeof", b"typeof", b"case", b"defined", b"do", b"else",
-        b"asm", b"goto",
-    ];
-    WORDS.contains(&word)
-        || matches!(word, b"__typeof__" | b"__attribute__" | b"_Alignof" | b"__alignof__" | b"offsetof")
 }

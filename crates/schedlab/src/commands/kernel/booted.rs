@@ -4,7 +4,7 @@
 use crate::commands::vm;
 use anyhow::Result;
 use schedlab_kernel::dossier::{File, Status, compare};
-use schedlab_kernel::{Change, FilePatch, Line, Made, Read};
+use schedlab_kernel::{Change, FilePatch, Line, Made, Read, is_c};
 use schedlab_plan::{Count, OneByOne, TrialOutcome};
 use schedlab_report::port::{Counted, Proof, Rehearsal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,9 +80,8 @@ fn with_symbol<'a>(name: &str, symbols: &BTreeSet<&'a str>) -> Option<&'a str> {
 fn changed(rehearsal: &Rehearsal, read: &mut Read<'_, anyhow::Error>) -> Result<Vec<(usize, String)>> {
     let (mut out, mut now) = (Vec::new(), Made::new());
     for (number, made) in rehearsal.port.made.iter().enumerate() {
-        let is_c = |path: &&String| path.ends_with(".c") || path.ends_with(".h");
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        for path in made.keys().filter(is_c) {
+        for path in made.keys().filter(|path| is_c(path)) {
             let old = match now.get(path) {
                 Some(text) => text.clone(),
                 None => read(path)?,

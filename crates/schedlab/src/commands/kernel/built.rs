@@ -5,8 +5,8 @@ use crate::cli::kernel::Port;
 use crate::commands::vm;
 use crate::output::say;
 use anyhow::Result;
-use schedlab_kernel::FilePatch;
 use schedlab_kernel::needs::mistakes;
+use schedlab_kernel::{FilePatch, is_c};
 use schedlab_report::port::{Build, Rehearsal, Step};
 use schedlab_vm::VmError;
 use schedlab_vm::host::build::{self, Building, Change, Content, Files};
@@ -134,5 +134,5 @@ fn unused(building: &Building, files: &[FilePatch]) -> Result<Vec<String>> {
 }
 
 fn is_source(path: &str) -> bool {
-    [".c", ".h", ".S"].iter().any(|end| path.ends_with(end))
+    is_c(path) || path.ends_with(".S")
 }

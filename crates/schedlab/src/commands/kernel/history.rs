@@ -66,17 +66,20 @@ pub(super) fn by_id(tree: &Path, ids: &[String]) -> Result<Vec<Commit>> {
 }
 
 fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Commit>> {
-    let log = ["rev-list", "--no-commit-header", "--format=%H%x00%s%x00%b%x00"];
+    let log = listed(tree, which, files)?;
+    let commit = |[id, subject, body, _, _]: [String; 5]| Commit { id, subject, body, patch_id: None };
+    Ok(log.into_iter().map(commit).collect())
+}
+
+/// Id, subject, body, date and author of the commits that `git rev-list` lists.
+pub(super) fn listed(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<[String; 5]>> {
+    let log = ["rev-list", "--no-commit-header", "--format=%H%x00%s%x00%b%x00%as%x00%an%x00"];
     let log = git(tree, &[&log[..], which].concat(), files, vec![])?;
     // A commit ends with a zero and a line end.
-    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
-    let commit = |fields: &[String]| match fields {
-        [id, subject, body] => {
-            Some(Commit { id: id.clone(), subject: subject.clone(), body: body.clone(), patch_id: None })
-        }
-        _ => None,
-    };
-    Ok(fields.collect::<Vec<_>>().chunks(3).filter_map(commit).collect())
+    let mut fields =
+        log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
+    let mut next = || Some([fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?]);
+    Ok(std::iter::from_fn(&mut next).collect())
 }
 
 /// What the commits of a list change, each after a line with its id; as `git format-patch` shows them, whatever the

@@ -114,7 +114,7 @@ fn names_of(
         let name = |(at, place, file): (usize, usize, &FilePatch)| {
             // The diff has the whole text of a file that is added or removed. git reads one name per line.
             let new = file.new.as_ref().filter(|name| file.change != Change::Created && !name.contains('\n'))?;
-            (is_c(file) && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
+            (is_c(file.path()) && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
         };
         let names: Vec<(usize, usize, String)> = files.filter_map(name).take(left).collect();
         left -= names.len();

@@ -6,7 +6,7 @@ use super::{port, trees};
 use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
-use schedlab_kernel::{Finding, Obstacle, Patch, Port, doubt, rehearse_series};
+use schedlab_kernel::{Finding, Obstacle, Patch, Port, doubt, is_c, rehearse_series};
 use schedlab_plan::counted;
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Por
     let paths = trees::folders(touched.chain(["include/"]));
     let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {
         let mut problems = Vec::new();
-        let mut files = trees::files(tree, &paths, &trees::is_c, &mut problems)?;
+        let mut files = trees::files(tree, &paths, &is_c, &mut problems)?;
         problems.iter().for_each(|problem| say(format_args!("{problem}")));
         files.retain(|(path, _)| !port.changed.contains_key(path));
         let changed = port.changed.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?)));

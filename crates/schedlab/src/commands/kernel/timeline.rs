@@ -1,6 +1,7 @@
 //! The commits of a range and the release that each landed in.
 
 use super::checkout::git;
+use super::history::listed;
 use anyhow::Result;
 use schedlab_kernel::abbreviated;
 use schedlab_kernel::dossier::{Event, copied_from, references};
@@ -23,25 +24,18 @@ pub(super) fn of(tree: &Path, from: &str, ids: &[String]) -> Result<Vec<Event>> 
 }
 
 fn read(tree: &Path, from: &str, which: &[&str], paths: &[String]) -> Result<Vec<Event>> {
-    let format = "--format=%H%x00%as%x00%an%x00%s%x00%b%x00";
-    let log = git(tree, &[&["rev-list", "--no-commit-header", format], which].concat(), paths, vec![])?;
-    // A commit ends with a zero and a line end.
-    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
-    let fields: Vec<String> = fields.collect();
-    let released = if fields.len() > 1 { releases(tree, from, paths, fields.len() / 5)? } else { HashMap::new() };
-    let event = |fields: &[String]| match fields {
-        [id, date, author, subject, body] => Some(Event {
-            commit: abbreviated(id).to_owned(),
-            date: date.clone(),
-            author: author.clone(),
-            subject: subject.clone(),
-            release: released.get(id).cloned(),
-            references: references(body),
-            copied_from: copied_from(body),
-        }),
-        _ => None,
+    let commits = listed(tree, which, paths)?;
+    let released = if commits.is_empty() { HashMap::new() } else { releases(tree, from, paths, commits.len())? };
+    let event = |[id, subject, body, date, author]: [String; 5]| Event {
+        commit: abbreviated(&id).to_owned(),
+        date,
+        author,
+        subject,
+        release: released.get(&id).cloned(),
+        references: references(&body),
+        copied_from: copied_from(&body),
     };
-    Ok(fields.chunks(5).filter_map(event).collect())
+    Ok(commits.into_iter().map(event).collect())
 }
 
 /// By commit the first tag that has it. Tags are taken by their date, of one date by their version, and no more than

@@ -60,13 +60,9 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
 /// What a dossier reads: C and Kconfig, and of assembly, makefiles and documentation the lines.
 pub(super) fn is_read(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    is_c(name)
+    schedlab_kernel::is_c(name)
         || [".S", ".rst", ".txt", ".tbl"].iter().any(|end| name.ends_with(end))
         || ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start))
-}
-
-pub(super) fn is_c(path: &str) -> bool {
-    path.ends_with(".c") || path.ends_with(".h")
 }
 
 /// The files under `paths` of a tree, all of it if there are none. A path that is missing is a problem, no error: the
