@@ -208,10 +208,13 @@ fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
         git(&lab, "tree", &["commit", "-q", "--allow-empty", "-m", tag]);
         git(&lab, "tree", &["tag", tag]);
     };
-    for file in ["include/linux/gone.h", "include/linux/kept.h", "kernel/gone.c", "kernel/x.c"] {
+    for file in ["include/linux/gone.h", "kernel/gone.c", "kernel/x.c"] {
         write(&lab, &format!("tree/{file}"), TEXT.as_bytes());
     }
+    let queue = |more: &str| format!("struct queue {{\n\tint len;\n{more}}};\n");
+    write(&lab, "tree/include/linux/kept.h", (queue("\tint backlog;\n") + "int old_helper(int x);\n").as_bytes());
     release("v6.9");
+    write(&lab, "tree/include/linux/kept.h", queue("\tint backlog;\n").as_bytes());
     release("v6.10");
     std::fs::remove_file(lab.path("tree/include/linux/gone.h")).unwrap();
     std::fs::remove_file(lab.path("tree/kernel/gone.c")).unwrap();
@@ -219,10 +222,21 @@ fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
     let gone = format!("--- a/kernel/gone.c\n+++ b/kernel/gone.c\n{MISPLACED}");
     let include = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,2 +1,4 @@\n+#include <linux/gone.h>\n+#include <linux/never.h>\n int first(int x)\n {\n";
     let patch = write(&lab, "p.patch", format!("{gone}{include}").as_bytes());
+    write(&lab, "tree/include/linux/kept.h", queue("").as_bytes());
+    release("v6.12");
     let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree")]).success();
     for line in ["file kernel/gone.c (last in v6.10)", "header linux/gone.h (last in v6.10), header linux/never.h\n"] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
     let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree"), "--json", "-"]).success();
     assert_eq!(ran.stdout.matches("\"last_in\":\"v6.10\"").count(), 2, "{}", ran.stdout);
+    // Functions and members by their names.
+    let uses = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,2 +1,7 @@\n+#include <linux/kept.h>\n+static int use(struct queue *q)\n+{\n\
+        +\treturn old_helper(q->backlog) + new_helper();\n+}\n int first(int x)\n {\n";
+    let patch = write(&lab, "uses.patch", uses.as_bytes());
+    let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree")]).success();
+    for need in ["function old_helper (last in v6.9)", "field backlog (last in v6.11)", "function new_helper,"] {
+        assert!(ran.stdout.contains(need), "{need}: {}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("(last in ").count(), 2, "{}", ran.stdout);
 }

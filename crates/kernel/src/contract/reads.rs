@@ -2,8 +2,8 @@
 
 use super::access::{Access, Kept, access};
 use crate::needs::side::Side;
-use crate::source::lex::is_keyword;
 use crate::series::{Hunk, Line};
+use crate::source::lex::is_keyword;
 use std::collections::BTreeMap;
 
 /// By name, and whether it is a member: the hunks that read it.

@@ -53,7 +53,7 @@ pub struct Need {
     pub lines: usize,
     /// Names of the tree that could be meant: they differ by case or are in another folder.
     pub instead: Vec<String>,
-    /// Of a file or header the last release that had it, where the tree's history tells.
+    /// The last release that had it, where the tree's history tells.
     pub last_in: Option<String>,
 }
 

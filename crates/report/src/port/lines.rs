@@ -90,7 +90,7 @@ pub(super) struct PortNeed {
     /// Names of the tree that could be meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) instead: Option<Vec<String>>,
-    /// Of a file or header the last release that had it, where the tree's history tells.
+    /// The last release that had it, where the tree's history tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_in: Option<String>,
     /// Functions that write the state in `--from`.

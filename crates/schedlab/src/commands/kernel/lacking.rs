@@ -47,50 +47,87 @@ pub(super) fn find(
         headers.extend(beside.into_iter().filter(|name| name.ends_with(".h")));
     }
     // Headers and files of another folder are known by name: `-I` of a Makefile leads there, or a file has moved.
-    for top in folders.iter().map(|folder| top(folder)).collect::<BTreeSet<&str>>() {
-        walk(tree, top, true, &mut names);
-    }
+    let tops: BTreeSet<&str> = folders.iter().map(|folder| top(folder)).collect();
+    tops.iter().for_each(|top| walk(tree, top, true, &mut names));
     let headers = contents(tree, headers.into_iter().collect());
     let mut out = needs(patches, port, &headers, &Paths(names.into_iter().collect()), read)?;
-    releases(tree, &mut out);
+    let looked_in: Vec<String> =
+        tops.into_iter().chain(["include"]).filter(|top| !top.is_empty()).map(str::to_owned).collect();
+    releases(tree, &looked_in, &mut out);
     Ok(out)
 }
 
-/// Files and headers whose last release is looked for, and releases in which each is.
+/// Things whose last release is looked for, and releases in which each is.
 const LOOKED_FOR: usize = 40;
 const RELEASES: usize = 20;
 
-/// Of files that the tree once had, the last release with each.
-fn releases(tree: &Path, needs: &mut [Vec<Need>]) {
+/// Of what the tree once had, the last release with each. `folders` are those that names are looked for in.
+fn releases(tree: &Path, folders: &[String], needs: &mut [Vec<Need>]) {
     if !is_checkout(tree) {
         return;
     }
     let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut names = BTreeSet::new();
     for need in needs.iter_mut().flatten() {
         let path = match need.kind {
             NeedKind::File => need.name.clone(),
             NeedKind::Header => format!("include/{}", need.name),
-            _ => continue,
+            _ => {
+                names.extend(Some(need.name.clone()).filter(|_| names.len() < LOOKED_FOR));
+                continue;
+            }
         };
         if known.len() < LOOKED_FOR || known.contains_key(&path) {
             need.last_in = known.entry(path).or_insert_with_key(|path| last_release(tree, path)).clone();
         }
     }
+    let last = last_with(tree, folders, names);
+    for need in needs.iter_mut().flatten() {
+        need.last_in = need.last_in.take().or_else(|| last.get(&need.name).cloned());
+    }
+}
+
+/// What git prints, if it has an answer.
+fn said(tree: &Path, words: &[&str], paths: &[String]) -> Option<String> {
+    Some(String::from_utf8_lossy(&git(tree, words, paths, vec![]).ok()?).trim().to_owned())
+}
+
+/// The newest tags of the tree's history, all or those before a commit; the words `git for-each-ref` needs for it.
+fn tags(tree: &Path, which: &[&str]) -> Vec<String> {
+    let sorted = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=-version:refname", "--sort=-creatordate"];
+    let said =
+        said(tree, &[&sorted[..], &["--format=%(refname)", "--merged", "HEAD"], which, &["refs/tags"]].concat(), &[]);
+    said.unwrap_or_default().lines().take(RELEASES).map(str::to_owned).collect()
+}
+
+fn short(tag: &str) -> String {
+    tag.strip_prefix("refs/tags/").unwrap_or(tag).to_owned()
 }
 
 fn last_release(tree: &Path, path: &str) -> Option<String> {
-    let said = |words: &[&str], paths: &[String]| {
-        let said = git(tree, words, paths, vec![]).ok()?;
-        Some(String::from_utf8_lossy(&said).trim().to_owned())
-    };
     // The last commit that touched it took it away.
-    let gone = said(&["rev-list", "-1", "HEAD", "--"], &[path.to_owned()]).filter(|id| !id.is_empty())?;
-    let sorted = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=-version:refname", "--sort=-creatordate"];
-    let which = ["--format=%(refname)", "--merged", "HEAD", "--no-contains", &gone, "refs/tags"];
-    let tags = said(&[&sorted[..], &which].concat(), &[])?;
-    let has = |tag: &&str| said(&["cat-file", "-e", &format!("{tag}:{path}")], &[]).is_some();
-    let last = tags.lines().take(RELEASES).find(has)?;
-    Some(last.strip_prefix("refs/tags/").unwrap_or(last).to_owned())
+    let gone = said(tree, &["rev-list", "-1", "HEAD", "--"], &[path.to_owned()]).filter(|id| !id.is_empty())?;
+    let has = |tag: &String| said(tree, &["cat-file", "-e", &format!("{tag}:{path}")], &[]).is_some();
+    tags(tree, &["--no-contains", &gone]).iter().find(|tag| has(tag)).map(|tag| short(tag))
+}
+
+/// Of names that are not in these folders now, the last release in which they were. A name that is there, such as that
+/// of a member that another struct has, is not looked for.
+fn last_with(tree: &Path, folders: &[String], mut names: BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    for tag in std::iter::once("HEAD".to_owned()).chain(tags(tree, &[])) {
+        if names.is_empty() {
+            break;
+        }
+        let asked: Vec<&str> = names.iter().flat_map(|name| ["-e", name]).collect();
+        let words = ["grep", "--no-color", "--no-textconv", "-h", "-o", "-w", "-F"];
+        let found = said(tree, &[&words[..], &asked, &[&tag, "--"]].concat(), folders).unwrap_or_default();
+        for name in found.lines().filter_map(|name| names.take(name)) {
+            out.insert(name, short(&tag));
+        }
+    }
+    out.retain(|_, tag| tag != "HEAD");
+    out
 }
 
 /// `net` of `net/ipv4`, `drivers/net` of `drivers/net/ethernet/intel`.
