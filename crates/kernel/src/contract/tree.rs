@@ -1,7 +1,7 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
 use super::access::{Access, Kept, access};
-use crate::names::{Names, words};
+use crate::names::{Names, one_by_one, words};
 use crate::needs::side::Side;
 use crate::source::{Function, Unit, code_lines, scan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +113,7 @@ impl<'a> Tree<'a> {
     /// Functions that call those of `known`, by name or through a member that they are registered as.
     pub(super) fn callers(&mut self, known: &Reach) -> Reach {
         let (mut out, mut registered, all) = (Reach::new(), BTreeMap::<String, String>::new(), self.files);
-        let places: BTreeMap<&String, Vec<usize>> = known.keys().map(|name| (name, self.rare(name))).collect();
+        let places: BTreeMap<&String, Vec<usize>> = one_by_one(known.keys().map(|name| (name, self.rare(name))));
         let is_known = |name: &String| places.get(name).is_some_and(|files| !files.is_empty());
         for file in places.values().flatten().copied().collect::<BTreeSet<usize>>() {
             let code = self.code(file);

@@ -2,6 +2,7 @@
 
 use super::functions::{Named, by_name};
 use super::{File, FunctionChange, Place, Status};
+use crate::names::one_by_one;
 use crate::source::Call;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +111,7 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         tree.callers.get(name).into_iter().flatten().filter(|c| c.function != name).cloned().collect();
     let entries = tree.registered.get(name).cloned().unwrap_or_default();
     let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
-    let dispatched: BTreeSet<&Caller> = members.iter().filter_map(|m| tree.dispatches.get(m)).flatten().collect();
+    let dispatched: BTreeSet<&Caller> = one_by_one(members.iter().filter_map(|m| tree.dispatches.get(m)).flatten());
     let (old, new) = (trees[0].calls(old_name, change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
     // Those of `a` that `b` has, or has not.
     let shared = |a: &BTreeSet<String>, b: &BTreeSet<String>, is_shared: bool| -> Vec<String> {

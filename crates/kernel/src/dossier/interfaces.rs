@@ -1,7 +1,8 @@
 //! What a file offers to user space, administrators, modules and tracers, and how two trees differ in it.
 
 use super::{File, Place};
-use crate::source::{Entry, Invocation, Table, Unit};
+use crate::names::one_by_one;
+use crate::source::{Entry, Invocation, Macro, Table, Unit, Variable};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,13 +66,11 @@ pub struct InterfaceChange {
 }
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
-    let values = unit.variables.iter().map(|v| (v.name.as_str(), v.value.as_str())).collect();
-    let mut out = Collected { path, values, out: Vec::new() };
-    let macros = unit.macros.iter().filter(|found| found.text.contains("debugfs_create"));
-    let macros: BTreeMap<&str, &str> = macros.map(|found| (found.name.as_str(), found.text.as_str())).collect();
+    let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
+    let macros: Vec<&Macro> = unit.macros.iter().filter(|found| found.text.contains("debugfs_create")).collect();
     for i in &unit.invocations {
-        match macros.get(i.name.as_str()) {
-            Some(text) => by_macro(&mut out, i, text),
+        match macros.iter().rev().find(|found| found.name == i.name) {
+            Some(found) => by_macro(&mut out, i, &found.text),
             None => invocation(&mut out, i),
         }
     }
@@ -105,16 +104,17 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
 
 struct Collected<'a> {
     path: &'a str,
-    /// The initial values of the file's variables.
-    values: BTreeMap<&'a str, &'a str>,
+    /// Those of the file, with their initial values.
+    variables: &'a [Variable],
     out: Vec<Interface>,
 }
 
 impl Collected<'_> {
     /// With the initial value of the variable, if it is of this file and has one: `&one_hundred (100)`.
     fn with_value(&self, text: &str, variable: &str) -> String {
-        let value = self.values.get(variable.trim_start_matches('&'));
-        value.map_or_else(|| text.to_owned(), |value| format!("{text} ({value})"))
+        let variable = variable.trim_start_matches('&');
+        let found = self.variables.iter().find(|v| v.name == variable);
+        found.map_or_else(|| text.to_owned(), |v| format!("{text} ({})", v.value))
     }
 
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {
@@ -209,7 +209,7 @@ fn is_name(value: &str) -> bool {
 /// are matched by their text first, the rest in the order of files and lines.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     let (old, new) = (by_name(before), by_name(after));
-    let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).collect();
+    let keys: BTreeSet<&(Kind, &str)> = one_by_one(old.keys().chain(new.keys()));
     let mut out = Vec::new();
     for key in keys {
         let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());

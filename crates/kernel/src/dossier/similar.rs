@@ -1,7 +1,7 @@
 //! Functions that use what the changed ones use: where to look for a feature like this one.
 
 use super::{File, FunctionChange, Place};
-use crate::names::words;
+use crate::names::{one_by_one, words};
 use crate::source::code_lines;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let (files, side) = if 2 * is_there >= functions.len() { (after, 1) } else { (before, 0) };
     let place = |change: &FunctionChange| if side == 1 { change.after.clone() } else { change.before.clone() };
     let changed: BTreeSet<(String, usize)> =
-        functions.iter().filter_map(place).map(|place| (place.file, place.line)).collect();
+        one_by_one(functions.iter().filter_map(place).map(|place| (place.file, place.line)));
     let known = interfaces(files);
     let asked = asked(functions, before, after, &known);
     let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
@@ -66,7 +66,7 @@ fn asked<'a>(
     for change in functions {
         let [old, new] = [(before, &change.before), (after, &change.after)].map(|(files, at)| code(files, at.as_ref()));
         let [gone, come] = [(&old, &new), (&new, &old)].map(|(a, b)| -> Vec<String> {
-            let other: BTreeSet<&String> = b.iter().collect();
+            let other: BTreeSet<&String> = one_by_one(b.iter());
             a.iter().filter(|line| !other.contains(line)).cloned().collect()
         });
         for name in known.in_lines(&[gone, come].concat()) {

@@ -8,8 +8,14 @@ const COMMON: &str = include_str!("small.config");
 const X86_64: &str = include_str!("small-x86_64.config");
 const AARCH64: &str = include_str!("small-aarch64.config");
 
-/// Tick rates: one of a choice, so a request for one takes the place of another.
-const TICK_RATES: &[&str] = &["CONFIG_HZ_100", "CONFIG_HZ_250", "CONFIG_HZ_300", "CONFIG_HZ_1000"];
+/// Choices: a request for one takes the place of another.
+const CHOICES: &[&[&str]] = &[
+    &["CONFIG_HZ_100", "CONFIG_HZ_250", "CONFIG_HZ_300", "CONFIG_HZ_1000"],
+    &["CONFIG_SLUB", "CONFIG_SLAB", "CONFIG_SLOB"],
+];
+
+/// An option that newer trees have the other way round: until 6.9 and from 6.10 on.
+const TURNED: [&str; 2] = ["CONFIG_BASE_FULL", "CONFIG_BASE_SMALL"];
 
 /// An option and the value asked for; `n`: not set.
 pub type Request = (String, String);
@@ -25,8 +31,8 @@ pub fn requests(architecture: Architecture, users: &[String]) -> Result<Vec<Requ
     let mut requests: Vec<Request> = Vec::new();
     for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
         let Some((option, value)) = request(line)? else { continue };
-        let same_choice =
-            |other: &str| value == "y" && TICK_RATES.contains(&option.as_str()) && TICK_RATES.contains(&other);
+        let is_in_both = |choice: &&[&str], other: &str| choice.contains(&option.as_str()) && choice.contains(&other);
+        let same_choice = |other: &str| value == "y" && CHOICES.iter().any(|choice| is_in_both(choice, other));
         requests.retain(|(other, _)| *other != option && !same_choice(other));
         requests.push((option, value));
     }
@@ -64,7 +70,10 @@ pub fn dropped(requests: &[Request], config: &str) -> Vec<String> {
         let mut lines = config.lines();
         lines.find_map(|line| line.strip_prefix(option)?.strip_prefix('=')).unwrap_or("n")
     };
-    let differs = |(option, value): &&Request| value_of(option) != value;
+    let is_turned = |(option, value): &&Request| {
+        option == TURNED[0] && value == "y" && !config.contains(TURNED[0]) && value_of(TURNED[1]) == "n"
+    };
+    let differs = |request: &&Request| value_of(&request.0) != request.1 && !is_turned(request);
     let said = |(option, value): &Request| format!("{option}={value} (it is {})", value_of(option));
     requests.iter().filter(differs).map(said).collect()
 }
@@ -85,6 +94,7 @@ mod tests {
         for line in ["CONFIG_HZ_1000=y", "# CONFIG_NUMA is not set", "CONFIG_NR_CPUS=8", "CONFIG_PVH=y"] {
             assert_eq!(fragment.lines().filter(|l| *l == line).count(), 1, "{line}");
         }
+        assert!(!super::fragment(&of(&["SLAB=y"]).unwrap()).contains("CONFIG_SLUB=y"));
         for absent in ["HZ_250", "CONFIG_NUMA=y", "CONFIG_NR_CPUS=64", "a comment"] {
             assert!(!fragment.contains(absent), "{absent}");
         }
@@ -100,6 +110,13 @@ mod tests {
         assert!(dropped(&requests, "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\n").is_empty());
         let found = dropped(&requests, "CONFIG_A=m\nCONFIG_BB=y\nCONFIG_C=y\n");
         assert_eq!(found, ["CONFIG_A=y (it is m)", "CONFIG_B=y (it is n)", "CONFIG_C=n (it is y)"]);
+        let full = [("CONFIG_BASE_FULL".into(), "y".into())];
+        let count = |config| dropped(&full, config).len();
+        assert_eq!([count("CONFIG_BASE_FULL=y\n"), count("# CONFIG_BASE_SMALL is not set\n")], [0, 0]);
+        assert_eq!(
+            [count("# CONFIG_BASE_FULL is not set\nCONFIG_BASE_SMALL=1\n"), count("CONFIG_BASE_SMALL=y\n")],
+            [1, 1]
+        );
     }
 
     #[test]
