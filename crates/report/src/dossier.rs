@@ -5,6 +5,7 @@ mod chapters;
 mod differences;
 mod flow;
 mod measured;
+mod modules;
 mod sentences;
 mod slots;
 mod term;
@@ -75,6 +76,8 @@ enum Block {
     Table(Vec<&'static str>, Vec<Vec<String>>),
     /// A key function's number.
     Picture(usize),
+    /// The picture of calls between modules.
+    ModulePicture,
     /// The picture of the run.
     MeasuredPicture,
     /// Lines as they are.
@@ -104,6 +107,9 @@ fn as_markdown(block: &Block, subject: &DossierSubject, dossier: &Dossier) -> St
         Block::Picture(number) => {
             let name = subject.lang.with(sentences::CALLS_OF, &[&dossier.key_functions[*number].name]);
             format!("![{}](flow-{}.svg)\n\n", escape::markdown(&name), number + 1)
+        }
+        Block::ModulePicture => {
+            format!("![{}]({}.svg)\n\n", escape::markdown(subject.lang.of(sentences::MODULE_CALLS)), modules::NAME)
         }
         Block::MeasuredPicture => format!("![{0}]({0}.svg)\n\n", measured::NAME),
         // Indented: a fence could be closed from inside.
@@ -142,6 +148,7 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
                 writeln!(out, "</table>")?;
             }
             Block::Picture(number) => writeln!(out, "{}", flow::picture(&dossier.key_functions[number], subject.lang))?,
+            Block::ModulePicture => writeln!(out, "{}", modules::picture(dossier, subject.lang))?,
             Block::MeasuredPicture => {
                 let picture = subject.measured.as_ref().and_then(|run| run.picture.as_deref());
                 writeln!(out, "{}", picture.unwrap_or_default())?;
@@ -167,6 +174,8 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
 pub fn dossier_pictures(subject: &DossierSubject, dossier: &Dossier) -> Vec<(String, String)> {
     let pictured = dossier.key_functions.iter().enumerate().filter(|(_, f)| flow::has_calls(f));
     let flows = pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f, subject.lang)));
+    let modules = modules::has_picture(dossier).then(|| modules::picture(dossier, subject.lang));
+    let modules = modules.map(|svg| (format!("{}.svg", modules::NAME), svg));
     let run = subject.measured.as_ref().and_then(|run| run.picture.clone());
-    flows.chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()
+    flows.chain(modules).chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()
 }

@@ -1,6 +1,6 @@
 //! Two versions of a function line by line, with the line numbers of both files.
 
-use super::{File, FunctionChange, Place, Status};
+use super::{File, FunctionChange, Place};
 use crate::port::common;
 use crate::source::Function;
 use serde::Serialize;
@@ -27,11 +27,7 @@ pub struct BodyLine {
 
 /// The text of a changed function, read again from the files that `change` was found in.
 pub fn body(change: &FunctionChange, before: &[File], after: &[File]) -> Body {
-    let old_name = match &change.status {
-        Status::RenamedFrom(old) => old,
-        _ => &change.name,
-    };
-    let old = text(before, change.before.as_ref(), old_name);
+    let old = text(before, change.before.as_ref(), change.old_name());
     let new = text(after, change.after.as_ref(), &change.name);
     let places = [change.before.clone(), change.after.clone()];
     Body { function: change.name.clone(), places, lines: aligned(&old, &new) }

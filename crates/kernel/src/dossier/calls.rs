@@ -1,7 +1,7 @@
 //! Who calls what changed, and through which operations: the functions to read first.
 
 use super::functions::{Named, by_name};
-use super::{File, FunctionChange, Place, Status};
+use super::{File, FunctionChange, Place};
 use crate::names::one_by_one;
 use crate::source::Call;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub struct KeyFunction {
 const ANNOTATIONS: [&str; 4] = ["likely", "unlikely", "container_of", "container_of_const"];
 
 /// One tree, indexed.
-struct Tree<'a> {
+pub(super) struct Tree<'a> {
     functions: Named<'a>,
     callers: BTreeMap<&'a str, BTreeSet<Caller>>,
     /// By member called.
@@ -59,7 +59,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(files: &'a [File]) -> Self {
+    pub(super) fn new(files: &'a [File]) -> Self {
         let (mut callers, mut dispatches): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
         let mut registered: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for file in files {
@@ -80,7 +80,16 @@ impl<'a> Tree<'a> {
         Self { functions: by_name(files), callers, dispatches, registered }
     }
 
-    fn calls(&self, name: &str, place: Option<&Place>) -> BTreeSet<String> {
+    /// The file that a call from `file` goes to; `None` if no file defines it, or several others do.
+    pub(super) fn file_of(&self, call: &str, file: &str) -> Option<&'a str> {
+        let all = self.functions.get(call)?;
+        let is_in = |path: &str| all.iter().all(|(other, _)| other.path == path);
+        let first = all.first().map(|(other, _)| other.path.as_str())?;
+        if all.iter().any(|(other, _)| other.path == file) { None } else { Some(first).filter(|path| is_in(path)) }
+    }
+
+    /// What a function calls; `->` stands before what it calls through a member.
+    pub(super) fn calls(&self, name: &str, place: Option<&Place>) -> BTreeSet<String> {
         let Some(place) = place else { return BTreeSet::new() };
         let found = self.functions.get(name).into_iter().flatten();
         let here = found.filter(|(file, f)| file.path == place.file && f.line == place.line);
@@ -92,9 +101,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-pub(super) fn key_functions(changes: &[FunctionChange], before: &[File], after: &[File]) -> Vec<KeyFunction> {
-    let trees = [Tree::new(before), Tree::new(after)];
-    let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, &trees)).collect();
+pub(super) fn key_functions(changes: &[FunctionChange], trees: &[Tree; 2]) -> Vec<KeyFunction> {
+    let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, trees)).collect();
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
     ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect()
 }
@@ -103,16 +111,13 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
     let place = change.after.as_ref().or(change.before.as_ref())?.clone();
     let tree = &trees[usize::from(change.after.is_some())];
     let name = change.name.as_str();
-    let old_name = match &change.status {
-        Status::RenamedFrom(old) => old.as_str(),
-        _ => name,
-    };
     let callers: Vec<Caller> =
         tree.callers.get(name).into_iter().flatten().filter(|c| c.function != name).cloned().collect();
     let entries = tree.registered.get(name).cloned().unwrap_or_default();
     let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
     let dispatched: BTreeSet<&Caller> = one_by_one(members.iter().filter_map(|m| tree.dispatches.get(m)).flatten());
-    let (old, new) = (trees[0].calls(old_name, change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
+    let (old, new) =
+        (trees[0].calls(change.old_name(), change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
     // Those of `a` that `b` has, or has not.
     let shared = |a: &BTreeSet<String>, b: &BTreeSet<String>, is_shared: bool| -> Vec<String> {
         a.iter().filter(|call| b.contains(*call) == is_shared).cloned().collect()

@@ -46,6 +46,16 @@ pub struct FunctionChange {
     pub signatures: Option<[String; 2]>,
 }
 
+impl FunctionChange {
+    /// Its name in the first tree.
+    pub(super) fn old_name(&self) -> &str {
+        match &self.status {
+            Status::RenamedFrom(old) => old,
+            _ => &self.name,
+        }
+    }
+}
+
 /// A function, its file and its lines of code as numbers.
 struct At<'a> {
     file: &'a File,

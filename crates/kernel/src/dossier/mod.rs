@@ -9,6 +9,7 @@ mod kconfig;
 mod lines;
 mod maintainers;
 mod mentions;
+mod modules;
 mod patched;
 mod similar;
 mod structures;
@@ -21,6 +22,7 @@ pub use history::{Event, Reference, copied_from, fixed, references};
 pub use interfaces::{Interface, InterfaceChange, Kind};
 pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
 pub use mentions::{Mention, mentions, names as documented_names};
+pub use modules::ModuleCalls;
 pub use patched::{Files, patch_file};
 pub use similar::{Similar, similar};
 pub use structures::{MemberUse, Structure, structures};
@@ -73,6 +75,8 @@ pub struct Dossier {
     pub functions: Vec<FunctionChange>,
     /// The highest rank first.
     pub key_functions: Vec<KeyFunction>,
+    /// Calls of the functions that differ, between files or folders.
+    pub module_calls: Vec<ModuleCalls>,
     /// What could not be read, in both trees.
     pub skipped: Vec<SkippedPlace>,
     /// Files read of each tree.
@@ -108,7 +112,8 @@ pub struct SkippedPlace {
 /// Compares two trees; each is sorted by path, and no path comes twice in one.
 pub fn compare(before: &[File], after: &[File]) -> Dossier {
     let functions = functions::changes(before, after);
-    let key_functions = calls::key_functions(&functions, before, after);
+    let trees = [before, after].map(calls::Tree::new);
+    let key_functions = calls::key_functions(&functions, &trees);
     let skipped = |tree: usize, files: &[File]| -> Vec<SkippedPlace> {
         let of = |file: &File| -> Vec<SkippedPlace> {
             let place = |line| Place { file: file.path.clone(), line };
@@ -123,6 +128,7 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
     Dossier {
         files: file_changes(before, after),
         interfaces: interfaces::changes(before, after),
+        module_calls: modules::module_calls(&functions, &trees),
         functions,
         key_functions,
         skipped: [skipped(0, before), skipped(1, after)].into_iter().flatten().collect(),

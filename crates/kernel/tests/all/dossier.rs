@@ -347,3 +347,32 @@ fn a_patch_does_what_gnu_patch_does_and_the_rest_is_named() {
     check(renamed, &same, Some("x.h: the tree has empty.h already"));
     check(&renamed.replace("empty.h", "z.h"), &[same[0], ("z.h", "one\ntwo\n")], None);
 }
+
+#[test]
+fn calls_between_files_before_and_after() {
+    let other = ("kernel/other.c", "int twin(void)\n{\n\treturn 1;\n}\nint helper(void)\n{\n\treturn 2;\n}\n");
+    let third = ("net/third.c", "int twin(void)\n{\n\treturn 1;\n}\nint more(void)\n{\n\treturn 3;\n}\n");
+    let caller = |body: &str| format!("int own(void)\n{{\n\treturn 4;\n}}\nint f(struct x *x)\n{{\n{body}}}\n");
+    let before = caller("\thelper();\n\ttwin();\n\town();\n\tx->more();\n\tabsent();\n");
+    let after = caller("\thelper();\n\tmore();\n\town();\n");
+    let trees = [&before, &after].map(|text| tree(&[("kernel/a.c", text), other, third]));
+    let calls = |a: &[File], b: &[File]| {
+        let found = compare(a, b).module_calls.into_iter();
+        found.map(|c| (c.from, c.to, [c.kept, c.added, c.removed])).collect::<Vec<_>>()
+    };
+    // Two files define `twin`, `own` stays in the file, and nothing is known of `x->more`.
+    let of = |to: &str, counts| ("kernel/a.c".to_owned(), to.to_owned(), counts);
+    assert_eq!(calls(&trees[0], &trees[1]), [of("kernel/other.c", [1, 0, 0]), of("net/third.c", [0, 1, 0])]);
+    assert_eq!(calls(&trees[1], &trees[0]), [of("kernel/other.c", [1, 0, 0]), of("net/third.c", [0, 0, 1])]);
+    // So many files that folders are shown.
+    let many: Vec<(String, String)> =
+        (0..70).map(|n| (format!("lib/m{n:02}.c"), format!("int m{n}(void)\n{{\n}}\n"))).collect();
+    let all: String = (0..70).map(|n| format!("\tm{n}();\n")).collect();
+    let with = |text: &str| {
+        let mut files: Vec<(&str, &str)> = vec![("kernel/a.c", text)];
+        files.extend(many.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        tree(&files)
+    };
+    let folders = calls(&with(&caller("")), &with(&caller(&all)));
+    assert_eq!(folders, [("kernel".to_owned(), "lib".to_owned(), [0, 70, 0])]);
+}

@@ -2,7 +2,7 @@
 
 use super::chapters::{Page, place};
 use super::sentences as s;
-use super::{Block, flow};
+use super::{Block, flow, modules};
 use schedlab_kernel::dossier::{
     Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Place, Similar, Status,
     SubsystemChange,
@@ -23,7 +23,7 @@ pub(super) fn chapters(page: &mut Page<'_>) {
     interfaces(page);
     code(page);
     flows(page);
-    modules(page);
+    affected(page);
     page.heading(3, s::SIMILAR);
     if !page.subject.similar.is_empty() {
         page.text(s::SIMILAR_HOW);
@@ -105,6 +105,10 @@ fn status(page: &Page<'_>, f: &FunctionChange) -> String {
 
 fn flows(page: &mut Page<'_>) {
     page.heading(3, s::FLOW);
+    if modules::has_picture(page.dossier) {
+        page.text(s::HOW_MODULES);
+        page.out.push(Block::ModulePicture);
+    }
     page.text(s::HOW_RANKED);
     for (number, f) in page.dossier.key_functions.iter().enumerate() {
         page.out.push(Block::Heading(4, format!("{}. {}", number + 1, f.name)));
@@ -142,7 +146,7 @@ fn of_function(page: &Page<'_>, f: &KeyFunction) -> String {
 }
 
 /// Folders whose functions differ, call what changed, or ran.
-fn modules(page: &mut Page<'_>) {
+fn affected(page: &mut Page<'_>) {
     page.heading(3, s::MODULES);
     let (dossier, hits) = (page.dossier, page.subject.hits.as_ref());
     let hit = |f: &FunctionChange| hits.and_then(|hits| hits.counts.get(&f.name)).copied().unwrap_or(0);

@@ -9,13 +9,23 @@ const ROWS: usize = 16;
 const ROW: usize = 20;
 const WIDTH: usize = 900;
 
-const KEPT: &str = "#555";
-const ADDED: &str = "#117733";
-const REMOVED: &str = "#b2182b";
+pub(super) const KEPT: &str = "#555";
+pub(super) const ADDED: &str = "#117733";
+pub(super) const REMOVED: &str = "#b2182b";
 
 /// Whether there is anything to draw.
 pub(super) fn has_calls(f: &KeyFunction) -> bool {
     !(f.callers.is_empty() && f.calls_kept.is_empty() && f.calls_added.is_empty() && f.calls_removed.is_empty())
+}
+
+/// The begin of a picture.
+pub(super) fn open(height: usize, title: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" font-family=\"monospace\" font-size=\"13\"><title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        xml(title)
+    )
 }
 
 pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
@@ -30,12 +40,7 @@ pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
     let right = shortened(right, lang);
     let height = ROW * left.len().max(right.len()).max(1) + 2 * ROW;
     let middle = height / 2;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-         role=\"img\" font-family=\"monospace\" font-size=\"13\"><title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        xml(&lang.with(CALLS_OF, &[&f.name]))
-    );
+    let mut out = open(height, &lang.with(CALLS_OF, &[&f.name]));
     for (column, x, end, anchor) in [(&left, 280, 310, "end"), (&right, 620, 590, "start")] {
         let top = middle - ROW * column.len() / 2 + ROW / 2;
         for (at, (name, colour)) in column.iter().enumerate() {

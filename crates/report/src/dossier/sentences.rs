@@ -103,6 +103,13 @@ pub(super) const DISPATCHED: Said = [" Dispatched from {0}.", "分派自 {0}。"
 pub(super) const AND_MORE: Said = [" and {0} more", " 等另外 {0} 个"];
 pub(super) const STOP: Said = [".", "。"];
 pub(super) const CALLS_OF: Said = ["calls of {0}", "{0} 的调用"];
+pub(super) const MODULE_CALLS: Said =
+    ["calls between modules, by the functions that differ", "有差异的函数在模块之间的调用"];
+pub(super) const HOW_MODULES: Said = [
+    "Of the calls by name that the functions that differ make into other modules: green those that only the second \
+     version makes, red those that only the first did, wider for more of them; next to each module their number.",
+    "有差异的函数按名称调用其他模块：绿色仅新版本有，红色仅旧版本有，线越粗调用越多；模块旁为其数目。",
+];
 pub(super) const MODULES: Said = ["3.5 Affected modules", "3.5 受影响的模块"];
 pub(super) const MODULE_COLUMNS: [Said; 4] = [
     ["folder", "目录"],

@@ -9,8 +9,8 @@ use crate::{exit, input};
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::dossier::{
     Body, Dossier, Event, File, FileChange, FunctionChange, InterfaceChange, KeyFunction, Maintainers, Mention,
-    Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names, mentions,
-    similar, structures,
+    ModuleCalls, Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names,
+    mentions, similar, structures,
 };
 use schedlab_plan::InOrder;
 use schedlab_plan::json::pretty;
@@ -46,6 +46,8 @@ struct DossierAnswer<'a> {
     functions: &'a [FunctionChange],
     /// Those of them that matter most, the first first.
     key_functions: &'a [KeyFunction],
+    /// Calls of all functions that differ, between files, or folders if the files are many.
+    module_calls: &'a [ModuleCalls],
     /// Places that could not be read as C.
     skipped: &'a [SkippedPlace],
     /// How many files of each tree were read.
@@ -246,6 +248,7 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
         interfaces: &dossier.interfaces,
         functions: &dossier.functions,
         key_functions: &dossier.key_functions,
+        module_calls: &dossier.module_calls,
         skipped: &dossier.skipped,
         files_read: dossier.files_read,
         subsystems: &subject.subsystems,
@@ -266,7 +269,8 @@ fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     // Pictures of an earlier dossier, which had more.
     let is_there = |name: &String| std::fs::symlink_metadata(dir.join(name)).is_ok();
-    let pictures = (1..).map(|number| format!("flow-{number}.svg")).take_while(is_there);
+    let modules = Some("flow-modules.svg".to_owned()).filter(is_there);
+    let pictures = (1..).map(|number| format!("flow-{number}.svg")).take_while(is_there).chain(modules);
     for name in pictures.filter(|name| files.iter().all(|(other, _)| other != name)) {
         std::fs::remove_file(dir.join(&name)).with_context(|| format!("{name} cannot be removed"))?;
     }
