@@ -87,6 +87,8 @@ pub(super) fn files(
         };
         if kind.is_file() && is_wanted(&path) {
             names.insert(path);
+        } else if kind.is_symlink() && is_wanted(&path) {
+            problems.push(format!("{path}: it is a symbolic link; it is left out"));
         } else if kind.is_dir() || path.is_empty() {
             for entry in std::fs::read_dir(&at).with_context(|| format!("{} cannot be read", at.display()))? {
                 let entry = entry?;
