@@ -185,6 +185,10 @@ impl Svg {
         if text.is_empty() || !x.is_finite() || !y.is_finite() {
             return;
         }
+        // A label that would stick out a little, such as that of a tick at the edge, is moved and not cut.
+        let half = text_width(text, font_size(class)) / 2.0;
+        let is_movable = anchor == Anchor::Middle && room.is_infinite() && 2.0 * half <= self.width;
+        let x = if is_movable { x.clamp(half, self.width - half) } else { x };
         let shown = fit(text, font_size(class), room.min(self.room(x, anchor)));
         let title = if shown == text { String::new() } else { format!("<title>{}</title>", xml(&typographic(text))) };
         let shown = xml(&typographic(&shown));
@@ -341,6 +345,16 @@ mod tests {
         svg.marks(3, [(f64::NAN, 1.0)], 2.0, Mark::Solid);
         svg.polyline("s", &[(0.0, 0.0), (f64::NAN, 1.0), (2.0, 2.0)]);
         assert_eq!(svg.body, "<path class=\"s\" d=\"m0 0l2 2\"/>");
+    }
+
+    #[test]
+    fn a_label_at_the_edge_is_moved_and_not_cut() {
+        let mut svg = Svg::new(100.0);
+        svg.text("tick", (98.0, 10.0), Anchor::Middle, "60 ms");
+        svg.text("tick", (2.0, 10.0), Anchor::Middle, "60 ms");
+        let moved = text_width("60 ms", 11.0) / 2.0;
+        let at = [100.0 - moved, moved].map(|x| format!("x=\"{}\"", px(x)));
+        assert!(at.iter().all(|at| svg.body.contains(at)) && !svg.body.contains('…'), "{}", svg.body);
     }
 
     #[test]
