@@ -189,7 +189,8 @@ impl Svg {
         let half = text_width(text, font_size(class)) / 2.0;
         let is_movable = anchor == Anchor::Middle && room.is_infinite() && 2.0 * half <= self.width;
         let x = if is_movable { x.clamp(half, self.width - half) } else { x };
-        let shown = fit(text, font_size(class), room.min(self.room(x, anchor)));
+        let room = if is_movable { room } else { room.min(self.room(x, anchor)) };
+        let shown = fit(text, font_size(class), room);
         let title = if shown == text { String::new() } else { format!("<title>{}</title>", xml(&typographic(text))) };
         let shown = xml(&typographic(&shown));
         let _ = write!(self.body, "<text{before} x=\"{}\" y=\"{}\"{behind}>{shown}{title}</text>", px(x), px(y));
