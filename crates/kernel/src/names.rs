@@ -49,13 +49,6 @@ impl Names {
     }
 }
 
-/// As `collect`, which for a map or set sorts first, with some 4 kB of code for each type.
-pub(crate) fn one_by_one<T, C: Default + Extend<T>>(from: impl Iterator<Item = T>) -> C {
-    let mut out = C::default();
-    out.extend(from);
-    out
-}
-
 /// The words of a text of C, comments and all.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).filter(|word| !word.is_empty())

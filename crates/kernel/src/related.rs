@@ -3,6 +3,7 @@
 
 use crate::dossier::{Event, Reference, copied_from, fixed, is_of_one_series, references};
 use crate::port::Commit;
+use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that more commits than this change say nothing about a commit.
@@ -36,7 +37,7 @@ pub fn related(
     let shared = |at: usize| -> Vec<&str> {
         let is_telling = |name: &&str| is_asked(name) || of_seeds.contains(name) && times[name] <= COMMON;
         let mut found: Vec<&str> = touched[at].iter().map(String::as_str).filter(is_telling).collect();
-        found.sort_by_key(|name| (times[name], *name));
+        found.in_order_by_key(|name| (times[name], *name));
         found
     };
     let is_named = |at: usize| shared(at).into_iter().any(is_asked);

@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-host", &["schedlab-sys", "schedlab-plan"]),
     ("schedlab-tune", &["schedlab-sys", "schedlab-plan", "schedlab-stats"]),
     ("schedlab-import", &["schedlab-plan"]),
-    ("schedlab-kernel", &[]),
+    ("schedlab-kernel", &["schedlab-plan"]),
     ("schedlab-vm", &["schedlab-sys", "schedlab-plan"]),
     ("schedlab-trace", &["schedlab-plan", "schedlab-run"]),
     ("schedlab-analyze", &["schedlab-trace", "schedlab-plan", "schedlab-stats"]),

@@ -17,6 +17,7 @@ pub use tree::Text;
 use crate::port::Port;
 use crate::series::Patch;
 use crate::source::Invocation;
+use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{How, Reach, Tree};
 
@@ -252,7 +253,7 @@ fn candidates(both: &[Levels; 2]) -> Vec<Candidate<'_>> {
             }
         }
     }
-    found.sort_by_key(|one| (one.steps, 1 - one.tree, one.name));
+    found.in_order_by_key(|one| (one.steps, 1 - one.tree, one.name));
     found
 }
 

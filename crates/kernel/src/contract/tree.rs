@@ -1,9 +1,10 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
 use super::access::{Access, Kept, access};
-use crate::names::{Names, one_by_one, words};
+use crate::names::{Names, words};
 use crate::needs::side::Side;
 use crate::source::{Function, Unit, code_lines, scan};
+use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A path and what the file holds.
@@ -113,7 +114,7 @@ impl<'a> Tree<'a> {
     /// Functions that call those of `known`, by name or through a member that they are registered as.
     pub(super) fn callers(&mut self, known: &Reach) -> Reach {
         let (mut out, mut registered, all) = (Reach::new(), BTreeMap::<String, String>::new(), self.files);
-        let places: BTreeMap<&String, Vec<usize>> = one_by_one(known.keys().map(|name| (name, self.rare(name))));
+        let places: BTreeMap<&String, Vec<usize>> = known.keys().map(|name| (name, self.rare(name))).one_by_one();
         let is_known = |name: &String| places.get(name).is_some_and(|files| !files.is_empty());
         for file in places.values().flatten().copied().collect::<BTreeSet<usize>>() {
             let code = self.code(file);
@@ -154,7 +155,7 @@ impl<'a> Tree<'a> {
     /// The code of a function of this name, of that in the file `near` if it is there.
     pub(super) fn lines(&mut self, name: &str, near: &str) -> Option<Vec<String>> {
         let (mut files, all) = (self.rare(name), self.files);
-        files.sort_by_key(|file| all[*file].0 != near);
+        files.in_order_by_key(|file| all[*file].0 != near);
         files.into_iter().find_map(|file| {
             let function = self.unit(file).functions.iter().find(|function| function.name == name)?;
             Some(code_lines(&all[file].1, function))

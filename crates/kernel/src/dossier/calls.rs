@@ -2,8 +2,8 @@
 
 use super::functions::{Named, by_name};
 use super::{File, FunctionChange, Place};
-use crate::names::one_by_one;
 use crate::source::Call;
+use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +103,7 @@ impl<'a> Tree<'a> {
 
 pub(super) fn key_functions(changes: &[FunctionChange], trees: &[Tree; 2]) -> Vec<KeyFunction> {
     let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, trees)).collect();
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    ranked.in_order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
     ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect()
 }
 
@@ -115,7 +115,7 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         tree.callers.get(name).into_iter().flatten().filter(|c| c.function != name).cloned().collect();
     let entries = tree.registered.get(name).cloned().unwrap_or_default();
     let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
-    let dispatched: BTreeSet<&Caller> = one_by_one(members.iter().filter_map(|m| tree.dispatches.get(m)).flatten());
+    let dispatched: BTreeSet<&Caller> = members.iter().filter_map(|m| tree.dispatches.get(m)).flatten().one_by_one();
     let (old, new) =
         (trees[0].calls(change.old_name(), change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
     // Those of `a` that `b` has, or has not.

@@ -3,6 +3,7 @@
 use super::lines::{Numbers, difference, in_both};
 use super::{File, Place};
 use crate::source::{Function, code_lines};
+use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +100,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
     renamed(&mut gone, come, &numbers, &mut out);
     out.extend(gone.iter().map(|x| change(Status::Removed, Some(x), None)));
     let key = |c: &FunctionChange| (c.after.as_ref().or(c.before.as_ref()).map(|p| p.file.clone()), c.name.clone());
-    out.sort_by_key(key);
+    out.in_order_by_key(key);
     out
 }
 

@@ -1,8 +1,8 @@
 //! What a file offers to user space, administrators, modules and tracers, and how two trees differ in it.
 
 use super::{File, Place};
-use crate::names::one_by_one;
 use crate::source::{Entry, Invocation, Macro, Table, Unit, Variable};
+use schedlab_plan::OneByOne;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -209,7 +209,7 @@ fn is_name(value: &str) -> bool {
 /// are matched by their text first, the rest in the order of files and lines.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     let (old, new) = (by_name(before), by_name(after));
-    let keys: BTreeSet<&(Kind, &str)> = one_by_one(old.keys().chain(new.keys()));
+    let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).one_by_one();
     let mut out = Vec::new();
     for key in keys {
         let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());

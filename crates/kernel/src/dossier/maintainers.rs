@@ -1,6 +1,7 @@
 //! Whose files they are: the sections of the kernel's MAINTAINERS.
 
 use super::FileChange;
+use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ pub fn by_subsystem(maintainers: &Maintainers, files: &[FileChange]) -> Vec<Subs
         (sum.files, sum.added, sum.removed) = (sum.files + 1, sum.added + file.added, sum.removed + file.removed);
     }
     let mut out: Vec<SubsystemChange> = sums.into_values().collect();
-    out.sort_by_key(|sum| usize::MAX - sum.added - sum.removed);
+    out.in_order_by_key(|sum| usize::MAX - sum.added - sum.removed);
     out
 }
 

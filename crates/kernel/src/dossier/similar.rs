@@ -1,8 +1,9 @@
 //! Functions that use what the changed ones use: where to look for a feature like this one.
 
 use super::{File, FunctionChange, Place};
-use crate::names::{one_by_one, words};
+use crate::names::words;
 use crate::source::code_lines;
+use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,7 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let (files, side) = if 2 * is_there >= functions.len() { (after, 1) } else { (before, 0) };
     let place = |change: &FunctionChange| if side == 1 { change.after.clone() } else { change.before.clone() };
     let changed: BTreeSet<(String, usize)> =
-        one_by_one(functions.iter().filter_map(place).map(|place| (place.file, place.line)));
+        functions.iter().filter_map(place).map(|place| (place.file, place.line)).one_by_one();
     let known = interfaces(files);
     let asked = asked(functions, before, after, &known);
     let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
@@ -66,7 +67,7 @@ fn asked<'a>(
     for change in functions {
         let [old, new] = [(before, &change.before), (after, &change.after)].map(|(files, at)| code(files, at.as_ref()));
         let [gone, come] = [(&old, &new), (&new, &old)].map(|(a, b)| -> Vec<String> {
-            let other: BTreeSet<&String> = one_by_one(b.iter());
+            let other: BTreeSet<&String> = b.iter().one_by_one();
             a.iter().filter(|line| !other.contains(line)).cloned().collect()
         });
         for name in known.in_lines(&[gone, come].concat()) {
@@ -89,7 +90,7 @@ fn ranked<'a>(
     }
     let weight = |shared: &[(usize, &str)]| shared.iter().map(|(users, _)| 10_000 / users).sum::<usize>();
     let mut ranked: Vec<_> = found.into_iter().filter(|(_, shared)| shared.len() > 1).collect();
-    ranked.sort_by_key(|(number, shared)| (usize::MAX - weight(shared), *number));
+    ranked.in_order_by_key(|(number, shared)| (usize::MAX - weight(shared), *number));
     let named = ranked.into_iter().take(NAMED).map(|(number, mut shared)| {
         shared.sort_unstable();
         (number, shared.into_iter().map(|(_, name)| name).collect())

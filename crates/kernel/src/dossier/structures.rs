@@ -4,6 +4,7 @@ use super::{File, InterfaceChange, Kind, Place};
 use crate::contract::{Access, Kept, access};
 use crate::needs::side::Side;
 use crate::source::{Member, Type};
+use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +66,7 @@ pub fn structures(interfaces: &[InterfaceChange], before: &[File], after: &[File
             |m: &MemberUse| m.writers.iter().chain(&m.readers).map(BTreeSet::len).sum::<usize>() / m.namesakes.max(1);
         s.members.iter().map(of).sum::<usize>()
     };
-    out.sort_by_key(|s| (usize::MAX - used(s), s.name.clone()));
+    out.in_order_by_key(|s| (usize::MAX - used(s), s.name.clone()));
     out.truncate(SHOWN);
     out
 }

@@ -2,6 +2,7 @@
 //! the C locale; of an error in other words only its place is known.
 
 use super::{Need, NeedKind};
+use schedlab_plan::InOrder;
 
 /// An error of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub fn lacking(mistakes: &[Mistake]) -> Vec<Need> {
             None => out.push(need.clone()),
         }
     }
-    out.sort_by_key(|need| (need.kind, usize::MAX - need.lines));
+    out.in_order_by_key(|need| (need.kind, usize::MAX - need.lines));
     out
 }
 

@@ -5,6 +5,7 @@ use super::series::{Port, Read};
 use crate::gnu::Verdict;
 use crate::needs::Need;
 use crate::series::{FilePatch, Line, Patch};
+use schedlab_plan::InOrder;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -115,7 +116,7 @@ impl Missed {
         }
         let mut out: Vec<Prerequisite> = found.into_values().collect();
         // If two are equal the oldest comes first: the others may build on it.
-        out.sort_by_key(|one| Reverse((one.names.len(), one.lines, one.candidate)));
+        out.in_order_by_key(|one| Reverse((one.names.len(), one.lines, one.candidate)));
         out
     }
 
