@@ -106,12 +106,29 @@ fn commits_that_do_not_follow_one_another() {
         (&["HEAD~4"][..], "has no parent to compare with: it is the first commit"),
         (&["HEAD~9", "HEAD"], "HEAD~9 is not a commit of"),
         (&["HEAD~2..HEAD", "HEAD"], "several commits are given one by one"),
+        (&["HEAD~2...HEAD"], "HEAD~2...HEAD is not a range A..B"),
+        (&["..HEAD"], "..HEAD is not a range A..B"),
     ] {
         let ran = dossier(words);
         assert_eq!((ran.code, ran.stderr.contains(why)), (1, true), "{words:?}: {}", ran.stderr);
     }
     let said = dossier(&["HEAD..HEAD~1"]).success().stderr;
     assert!(said.contains("HEAD~1 is older than HEAD"), "{said}");
+    // What is left out stands on the page, too.
+    dossier(&["HEAD", "HEAD~2"]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("    kernel/x.c: 1 of 1 hunks do not apply and are left out\n"), "{page}");
+    // A merge is named among several, and is the event where it is alone.
+    git(&lab, "tree", &["checkout", "-q", "-b", "side", "HEAD~3"]);
+    commit("tree/kernel/z.c", "int z(void)\n{\n\treturn 9;\n}\n", "on the side");
+    git(&lab, "tree", &["checkout", "-q", "-"]);
+    git(&lab, "tree", &["merge", "-q", "-m", "the merge", "side"]);
+    git(&lab, "tree", &["tag", "v1"]);
+    let said = dossier(&["HEAD", "HEAD~1"]).success().stderr;
+    assert!(said.contains("is a merge; it is left out: give it alone"), "{said}");
+    dossier(&["HEAD"]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains(" the merge | v1 |") && page.contains(" on the side | v1 |"), "{page}");
     let inside = schedlab(&["kernel", "dossier", "HEAD", "--tree", &tree, "-o", &lab.path("tree/out")]);
     assert!(inside.code == 1 && inside.stderr.contains("it is inside --tree"), "{}", inside.stderr);
 }

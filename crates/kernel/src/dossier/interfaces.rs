@@ -67,7 +67,8 @@ pub struct InterfaceChange {
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
-    let macros: Vec<&Macro> = unit.macros.iter().filter(|found| found.text.contains("debugfs_create")).collect();
+    let names_files = |found: &&Macro| found.text.contains("debugfs_create") || found.text.contains("__ATTR");
+    let macros: Vec<&Macro> = unit.macros.iter().filter(names_files).collect();
     for i in &unit.invocations {
         match macros.iter().rev().find(|found| found.name == i.name) {
             Some(found) => by_macro(&mut out, i, &found.text),
@@ -86,6 +87,10 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     }
     for v in unit.variables.iter().filter(|v| v.name.starts_with("sysctl_")).chain(&unit.defaults) {
         out.add(Kind::SysctlDefault, &v.name, v.value.clone(), &v.condition, v.line);
+    }
+    // `.sysctl_skb_defer_max = 64` of a table of variables.
+    for e in unit.tables.iter().flat_map(|t| &t.entries).filter(|e| e.member.starts_with("sysctl_")) {
+        out.add(Kind::SysctlDefault, &e.member, e.value.clone(), &e.condition, e.line);
     }
     for m in unit.macros.iter().filter(|_| path.contains("uapi/")) {
         out.add(Kind::UapiConstant, &m.name, m.text.clone(), &m.condition, m.line);
@@ -134,10 +139,11 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         "TRACE_EVENT_FLAGS" | "TRACE_EVENT_PERF_PERM" => return,
         "DECLARE_EVENT_CLASS" => (Kind::Tracepoint, Some(0)),
         "BTF_ID_FLAGS" => (Kind::Kfunc, Some(1)),
-        "__setup" | "early_param" | "core_param" => (Kind::BootParameter, Some(0)),
+        "__setup" | "__setup_param" | "early_param" => (Kind::BootParameter, Some(0)),
         // `_CONDITION`, `_FN`, `_PRINT`: the class, then the event.
         _ if starts("DEFINE_EVENT") => (Kind::Tracepoint, Some(1)),
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
+        _ if starts("core_param") || starts("late_param") => (Kind::BootParameter, Some(0)),
         _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_SYMBOL") => (Kind::Export, Some(0)),
         name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
@@ -156,19 +162,30 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     out.add(kind, argument(at).trim_matches('"'), detail, &i.condition, i.line);
 }
 
-/// `DEVICE_ATTR`, `KERNEL_ATTR_RO`, `__ATTR_RW`, and `cpufreq_freq_attr_ro` and the like.
+/// The macros of headers that make a file of /sys whose name is their first argument; those of the file itself are known
+/// by what they hold.
 fn is_attribute_of_sysfs(by: &str) -> bool {
-    by.split('_').any(|part| part == "ATTR") || ["attr_ro", "attr_rw", "attr_wo"].iter().any(|end| by.ends_with(end))
+    const STARTS: &[&str] =
+        &["__ATTR", "DEVICE_ATTR", "DRIVER_ATTR", "BUS_ATTR", "CLASS_ATTR", "SENSOR_DEVICE_ATTR", "KERNEL_ATTR"];
+    STARTS.iter().any(|start| by.starts_with(start)) || matches!(by, "cpufreq_freq_attr_ro" | "cpufreq_freq_attr_rw")
 }
 
-/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`.
+/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, and `ATTR_RO(x)` of
+/// `#define ATTR_RO(name) … = __ATTR_RO(name)`.
 fn by_macro(out: &mut Collected, i: &Invocation, text: &str) {
     let Some((parameters, body)) = text.strip_prefix('(').and_then(|text| text.split_once(')')) else { return };
-    let is_name = |parameter: &str| body.contains(&format!("(#{},", parameter.trim()));
+    let (kind, argument) = match body.split_once("__ATTR").and_then(|(_, rest)| rest.split_once('(')) {
+        Some((_, rest)) => (Kind::Sysfs, rest.split([',', ')']).next().unwrap_or_default().trim()),
+        None => (Kind::Debugfs, ""),
+    };
+    let is_name = |parameter: &str| match kind {
+        Kind::Sysfs => parameter.trim() == argument,
+        _ => body.contains(&format!("(#{},", parameter.trim())),
+    };
     let named = parameters.split(',').position(is_name).and_then(|at| i.arguments.get(at));
     let Some(name) = named else { return };
     let detail = format!("{}({})", i.name, i.arguments.join(", "));
-    out.add(Kind::Debugfs, name, detail, &i.condition, i.line);
+    out.add(kind, name, detail, &i.condition, i.line);
 }
 
 fn table(out: &mut Collected, t: &Table) {
@@ -205,24 +222,23 @@ fn is_name(value: &str) -> bool {
     is_word && value.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && !matches!(value, "true" | "false")
 }
 
-/// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`), they
-/// are matched by their text first, the rest in the order of files and lines.
+/// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
+/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     let (old, new) = (by_name(before), by_name(after));
     let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).one_by_one();
     let mut out = Vec::new();
     for key in keys {
         let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());
-        // Several members of one name are those of types without: only their number counts.
-        a.retain(|x| match b.iter().position(|y| x.detail == y.detail && x.condition == y.condition) {
-            Some(at) => {
-                b.remove(at);
-                false
-            }
-            None => true,
-        });
-        for at in 0..a.len().max(b.len()) {
-            let (before, after) = (a.get(at).copied().cloned(), b.get(at).copied().cloned());
+        let is_same = |x: &Interface, y: &Interface| x.detail == y.detail && x.condition == y.condition;
+        let is_of_one_file = |x: &Interface, y: &Interface| x.place.file == y.place.file;
+        pairs(&mut a, &mut b, |x, y| is_same(x, y) && is_of_one_file(x, y));
+        pairs(&mut a, &mut b, is_same);
+        let mut left: Vec<_> =
+            pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
+        left.extend((0..a.len().max(b.len())).map(|at| (a.get(at).copied(), b.get(at).copied())));
+        for (before, after) in left {
+            let (before, after) = (before.cloned(), after.cloned());
             let change = match (&before, &after) {
                 (Some(_), Some(_)) => "changed",
                 (Some(_), None) => "removed",
@@ -240,6 +256,23 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         _ => true,
     });
     renamed(out, [before, after])
+}
+
+/// Takes out the pairs that match, each with the first that is left.
+fn pairs<'a>(
+    a: &mut Vec<&'a Interface>,
+    b: &mut Vec<&'a Interface>,
+    is_one: impl Fn(&Interface, &Interface) -> bool,
+) -> Vec<(&'a Interface, &'a Interface)> {
+    let mut out = Vec::new();
+    a.retain(|x| match b.iter().position(|y| is_one(x, y)) {
+        Some(at) => {
+            out.push((*x, b.remove(at)));
+            false
+        }
+        None => true,
+    });
+    out
 }
 
 fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
@@ -291,8 +324,10 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
             }
             let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
             let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
-            let own = &i.name[of.len() + 1..];
-            return Some(format!("{of}: {before} {} {after}", i.detail.replace(own, "")));
+            // The name comes behind the type. A constant of an enum has none, and one bit is like another.
+            let (head, tail) = i.detail.rsplit_once(&i.name[of.len() + 1..])?;
+            let is_telling = !of.starts_with("enum") && !tail.starts_with(':');
+            return is_telling.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));
         }
         _ => false,
     };

@@ -8,7 +8,7 @@ pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
     let mut out: Vec<Interface> = Vec::new();
     let (mut is_in_option, mut is_in_help) = (false, false);
     for (at, line) in text.lines().enumerate() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words: Vec<&str> = without_comment(line).split_whitespace().collect();
         let Some(&first) = words.first() else { continue };
         if !line.starts_with([' ', '\t']) {
             is_in_help = false;
@@ -28,4 +28,18 @@ pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
         }
     }
     out
+}
+
+/// Without a `#` that no string holds, and what follows it.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let begin = line.char_indices().find(|(_, c)| {
+        match quote {
+            None if matches!(c, '"' | '\'') => quote = Some(*c),
+            Some(open) if open == *c => quote = None,
+            _ => {}
+        }
+        *c == '#' && quote.is_none()
+    });
+    begin.map_or(line, |(at, _)| &line[..at])
 }

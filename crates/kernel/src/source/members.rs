@@ -79,10 +79,18 @@ impl Members<'_> {
                 return self.nested(&part[open..close], depth + 1);
             }
         }
-        let shown = spell(self.file.text, part);
-        for name in parts(rest, b',').into_iter().filter_map(|declarator| name_of(self.file, declarator)) {
+        let declarators = parts(rest, b',');
+        for (at, declarator) in declarators.iter().enumerate() {
+            let Some(name) = name_of(self.file, declarator) else { continue };
             let (line, condition) = (self.file.line(name.start), self.along.at(name));
-            self.out.push(Member { name: word(self.file.text, name), text: shown.clone(), line, condition });
+            // Of `int a, *b;` each with the type: another neighbour is no change.
+            let of_type = part.iter().take_while(|t| t.kind == Kind::Word && t.start < first(&declarators, self.file));
+            let text = match (declarators.len(), at) {
+                (1, _) => spell(self.file.text, part),
+                (_, 0) => spell(self.file.text, &part[..part.len() - rest.len() + declarator.len()]),
+                _ => spell(self.file.text, of_type.chain(*declarator)),
+            };
+            self.out.push(Member { name: word(self.file.text, name), text, line, condition });
         }
     }
 
@@ -95,6 +103,11 @@ impl Members<'_> {
         }
         parts(body, b';').into_iter().for_each(|inner| self.declared(inner, depth));
     }
+}
+
+/// Where the first name of a declaration is.
+fn first(declarators: &[&[Token]], file: &File) -> usize {
+    declarators.first().and_then(|declarator| name_of(file, declarator)).map_or(0, |name| name.start)
 }
 
 /// The name that a declarator gives: `*next`, `bits : 3`, `list[4]`, `(*call)(int)`, `DECLARE_BITMAP(mask, 8)`.

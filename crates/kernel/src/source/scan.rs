@@ -271,6 +271,11 @@ impl Scanner<'_> {
                     false => (words.last().map(|t| word(text, t)).unwrap_or_default(), word(text, &head[name])),
                 };
                 let line = self.file.line(head[name].start);
+                // An array of values: `sysctl_tcp_mem[3] = {1, 2, 3}`.
+                if named.starts_with("sysctl_") && entries.is_empty() {
+                    let value = spell(text, body);
+                    self.out.variables.push(Variable { name: named.clone(), value, line, condition: held.clone() });
+                }
                 self.out.tables.push(Table { of, name: named, line, condition: held, entries });
             }
             Shape::Other => self.skip(open.start, "braces behind no function, type or object"),
@@ -384,6 +389,10 @@ impl Scanner<'_> {
             }
             let rest = &tokens[at + 3..];
             let end = top_level(rest, |t| t.is(b';')).unwrap_or(0);
+            // What a call or another member gives is no default.
+            if rest[..end].iter().any(|t| t.is(b'(') || t.is(b'>')) {
+                continue;
+            }
             self.out.defaults.push(Variable {
                 name: word(text, name),
                 value: spell(text, &rest[..end]),

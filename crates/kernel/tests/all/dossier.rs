@@ -376,3 +376,66 @@ fn calls_between_files_before_and_after() {
     let folders = calls(&with(&caller("")), &with(&caller(&all)));
     assert_eq!(folders, [("kernel".to_owned(), "lib".to_owned(), [0, 70, 0])]);
 }
+
+#[test]
+fn definitions_of_one_name_are_paired_within_their_files() {
+    let table = |open: &str| format!("static struct ops fops = {{\n\t.open = {open},\n}};\n");
+    let options = |first: &str| format!("enum {{ {first}, Opt_last }};\n");
+    let (a, b, other) = (table("a_open"), table("b_open"), table("b_open2"));
+    let (mine, theirs) = (options("Opt_mine"), options("Opt_theirs"));
+    let dossier = compare(
+        &tree(&[("k/a.c", &a), ("k/b.c", &b), ("k/c.c", &mine)]),
+        &tree(&[("k/b.c", &other), ("k/d.c", &theirs)]),
+    );
+    let place = |i: &Option<Interface>| i.as_ref().map(|i| i.place.file.clone()).unwrap_or_default();
+    let found: Vec<_> =
+        dossier.interfaces.iter().map(|c| (c.name.as_str(), c.change, place(&c.before), place(&c.after))).collect();
+    let expected = [
+        ("enum.Opt_mine", "removed", "k/c.c", ""),
+        ("enum.Opt_theirs", "added", "", "k/d.c"),
+        ("ops fops.open", "changed", "k/b.c", "k/b.c"),
+        ("ops fops.open", "removed", "k/a.c", ""),
+    ];
+    assert_eq!(found, expected.map(|(name, change, a, b)| (name, change, a.to_owned(), b.to_owned())));
+}
+
+#[test]
+fn members_that_are_not_renamed() {
+    let before = "struct holder { int a; struct page *page; int b; };\nstruct flags { int a; int post_read : 1; int b; };\n\
+        struct many { int one, *two, three; };\n";
+    let after = "struct holder { int a; struct folio *folio; int b; };\nstruct flags { int a; int meta_gc : 1; int b; };\n\
+        struct many { int one, *two, three, four; };\n";
+    let dossier = compare(&tree(&[("a.h", before)]), &tree(&[("a.h", after)]));
+    let expected = [
+        ("struct flags.meta_gc", "added"),
+        ("struct flags.post_read", "removed"),
+        ("struct holder.folio", "added"),
+        ("struct holder.page", "removed"),
+        ("struct many.four", "added"),
+    ];
+    assert_eq!(interfaces(&dossier).into_iter().map(|(_, name, change)| (name, change)).collect::<Vec<_>>(), expected);
+    assert_eq!(dossier.interfaces[4].after.as_ref().unwrap().detail, "int four");
+}
+
+#[test]
+fn parameters_and_defaults_that_look_otherwise() {
+    let before = "__setup_param(\"old\", old_id, f, 0);\ncore_param_cb(cb, &ops, &v, 0644);\nunsigned long sysctl_arr[3] = { 1, 2, 3 };\n\
+        struct data hot = {\n\t.sysctl_max = 64,\n};\nstatic int init_net(struct ctl *c)\n{\n\tc->sysctl_hdr = register(c);\n\treturn 0;\n}\n\
+        #define SLAB_ATTR(_name) static struct attribute _name##_attr = __ATTR_RW(_name)\nSLAB_ATTR(order);\nLSM_ATTR(one, NULL);\n";
+    let after =
+        before.replace("\"old\"", "\"new\"").replace("0644", "0600").replace("2, 3", "2, 4").replace("64,", "128,");
+    let dossier = compare(&tree(&[("a.c", before)]), &tree(&[("a.c", &after)]));
+    let expected = [
+        (Kind::SysctlDefault, "sysctl_arr", "changed"),
+        (Kind::SysctlDefault, "sysctl_max", "changed"),
+        (Kind::BootParameter, "cb", "changed"),
+        (Kind::BootParameter, "new", "renamed"),
+    ];
+    assert_eq!(interfaces(&dossier), expected);
+    let all = compare(&tree(&[]), &tree(&[("a.c", before), ("Kconfig", "config A\n\tbool \"a # b\" # why\n")]));
+    let of =
+        |kind| -> Vec<&str> { all.interfaces.iter().filter(|c| c.kind == kind).map(|c| c.name.as_str()).collect() };
+    assert_eq!((of(Kind::Sysfs), of(Kind::SysctlDefault)), (vec!["order"], vec!["sysctl_arr", "sysctl_max"]));
+    let option = all.interfaces.iter().find(|c| c.kind == Kind::Kconfig).and_then(|c| c.after.as_ref());
+    assert_eq!(option.unwrap().detail, "bool \"a # b\"");
+}

@@ -63,6 +63,10 @@ pub(super) fn blocks(subject: &DossierSubject, dossier: &Dossier) -> Vec<Block> 
     let [before, after] = &subject.sides;
     let [read_before, read_after] = dossier.files_read.map(|n| n.to_string());
     page.out.push(Block::Text(lang.with(s::SIDES, &[before, &read_before, after, &read_after, &limited])));
+    if !subject.problems.is_empty() {
+        page.text(s::LEFT_OUT);
+        page.out.push(Block::Lines(subject.problems.clone()));
+    }
     page.heading(2, s::FEATURE);
     page.slot("principle", 0);
     evolution(&mut page);

@@ -48,7 +48,11 @@ fn interfaces(page: &mut Page<'_>) {
         let title = page.lang.of(s::KINDS[kind as usize]);
         page.out.push(Block::Heading(4, format!("{title} ({})", changes.len())));
         let side = |i: &Option<Interface>| i.as_ref().map_or(String::new(), |i| said(page, i));
-        let row = |c: &&InterfaceChange| vec![c.name.clone(), page.change(c.change), side(&c.before), side(&c.after)];
+        let changed = |c: &InterfaceChange| match &c.before {
+            Some(old) if old.name != c.name => page.lang.with(s::RENAMED_FROM, &[&old.name]),
+            _ => page.change(c.change),
+        };
+        let row = |c: &&InterfaceChange| vec![c.name.clone(), changed(c), side(&c.before), side(&c.after)];
         let rows = changes.iter().map(row).collect();
         page.table(&s::INTERFACE_COLUMNS, rows);
     }

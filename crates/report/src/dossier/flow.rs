@@ -15,7 +15,11 @@ pub(super) const REMOVED: &str = "#b2182b";
 
 /// Whether there is anything to draw.
 pub(super) fn has_calls(f: &KeyFunction) -> bool {
-    !(f.callers.is_empty() && f.calls_kept.is_empty() && f.calls_added.is_empty() && f.calls_removed.is_empty())
+    !(f.callers.is_empty()
+        && f.dispatched_from.is_empty()
+        && f.calls_kept.is_empty()
+        && f.calls_added.is_empty()
+        && f.calls_removed.is_empty())
 }
 
 /// The begin of a picture.
@@ -33,7 +37,8 @@ pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
         names.iter().map(|n| (format!("{sign}{n}"), colour)).collect()
     };
     let callers: Vec<String> = f.callers.iter().map(|c| c.function.clone()).collect();
-    let left = shortened(of(&callers, KEPT, ""), lang);
+    let dispatched: Vec<String> = f.dispatched_from.iter().map(|c| c.function.clone()).collect();
+    let left = shortened([of(&callers, KEPT, ""), of(&dispatched, KEPT, "(*) ")].concat(), lang);
     // What differs comes first: it is the last to be cut.
     let right =
         [of(&f.calls_added, ADDED, "+ "), of(&f.calls_removed, REMOVED, "− "), of(&f.calls_kept, KEPT, "")].concat();

@@ -41,6 +41,7 @@ pub(super) const SIDES: Said = [
     "Before: {0} ({1} files read). After: {2} ({3} files read). Limited to {4}.",
     "改动前：{0}（读取 {1} 个文件）。改动后：{2}（读取 {3} 个文件）。范围：{4}。",
 ];
+pub(super) const LEFT_OUT: Said = ["Left out, or to be known of the input:", "被略去的内容，以及关于输入的说明："];
 pub(super) const ALL_FILES: Said = ["all files", "全部文件"];
 pub(super) const FEATURE: Said = ["1. Feature and principle", "1. 特性与原理"];
 pub(super) const EVOLUTION: Said = ["2. Evolution", "2. 演进历史"];
@@ -89,10 +90,10 @@ pub(super) const FUNCTION_COLUMNS: [Said; 6] = [
 pub(super) const FLOW: Said = ["3.3 Call flow and 3.4 key functions", "3.3 调用流程与 3.4 关键函数"];
 pub(super) const HOW_RANKED: Said = [
     "Ranked by lines that differ, callers, operation tables and a changed signature. In the pictures a call is green if \
-     only the second version makes it and red if only the first did. Calls are found by name; those through a pointer by \
-     the name of the member, so other tables of the same member are among them.",
+     only the second version makes it and red if only the first did. Calls are found by name; those through a pointer, \
+     marked (*), by the name of the member, so other tables of the same member are among them.",
     "按差异行数、调用者、操作表和签名变化排序。图中绿色为仅新版本有的调用，红色为仅旧版本有的调用。调用按名称查找；\
-     经指针的调用按成员名查找，因此同名成员的其他操作表也在其中。",
+     经指针的调用（标有 (*)）按成员名查找，因此同名成员的其他操作表也在其中。",
 ];
 pub(super) const REASON: Said = ["{0}: lines in the diff: {1}, callers: {2}", "{0}：差异行数 {1}，调用者 {2} 个"];
 pub(super) const REASON_TABLES: Said = [", operation tables: {0}", "，操作表 {0} 个"];

@@ -26,6 +26,9 @@ pub(super) fn is_checkout(tree: &Path) -> bool {
 
 /// `has_later`: with the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
+    if range.contains("...") || range.starts_with("..") {
+        bail!("{range} is not a range A..B; A is the older of the two");
+    }
     let (names, ids) = match range.split_once("..") {
         Some((from, to)) => {
             let (from, to) = (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned());
@@ -40,7 +43,11 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = self::names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
-    let events = timeline::events(tree, &ids[0], &ids[1], &paths)?;
+    let mut events = timeline::events(tree, &ids[0], &ids[1], &paths)?;
+    // A merge, which a range leaves out, was asked for.
+    if !range.contains("..") && !merges(tree, &ids[1..])?.is_empty() {
+        events.extend(timeline::of(tree, &ids[0], &ids[1..])?);
+    }
     let later = if has_later { timeline::events(tree, &ids[1], "HEAD", &paths)? } else { Vec::new() };
     let touched: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
     let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
@@ -74,6 +81,12 @@ pub(super) fn parent(tree: &Path, id: &str) -> Result<String> {
     commit(tree, &format!("{id}^")).map_err(|_| {
         anyhow!("{id} has no parent to compare with: it is the first commit, or a shallow clone ends there")
     })
+}
+
+/// Those of the commits that are merges.
+pub(super) fn merges(tree: &Path, ids: &[String]) -> Result<BTreeSet<String>> {
+    let said = git(tree, &["rev-list", "--no-walk", "--merges", "--stdin"], &[], (ids.join("\n") + "\n").into_bytes())?;
+    Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
 }
 
 /// Commits in an order in which each could be made, whatever their dates.

@@ -109,8 +109,9 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     let dossier = compare(&before, &after);
     let problems = std::mem::take(&mut sides.problems);
     let (slots, was_changed) = old.map(|page| (page.slots, !page.is_ours)).unwrap_or_default();
-    let subject = DossierSubject { measured, hits, slots, ..subject(args, sides, &dossier, [&before, &after])? };
-    write(&args.output, files(&subject, &dossier, &problems)?, was_changed)?;
+    let subject =
+        DossierSubject { problems, measured, hits, slots, ..subject(args, sides, &dossier, [&before, &after])? };
+    write(&args.output, files(&subject, &dossier)?, was_changed)?;
     say(format_args!(
         "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",
         args.output.join("dossier.html").display(),
@@ -162,6 +163,7 @@ fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [
         term: (args.template == Template::Term).then(term),
         sides: sides.names,
         paths: sides.paths,
+        problems: Vec::new(),
         measured: None,
         hits: None,
         slots: BTreeMap::new(),
@@ -234,7 +236,7 @@ fn measured_run(dir: &Path) -> Result<Measured> {
 }
 
 /// What is written, by name.
-fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Result<Vec<(String, Vec<u8>)>> {
+fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec<u8>)>> {
     let (mut md, mut html) = (Vec::new(), Vec::new());
     dossier_markdown(subject, dossier, &mut md)?;
     dossier_html(subject, dossier, &mut html)?;
@@ -243,7 +245,7 @@ fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Re
         sides: &subject.sides,
         paths: &subject.paths,
         events: &subject.events,
-        problems,
+        problems: &subject.problems,
         files: &dossier.files,
         interfaces: &dossier.interfaces,
         functions: &dossier.functions,

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use schedlab_kernel::dossier::{Event, Files, patch_file, references};
 use schedlab_kernel::{FilePatch, Patch, abbreviated};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Of patches in files, for a tree.
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
@@ -25,13 +25,18 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
 pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Result<Sides> {
     let given = given.iter().map(|name| checkout::given(tree, name)).collect::<Result<Vec<_>>>()?;
     let ids = checkout::oldest_first(tree, &given)?;
+    let merges = checkout::merges(tree, &ids)?;
+    let said = |id: &String| format!("{} is a merge; it is left out: give it alone", abbreviated(id));
+    let problems = merges.iter().map(said).collect();
+    let ids: Vec<String> = ids.into_iter().filter(|id| !merges.contains(id)).collect();
+    let short: Vec<&str> = ids.iter().map(|id| abbreviated(id)).collect();
+    let Some(first) = short.first() else { bail!("all of the commits are merges: give one alone, or a range A..B") };
     let from = checkout::parent(tree, &ids[0])?;
     let changes = prerequisites::changes(tree, &history::by_id(tree, &ids)?)?;
-    let short: Vec<&str> = ids.iter().map(|id| abbreviated(id)).collect();
-    let names = [format!("{}^", short[0]), format!("{}^ with {}", short[0], short.join(", "))];
+    let names = [format!("{first}^"), format!("{first}^ with {}", short.join(", "))];
     let files = changes.iter().flatten().collect();
     let events = timeline::of(tree, &from, &ids)?;
-    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, problems: Vec::new() }.sides(paths)
+    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, problems }.sides(paths)
 }
 
 /// A state of the source, and what is made of it.
@@ -95,12 +100,12 @@ fn names(file: &FilePatch) -> impl Iterator<Item = &str> {
 /// The patches of these files, and what of them is not read or names a link in the tree.
 fn series(tree: &Path, files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     let (mut series, mut problems) = (Vec::new(), Vec::new());
-    for file in files {
-        let mut found = series::parsed(Path::new(file), &input::bytes(Path::new(file))?)?;
-        found.iter_mut().for_each(|patch| port::refuse_links(tree, patch));
-        let refused = found.iter().flat_map(|patch| &patch.refused);
-        problems.extend(refused.map(|refused| format!("{file} {refused}; it is left out")));
-        series.extend(found);
+    let text = |file: &String| Ok((PathBuf::from(file), input::bytes(Path::new(file))?));
+    for (file, mut patch) in series::parsed(&files.iter().map(text).collect::<Result<Vec<_>>>()?)? {
+        port::refuse_links(tree, &mut patch);
+        let refused = patch.refused.iter().map(|refused| format!("{} {refused}; it is left out", file.display()));
+        problems.extend(refused);
+        series.push(patch);
     }
     Ok((series, problems))
 }

@@ -72,11 +72,10 @@ fn places(args: &Port) -> Result<()> {
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
-    for (file, text) in files(&args.series)? {
-        let mut found = series::parsed(&file, &text)?;
-        found.iter_mut().for_each(|patch| refuse_links(&args.onto, patch));
-        from.extend(found.iter().map(|_| file.clone()));
-        patches.extend(found);
+    for (file, mut patch) in series::parsed(&files(&args.series)?)? {
+        refuse_links(&args.onto, &mut patch);
+        from.push(file);
+        patches.push(patch);
     }
     let mut read = |path: &str| file(&args.onto, path);
     let history = history::read(&args.onto, &patches);

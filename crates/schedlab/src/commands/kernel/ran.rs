@@ -21,7 +21,17 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
             file.display()
         );
     }
-    Ok(Hits { source: format!("{name}: {what}"), counts })
+    Ok(Hits { source: format!("{name}: {what}"), counts: of_functions(counts) })
+}
+
+/// A compiler's copies, such as `f.isra.0` and `f.constprop.0.cold`, count for their function.
+fn of_functions(counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    for (name, count) in counts {
+        let function = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name);
+        *out.entry(function.to_owned()).or_insert(0) += count;
+    }
+    out
 }
 
 /// If there are several profiles, takes the last, which is the one that was asked for.

@@ -1,6 +1,6 @@
 //! `schedlab kernel related`: the commits of a feature, in the history of a checkout.
 
-use super::checkout::{self, git, is_checkout, texts};
+use super::checkout::{self, is_checkout, texts};
 use super::{history, prerequisites, trees};
 use crate::cli::kernel::Related as Arguments;
 use crate::exit;
@@ -47,7 +47,10 @@ fn found(args: &Arguments) -> Result<Discovery> {
     let of_asked = prerequisites::changes(&args.tree, &asked)?;
     let touched = of_asked.iter().flatten().map(schedlab_kernel::FilePatch::path);
     let paths = if args.paths.is_empty() && names.is_empty() { trees::folders(touched) } else { args.paths.clone() };
-    let Some((from, to)) = args.range.split_once("..").filter(|(from, _)| !from.starts_with('-') && !from.is_empty())
+    let Some((from, to)) = args
+        .range
+        .split_once("..")
+        .filter(|(from, to)| !from.starts_with('-') && !from.is_empty() && !to.starts_with('.'))
     else {
         bail!("--range {}: it is not a range A..B", args.range);
     };
@@ -86,12 +89,9 @@ fn without_plain_merges(
     asked: &[String],
 ) -> Result<(Vec<Commit>, Vec<Vec<FilePatch>>)> {
     let changes = prerequisites::changes(tree, &commits)?;
-    let ids: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
-    let merges = git(tree, &["rev-list", "--no-walk", "--merges", "--stdin"], &[], ids.into_bytes())?;
-    let merges = String::from_utf8_lossy(&merges).into_owned();
-    let merges: BTreeSet<&str> = merges.lines().collect();
+    let merges = checkout::merges(tree, &commits.iter().map(|commit| commit.id.clone()).collect::<Vec<_>>())?;
     let is_kept = |(Commit { id, .. }, files): &(Commit, Vec<FilePatch>)| {
-        !files.is_empty() || !merges.contains(id.as_str()) || asked.contains(id)
+        !files.is_empty() || !merges.contains(id) || asked.contains(id)
     };
     Ok(commits.into_iter().zip(changes).filter(is_kept).unzip())
 }
@@ -131,5 +131,7 @@ fn names_of(
 }
 
 fn is_name(word: &str) -> bool {
-    !word.starts_with(|c: char| c.is_ascii_digit()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    !word.is_empty()
+        && !word.starts_with(|c: char| c.is_ascii_digit())
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

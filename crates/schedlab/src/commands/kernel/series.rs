@@ -1,6 +1,7 @@
 //! Patches from the disk: files, and folders in the order of quilt's `series` file or of the names.
 
 use crate::input;
+use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::{Patch, parse, quilt};
 use std::io::ErrorKind;
@@ -36,12 +37,21 @@ fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a file of patches says, without mails that have no diff, such as a cover letter. It is an error if it says nothing.
-pub(super) fn parsed(file: &Path, text: &[u8]) -> Result<Vec<Patch>> {
-    let mut found = parse(text);
-    found.retain(|patch| !patch.files.is_empty() || !patch.refused.is_empty());
-    if found.is_empty() {
-        bail!("{} contains no diff; give patches as git format-patch, git diff or diff -u write them", file.display());
+/// What the files of a series say, each with the file it is from, without mails that have no diff, such as a cover letter.
+/// A file without any is skipped and said; it is an error if all are.
+pub(super) fn parsed(files: &[(PathBuf, Vec<u8>)]) -> Result<Vec<(PathBuf, Patch)>> {
+    let (mut out, mut empty) = (Vec::new(), Vec::new());
+    for (file, text) in files {
+        let before = out.len();
+        let found = parse(text).into_iter().filter(|patch| !patch.files.is_empty() || !patch.refused.is_empty());
+        out.extend(found.map(|patch| (file.clone(), patch)));
+        if out.len() == before {
+            empty.push(format!("{} contains no diff", file.display()));
+        }
     }
-    Ok(found)
+    if out.is_empty() {
+        bail!("{}; give patches as git format-patch, git diff or diff -u write them", empty.join("; "));
+    }
+    empty.iter().for_each(|said| say(format_args!("{said}; it is skipped")));
+    Ok(out)
 }

@@ -49,7 +49,7 @@ fn releases(tree: &Path, from: &str, paths: &[String], wanted: usize) -> Result<
         if out.len() >= wanted {
             break;
         }
-        let mut asked = vec!["rev-list", "--no-merges", tag, "--not"];
+        let mut asked = vec!["rev-list", tag, "--not"];
         asked.extend(seen.iter().map(String::as_str));
         asked.push("--");
         let landed = git(tree, &asked, paths, vec![])?;
