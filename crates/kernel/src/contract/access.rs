@@ -41,8 +41,18 @@ pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
 }
 
 fn of_value(side: &Side<'_>, at: usize) -> Access {
-    let Some(end) = end(side, at + 1) else { return Access::Read };
-    let start = start(side, at);
+    let Some(mut end) = end(side, at + 1) else { return Access::Read };
+    let mut start = start(side, at);
+    // `(x->w) = 0`, and `per_cpu(w, cpu) = 0`.
+    while let Some(open) = start.checked_sub(1).filter(|&open| side.is(Some(open), b'(')) {
+        let by = open.checked_sub(1).and_then(|by| side.word(by));
+        let is_variable_of_cpu = matches!(by, Some("per_cpu" | "get_cpu_var"));
+        let is_alone = side.is(Some(end), b')') && !open.checked_sub(1).is_some_and(|before| ends_value(side, before));
+        match side.closing(open).filter(|_| is_variable_of_cpu || is_alone) {
+            Some(close) => (start, end) = (if is_variable_of_cpu { open - 1 } else { open }, close + 1),
+            None => break,
+        }
+    }
     let before = start.checked_sub(1);
     let is_and = |at: usize| ends_value(side, at) || side.is(Some(at), b'&');
     let is_address = side.is(before, b'&') && !start.checked_sub(2).is_some_and(is_and);
@@ -160,37 +170,51 @@ fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
     Some((by, next))
 }
 
-/// Parts of the names of functions that only look at what they get the address of. A lock is not a state.
+/// Words in the names of functions that only look at what they get the address of. A lock is not a state.
 const LOOKS: &[&str] = &[
-    "read",
-    "READ",
-    "test",
-    "empty",
-    "for_each",
-    "entry",
-    "cmp",
-    "print",
-    "equal",
-    "deref",
-    "lock",
-    "copy_to",
-    "wake",
-    "wait",
-    "sizeof",
-    "typeof",
-    "offsetof",
-    "container_of",
-    "acquire",
-    "sum",
-    "weight",
-    "likely",
-    "IS_ERR",
-    "debug",
+    "_read_",
+    "_READ_",
+    "_load_acquire_",
+    "_test_",
+    "_empty_",
+    "_pending_",
+    "_for_each_",
+    "_first_entry_",
+    "_last_entry_",
+    "_next_entry_",
+    "_list_entry_",
+    "_rb_entry_",
+    "_container_of_",
+    "_memcmp_",
+    "_strcmp_",
+    "_equal_",
+    "_print_",
+    "_printk_",
+    "_printf_",
+    "_debug_",
+    "_dereference_",
+    "_deref_",
+    "_lock_",
+    "_unlock_",
+    "_trylock_",
+    "_locked_",
+    "_copy_to_",
+    "_wake_",
+    "_wait_",
+    "_waitqueue_",
+    "_sizeof_",
+    "_typeof_",
+    "_offsetof_",
+    "_sum_",
+    "_weight_",
+    "_likely_",
+    "_unlikely_",
+    "_IS_ERR_",
 ];
 
 fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
-    let has = |part: &&str| by.contains(*part);
-    if !by.contains("_and_") && LOOKS.iter().any(has) {
+    let name = format!("_{by}_");
+    if !by.contains("_and_") && LOOKS.iter().any(|words| name.contains(words)) {
         Access::Read
     } else if by.ends_with("clear_bit") || by.starts_with("memset") || by.contains("zero") {
         Access::Clear
@@ -298,12 +322,24 @@ mod tests {
             ("if (test_and_set_bit(3, &x->w)) set_bit(1, &x->w);", &[Set, Set]),
             ("spin_lock(&x->w);", &[Read]),
             ("f(x->w, 0); w = 1;", &[Read]),
+            ("(x->w) = 0; ((x->w))++; if ((x->w) == 0) f();", &[Clear, Change, Read]),
+            ("cmpxchg(&x->w, 1, 0); atomic_try_cmpxchg(&x->w, &o, 0);", &[Change, Change]),
+            ("consume_credit(&x->w); mark_ready(&x->w); reset_clock(&x->w); block_tx(&x->w);", &[Change; 4]),
+            ("drop_entry(&x->w); acquire_slot(&x->w);", &[Change, Change]),
+            (
+                "list_for_each_entry(p, &x->w, l) f(list_first_entry(&x->w, T, l)); mutex_unlock(&x->w);",
+                &[Read, Read, Read],
+            ),
         ] {
             assert_eq!(of(code, "w", Kept::Member), expected, "{code}");
         }
         assert_eq!(
             of("w = 1; this_cpu_inc(w); x->w = 2; y = __this_cpu_read(w);", "w", Kept::Variable),
             [Set, Change, Read]
+        );
+        assert_eq!(
+            of("per_cpu(w, 3) = 0; y = per_cpu(w, cpu); per_cpu(w, i)++;", "w", Kept::Variable),
+            [Clear, Read, Change]
         );
     }
 

@@ -145,7 +145,7 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
         _ if starts("core_param") || starts("late_param") => (Kind::BootParameter, Some(0)),
         _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
-        _ if starts("EXPORT_SYMBOL") => (Kind::Export, Some(0)),
+        _ if starts("EXPORT_") => (Kind::Export, Some(0)),
         name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
         _ if starts("DEFINE_STATIC_KEY") => (Kind::StaticKey, Some(0)),
         _ if starts("debugfs_create") => (Kind::Debugfs, quoted),

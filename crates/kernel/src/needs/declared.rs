@@ -10,9 +10,14 @@ const BEFORE_USE: &[&str] = &["return", "goto", "else", "case", "sizeof", "typeo
 pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     let is_type = |word: &str| !BEFORE_USE.contains(&word);
     let Some(before) = at.checked_sub(1) else { return false };
-    // `static DEFINE_MUTEX(lock);` is a call.
+    // A type without a name, or a typedef: `} name;`.
+    if side.is(Some(before), b'}') && [b';', b'[', b','].iter().any(|mark| side.is(Some(at + 1), *mark)) {
+        return true;
+    }
+    // `static DEFINE_MUTEX(lock);` is a call, but not a name in capitals whose type ends the line above.
     if side.is(Some(at + 1), b'(') && !word_is_lower(side, at) {
-        return false;
+        let is_typed = side.word(before).is_some_and(|word| is_type(word) && is_type_of_c(word));
+        return is_typed && side.begins_line(at) && side.is_at_margin(at);
     }
     if let Some(word) = side.word(before) {
         // The second word of `else foo();` is not a declaration, nor is a word after a macro that ends the line before.
@@ -37,8 +42,20 @@ fn is_pointer(side: &Side<'_>, at: usize, before: usize) -> bool {
     let is_plain = (first..before).all(|i| side.word(i).is_some());
     let is_parameter = before > 0
         && side.word(before - 1).is_some_and(|w| matches!(w, "struct" | "union" | "enum" | "const" | "unsigned"));
+    // `f(int *a, u32 *b)`.
+    let is_parameter = is_parameter
+        || before > 0
+            && (side.is(Some(before - 1), b'(') || side.is(Some(before - 1), b','))
+            && side.word(before).is_some_and(is_type_of_c);
     let is_typed = side.word(before).is_some_and(|word| !BEFORE_USE.contains(&word));
     is_typed && (is_plain || is_parameter) && (side.is_at_margin(at) || !side.is(Some(at + 1), b'('))
+}
+
+/// A type that is no struct: `int`, `u32`, `size_t`.
+fn is_type_of_c(word: &str) -> bool {
+    let is_sized = word.len() <= 3 && word.starts_with(['u', 's']) && word[1..].parse::<u8>().is_ok();
+    const WORDS: &[&str] = &["int", "long", "short", "char", "unsigned", "signed", "void", "bool"];
+    is_sized || WORDS.contains(&word) || word.ends_with("_t")
 }
 
 /// `NAME,` and `NAME = 1,` on a line of an enum; where its `{` is not in sight, in capitals only.
