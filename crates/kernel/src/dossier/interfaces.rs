@@ -98,7 +98,10 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     for t in unit.types.iter().filter(|t| !t.name.is_empty() || t.keyword == "enum") {
         let named = if t.name.is_empty() { "enum".to_owned() } else { format!("{} {}", t.keyword, t.name) };
         if !t.name.is_empty() {
-            out.add(Kind::Type, &named, String::new(), &t.condition, t.line);
+            // The order of what user space sees is part of it: of members their place, of constants their value.
+            let members: Vec<&str> = t.members.iter().map(|m| m.name.as_str()).collect();
+            let order = if path.contains("uapi/") { members.join(", ") } else { String::new() };
+            out.add(Kind::Type, &named, order, &t.condition, t.line);
         }
         for m in &t.members {
             out.add(Kind::Member, &format!("{named}.{}", m.name), m.text.clone(), &m.condition, m.line);

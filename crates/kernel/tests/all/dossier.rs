@@ -439,3 +439,15 @@ fn parameters_and_defaults_that_look_otherwise() {
     let option = all.interfaces.iter().find(|c| c.kind == Kind::Kconfig).and_then(|c| c.after.as_ref());
     assert_eq!(option.unwrap().detail, "bool \"a # b\"");
 }
+
+#[test]
+fn the_order_of_what_user_space_sees() {
+    let before = "struct abi { int a; int b; };\nenum kinds { N_A, N_B };\n";
+    let after = "struct abi { int b; int a; };\nenum kinds { N_A, N_NEW, N_B };\n";
+    let of = |path: &str| {
+        let dossier = compare(&tree(&[(path, before)]), &tree(&[(path, after)]));
+        interfaces(&dossier).into_iter().map(|(_, name, change)| format!("{name} {change}")).collect::<Vec<_>>()
+    };
+    assert_eq!(of("include/uapi/a.h"), ["enum kinds changed", "struct abi changed", "enum kinds.N_NEW added"]);
+    assert_eq!(of("include/a.h"), ["enum kinds.N_NEW added"]);
+}
