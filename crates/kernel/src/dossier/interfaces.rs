@@ -67,7 +67,7 @@ pub struct InterfaceChange {
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
-    let names_files = |found: &&Macro| found.text.contains("debugfs_create") || found.text.contains("__ATTR");
+    let names_files = |found: &&Macro| found.text.contains("debugfs_create") || attribute(&found.text).is_some();
     let macros: Vec<&Macro> = unit.macros.iter().filter(names_files).collect();
     for i in &unit.invocations {
         match macros.iter().rev().find(|found| found.name == i.name) {
@@ -173,14 +173,11 @@ fn is_attribute_of_sysfs(by: &str) -> bool {
     STARTS.iter().any(|start| by.starts_with(start)) || matches!(by, "cpufreq_freq_attr_ro" | "cpufreq_freq_attr_rw")
 }
 
-/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, and `ATTR_RO(x)` of
-/// `#define ATTR_RO(name) … = __ATTR_RO(name)`.
+/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, and `SLAB_ATTR(x)` of
+/// `#define SLAB_ATTR(name) … = __ATTR_RW(name)`.
 fn by_macro(out: &mut Collected, i: &Invocation, text: &str) {
     let Some((parameters, body)) = text.strip_prefix('(').and_then(|text| text.split_once(')')) else { return };
-    let (kind, argument) = match body.split_once("__ATTR").and_then(|(_, rest)| rest.split_once('(')) {
-        Some((_, rest)) => (Kind::Sysfs, rest.split([',', ')']).next().unwrap_or_default().trim()),
-        None => (Kind::Debugfs, ""),
-    };
+    let (kind, argument) = attribute(body).map_or((Kind::Debugfs, ""), |argument| (Kind::Sysfs, argument));
     let is_name = |parameter: &str| match kind {
         Kind::Sysfs => parameter.trim() == argument,
         _ => body.contains(&format!("(#{},", parameter.trim())),
@@ -189,6 +186,15 @@ fn by_macro(out: &mut Collected, i: &Invocation, text: &str) {
     let Some(name) = named else { return };
     let detail = format!("{}({})", i.name, i.arguments.join(", "));
     out.add(kind, name, detail, &i.condition, i.line);
+}
+
+/// What names the file of /sys that a macro makes: `x` of `__ATTR_RO(x)`, or of `.name = __stringify(x)` in an attribute.
+fn attribute(text: &str) -> Option<&str> {
+    let (_, rest) = match text.split_once("__ATTR") {
+        Some((_, rest)) => rest.split_once('(')?,
+        None => text.split_once("__stringify(").filter(|_| text.contains("_attribute"))?,
+    };
+    rest.split([',', ')']).next().map(str::trim)
 }
 
 fn table(out: &mut Collected, t: &Table) {

@@ -421,7 +421,8 @@ fn members_that_are_not_renamed() {
 fn parameters_and_defaults_that_look_otherwise() {
     let before = "__setup_param(\"old\", old_id, f, 0);\ncore_param_cb(cb, &ops, &v, 0644);\nunsigned long sysctl_arr[3] = { 1, 2, 3 };\n\
         struct data hot = {\n\t.sysctl_max = 64,\n};\nstatic int init_net(struct ctl *c)\n{\n\tc->sysctl_hdr = register(c);\n\treturn 0;\n}\n\
-        #define SLAB_ATTR(_name) static struct attribute _name##_attr = __ATTR_RW(_name)\nSLAB_ATTR(order);\nLSM_ATTR(one, NULL);\n";
+        #define SLAB_ATTR(_name) static struct attribute _name##_attr = __ATTR_RW(_name)\nSLAB_ATTR(order);\nLSM_ATTR(one, NULL);\n\
+        #define SCX_ATTR(_name) static struct kobj_attribute a_##_name = { .attr = { .name = __stringify(_name) } }\nSCX_ATTR(state);\n";
     let after =
         before.replace("\"old\"", "\"new\"").replace("0644", "0600").replace("2, 3", "2, 4").replace("64,", "128,");
     let dossier = compare(&tree(&[("a.c", before)]), &tree(&[("a.c", &after)]));
@@ -435,7 +436,7 @@ fn parameters_and_defaults_that_look_otherwise() {
     let all = compare(&tree(&[]), &tree(&[("a.c", before), ("Kconfig", "config A\n\tbool \"a # b\" # why\n")]));
     let of =
         |kind| -> Vec<&str> { all.interfaces.iter().filter(|c| c.kind == kind).map(|c| c.name.as_str()).collect() };
-    assert_eq!((of(Kind::Sysfs), of(Kind::SysctlDefault)), (vec!["order"], vec!["sysctl_arr", "sysctl_max"]));
+    assert_eq!((of(Kind::Sysfs), of(Kind::SysctlDefault)), (vec!["order", "state"], vec!["sysctl_arr", "sysctl_max"]));
     let option = all.interfaces.iter().find(|c| c.kind == Kind::Kconfig).and_then(|c| c.after.as_ref());
     assert_eq!(option.unwrap().detail, "bool \"a # b\"");
 }

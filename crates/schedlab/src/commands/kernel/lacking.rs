@@ -92,12 +92,11 @@ fn said(tree: &Path, words: &[&str], paths: &[String]) -> Option<String> {
     Some(String::from_utf8_lossy(&git(tree, words, paths, vec![]).ok()?).trim().to_owned())
 }
 
-/// The newest tags of the tree's history, all or those before a commit; the words `git for-each-ref` needs for it.
+/// The newest tags of the tree's history; `which` are further words to `git for-each-ref`.
 fn tags(tree: &Path, which: &[&str]) -> Vec<String> {
     let sorted = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=-version:refname", "--sort=-creatordate"];
-    let said =
-        said(tree, &[&sorted[..], &["--format=%(refname)", "--merged", "HEAD"], which, &["refs/tags"]].concat(), &[]);
-    said.unwrap_or_default().lines().take(RELEASES).map(str::to_owned).collect()
+    let words = [&sorted[..], &["--format=%(refname)", "--merged", "HEAD"], which, &["refs/tags"]].concat();
+    said(tree, &words, &[]).unwrap_or_default().lines().take(RELEASES).map(str::to_owned).collect()
 }
 
 fn short(tag: &str) -> String {
@@ -115,7 +114,8 @@ fn last_release(tree: &Path, path: &str) -> Option<String> {
 /// of a member that another struct has, is not looked for.
 fn last_with(tree: &Path, folders: &[String], mut names: BTreeSet<String>) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
-    for tag in std::iter::once("HEAD".to_owned()).chain(tags(tree, &[])) {
+    let older = std::iter::once_with(|| tags(tree, &[])).flatten();
+    for tag in std::iter::once("HEAD".to_owned()).chain(older) {
         if names.is_empty() {
             break;
         }
