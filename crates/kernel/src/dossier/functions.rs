@@ -2,7 +2,8 @@
 
 use super::lines::{Numbers, difference, in_both};
 use super::{File, Place};
-use crate::source::{Function, code_lines};
+use crate::port::common;
+use crate::source::{Function, code_lines, inner_conditions};
 use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,8 @@ pub struct FunctionChange {
     pub removed: usize,
     /// `#if` conditions, in the second tree if it is there.
     pub condition: String,
+    /// `#if` conditions inside of it that lines of the diff stand under, each once; of a new or removed one none.
+    pub inner_conditions: Vec<String>,
     /// Signatures before and after, where they differ.
     pub signatures: Option<[String; 2]>,
 }
@@ -167,6 +170,31 @@ fn change(status: Status, before: Option<&At>, after: Option<&At>) -> FunctionCh
         added,
         removed,
         condition: shown.map(|f| f.condition.clone()).unwrap_or_default(),
+        inner_conditions: before.zip(after).map(|(x, y)| conditions_of_diff(x, y)).unwrap_or_default(),
         signatures,
     }
+}
+
+/// The conditions inside of either version that lines of the diff stand under.
+fn conditions_of_diff(old: &At, new: &At) -> Vec<String> {
+    let [a, b] = [old, new].map(|at| inner_conditions(&at.file.text, at.function));
+    if a.iter().chain(&b).all(String::is_empty) {
+        return Vec::new();
+    }
+    let [x, y] = [old, new].map(|at| at.code.iter().map(|number| number.to_ne_bytes()).collect::<Vec<_>>());
+    let [x, y] = [&x, &y].map(|lines| lines.iter().map(|line| &line[..]).collect::<Vec<_>>());
+    let same = common(&x, &y).unwrap_or_default();
+    let is_gone = |at: &usize| same.binary_search_by_key(at, |pair| pair.0).is_err();
+    let is_new = |at: &usize| same.binary_search_by_key(at, |pair| pair.1).is_err();
+    let gone = (0..a.len()).filter(is_gone).map(|at| &a[at]);
+    let come = (0..b.len()).filter(is_new).map(|at| &b[at]);
+    // A line that both have may stand under another condition now.
+    let moved = same.iter().filter(|(i, j)| a[*i] != b[*j]).flat_map(|(i, j)| [&a[*i], &b[*j]]);
+    let mut out: Vec<String> = Vec::new();
+    for held in gone.chain(come).chain(moved).filter(|held| !held.is_empty()) {
+        if !out.contains(held) {
+            out.push(held.clone());
+        }
+    }
+    out
 }

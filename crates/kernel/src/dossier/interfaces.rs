@@ -1,10 +1,9 @@
 //! What a file offers to user space, administrators, modules and tracers, and how two trees differ in it.
 
-use super::{File, Place};
-use crate::source::{Entry, Invocation, Macro, Table, Unit, Variable};
-use schedlab_plan::OneByOne;
+use super::{Place, makers, sysctl};
+use crate::source::{Entry, Invocation, Table, Unit, Variable};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What an interface is. The order is that of the dossier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -12,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[allow(missing_docs)]
 pub enum Kind {
     Syscall,
+    SyscallNumber,
     Sysctl,
     SysctlDefault,
     Debugfs,
@@ -25,6 +25,7 @@ pub enum Kind {
     MibItem,
     Tracepoint,
     Kfunc,
+    BpfHelper,
     StaticKey,
     Export,
     UapiConstant,
@@ -32,6 +33,7 @@ pub enum Kind {
     Member,
     Operation,
     Signature,
+    Macro,
 }
 
 /// One interface in one tree.
@@ -43,47 +45,44 @@ pub struct Interface {
     pub name: String,
     /// What else its definition says: mode, handler, range, default, type.
     pub detail: String,
-    /// `#if` conditions; empty if none.
+    /// `#if` conditions, or what a Kconfig option depends on by its surroundings; empty if none.
     pub condition: String,
+    /// Directory of `/proc/sys` that a sysctl is registered in, if the file says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub folder: String,
     /// Where it is defined.
     pub place: Place,
 }
 
-/// An interface that one tree has and the other has not or has otherwise.
-#[derive(Debug, Clone, Serialize)]
-pub struct InterfaceChange {
-    /// What it is.
-    pub kind: Kind,
-    /// Its name, in the second tree if it is there.
-    pub name: String,
-    /// `added`, `removed`, `changed` or `renamed`: the only ones of their kind gone and come with the same definition; a
-    /// member also between the same two others.
-    pub change: &'static str,
-    /// In the first tree.
-    pub before: Option<Interface>,
-    /// In the second tree.
-    pub after: Option<Interface>,
-}
-
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
-    let names_files = |found: &&Macro| found.text.contains("debugfs_create") || attribute(&found.text).is_some();
-    let macros: Vec<&Macro> = unit.macros.iter().filter(names_files).collect();
+    let macros = makers::of(unit);
     for i in &unit.invocations {
-        match macros.iter().rev().find(|found| found.name == i.name) {
-            Some(found) => by_macro(&mut out, i, &found.text),
+        match macros.get(i.name.as_str()) {
+            Some(&(kind, at)) => {
+                let detail = format!("{}({})", i.name, i.arguments.join(", "));
+                let name = i.arguments.get(at).filter(|name| !name.is_empty());
+                name.into_iter().for_each(|name| out.add(kind, name, detail.clone(), &i.condition, i.line));
+            }
             None => invocation(&mut out, i),
         }
     }
-    unit.tables.iter().for_each(|t| table(&mut out, t));
+    let folders = sysctl::folders(unit);
+    for t in &unit.tables {
+        let first = out.out.len();
+        table(&mut out, t);
+        let folder = folders.of(&t.name);
+        out.out[first..].iter_mut().filter(|i| i.kind == Kind::Sysctl).for_each(|i| i.folder.push_str(folder));
+    }
     for f in &unit.functions {
-        let is_syscall = f.by.as_ref().is_some_and(|by| by.contains("SYSCALL_DEFINE"));
         let is_global = !f.signature.split(' ').any(|w| w == "static");
-        if is_syscall {
-            out.add(Kind::Syscall, &f.name, f.signature.clone(), &f.condition, f.line);
-        } else if is_global && f.by.is_none() {
-            out.add(Kind::Signature, &f.name, f.signature.clone(), &f.condition, f.line);
-        }
+        let kind = match f.by.as_deref() {
+            Some(by) if by.contains("SYSCALL_DEFINE") => Kind::Syscall,
+            Some(by) if by.starts_with("BPF_CALL_") => Kind::BpfHelper,
+            None if is_global => Kind::Signature,
+            _ => continue,
+        };
+        out.add(kind, &f.name, f.signature.clone(), &f.condition, f.line);
     }
     for v in unit.variables.iter().filter(|v| v.name.starts_with("sysctl_")).chain(&unit.defaults) {
         out.add(Kind::SysctlDefault, &v.name, v.value.clone(), &v.condition, v.line);
@@ -92,8 +91,9 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     for e in unit.tables.iter().flat_map(|t| &t.entries).filter(|e| e.member.starts_with("sysctl_")) {
         out.add(Kind::SysctlDefault, &e.member, e.value.clone(), &e.condition, e.line);
     }
-    for m in unit.macros.iter().filter(|_| path.contains("uapi/")) {
-        out.add(Kind::UapiConstant, &m.name, m.text.clone(), &m.condition, m.line);
+    for m in &unit.macros {
+        let kind = if path.contains("uapi/") { Kind::UapiConstant } else { Kind::Macro };
+        out.add(kind, &m.name, m.text.clone(), &m.condition, m.line);
     }
     for t in unit.types.iter().filter(|t| !t.name.is_empty() || t.keyword == "enum") {
         let named = if t.name.is_empty() { "enum".to_owned() } else { format!("{} {}", t.keyword, t.name) };
@@ -127,7 +127,8 @@ impl Collected<'_> {
 
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {
         let place = Place { file: self.path.to_owned(), line };
-        self.out.push(Interface { kind, name: name.to_owned(), detail, condition: condition.to_owned(), place });
+        let (name, condition, folder) = (name.to_owned(), condition.to_owned(), String::new());
+        self.out.push(Interface { kind, name, detail, condition, folder, place });
     }
 }
 
@@ -173,30 +174,6 @@ fn is_attribute_of_sysfs(by: &str) -> bool {
     STARTS.iter().any(|start| by.starts_with(start)) || matches!(by, "cpufreq_freq_attr_ro" | "cpufreq_freq_attr_rw")
 }
 
-/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, and `SLAB_ATTR(x)` of
-/// `#define SLAB_ATTR(name) … = __ATTR_RW(name)`.
-fn by_macro(out: &mut Collected, i: &Invocation, text: &str) {
-    let Some((parameters, body)) = text.strip_prefix('(').and_then(|text| text.split_once(')')) else { return };
-    let (kind, argument) = attribute(body).map_or((Kind::Debugfs, ""), |argument| (Kind::Sysfs, argument));
-    let is_name = |parameter: &str| match kind {
-        Kind::Sysfs => parameter.trim() == argument,
-        _ => body.contains(&format!("(#{},", parameter.trim())),
-    };
-    let named = parameters.split(',').position(is_name).and_then(|at| i.arguments.get(at));
-    let Some(name) = named else { return };
-    let detail = format!("{}({})", i.name, i.arguments.join(", "));
-    out.add(kind, name, detail, &i.condition, i.line);
-}
-
-/// What names the file of /sys that a macro makes: `x` of `__ATTR_RO(x)`, or of `.name = __stringify(x)` in an attribute.
-fn attribute(text: &str) -> Option<&str> {
-    let (_, rest) = match text.split_once("__ATTR") {
-        Some((_, rest)) => rest.split_once('(')?,
-        None => text.split_once("__stringify(").filter(|_| text.contains("_attribute"))?,
-    };
-    rest.split([',', ')']).next().map(str::trim)
-}
-
 fn table(out: &mut Collected, t: &Table) {
     let (kind, key) = match t.of.as_str() {
         "ctl_table" => (Kind::Sysctl, "procname"),
@@ -229,116 +206,4 @@ fn is_name(value: &str) -> bool {
     let value = value.strip_prefix('&').unwrap_or(value);
     let is_word = value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_word && value.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && !matches!(value, "true" | "false")
-}
-
-/// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
-/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines.
-pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
-    let (old, new) = (by_name(before), by_name(after));
-    let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).one_by_one();
-    let mut out = Vec::new();
-    for key in keys {
-        let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());
-        let is_same = |x: &Interface, y: &Interface| x.detail == y.detail && x.condition == y.condition;
-        let is_of_one_file = |x: &Interface, y: &Interface| x.place.file == y.place.file;
-        pairs(&mut a, &mut b, |x, y| is_same(x, y) && is_of_one_file(x, y));
-        pairs(&mut a, &mut b, is_same);
-        let mut left: Vec<_> =
-            pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
-        left.extend((0..a.len().max(b.len())).map(|at| (a.get(at).copied(), b.get(at).copied())));
-        for (before, after) in left {
-            let (before, after) = (before.cloned(), after.cloned());
-            let change = match (&before, &after) {
-                (Some(_), Some(_)) => "changed",
-                (Some(_), None) => "removed",
-                _ => "added",
-            };
-            out.push(InterfaceChange { kind: key.0, name: key.1.to_owned(), change, before, after });
-        }
-    }
-    // Functions that come and go are the matter of the functions' chapter; members go with their type.
-    let whole: BTreeSet<String> =
-        out.iter().filter(|c| c.kind == Kind::Type && c.change != "changed").map(|c| c.name.clone()).collect();
-    out.retain(|c| match c.kind {
-        Kind::Signature => c.change == "changed",
-        Kind::Member => !c.name.rsplit_once('.').is_some_and(|(of, _)| whole.contains(of)),
-        _ => true,
-    });
-    renamed(out, [before, after])
-}
-
-/// Takes out the pairs that match, each with the first that is left.
-fn pairs<'a>(
-    a: &mut Vec<&'a Interface>,
-    b: &mut Vec<&'a Interface>,
-    is_one: impl Fn(&Interface, &Interface) -> bool,
-) -> Vec<(&'a Interface, &'a Interface)> {
-    let mut out = Vec::new();
-    a.retain(|x| match b.iter().position(|y| is_one(x, y)) {
-        Some(at) => {
-            out.push((*x, b.remove(at)));
-            false
-        }
-        None => true,
-    });
-    out
-}
-
-fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
-    let mut out: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for i in files.iter().flat_map(|f| &f.interfaces) {
-        out.entry((i.kind, i.name.as_str())).or_default().push(i);
-    }
-    out
-}
-
-/// Joins a removed and an added one of which the same stays, if that is so of no others of their kind.
-fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<InterfaceChange> {
-    let mut said: BTreeMap<(Kind, String), [Vec<usize>; 2]> = BTreeMap::new();
-    for (at, c) in changes.iter().enumerate().filter(|(_, c)| c.change != "changed") {
-        let side = usize::from(c.before.is_none());
-        let Some(stays) = [&c.before, &c.after][side].as_ref().and_then(|i| stays(i, sides[side])) else { continue };
-        said.entry((c.kind, stays)).or_default()[side].push(at);
-    }
-    let mut gone = BTreeSet::new();
-    for pair in said.into_values() {
-        if let [[removed], [added]] = [&pair[0][..], &pair[1][..]] {
-            changes[*added].before = changes[*removed].before.clone();
-            changes[*added].change = "renamed";
-            gone.insert(*removed);
-        }
-    }
-    let mut at = 0;
-    changes.retain(|_| (!gone.contains(&at), at += 1).0);
-    changes
-}
-
-/// What stays of an interface when only its name changes; `None` where others may well have the same.
-fn stays(i: &Interface, files: &[File]) -> Option<String> {
-    /// Structs with fewer members are too much alike.
-    const MEMBERS: usize = 3;
-    let is_telling = match i.kind {
-        Kind::Sysctl | Kind::CgroupFile | Kind::Debugfs | Kind::Procfs | Kind::BootParameter | Kind::MibItem => true,
-        // What is asked of the user.
-        Kind::Kconfig => i.detail.contains('"'),
-        Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
-        Kind::Type | Kind::Member => {
-            let of = if i.kind == Kind::Type { &i.name } else { i.name.rsplit_once('.')?.0 };
-            let all = &files[files.binary_search_by(|f| f.path.as_str().cmp(&i.place.file)).ok()?].interfaces;
-            let at = all.iter().position(|other| other == i)?;
-            let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
-            if i.kind == Kind::Type {
-                let members: Vec<&str> = all[at + 1..].iter().take_while(member).map(|m| m.detail.as_str()).collect();
-                return (members.len() >= MEMBERS).then(|| members.join("; "));
-            }
-            let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
-            let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
-            // The name comes behind the type. A constant of an enum has none, and one bit is like another.
-            let (head, tail) = i.detail.rsplit_once(&i.name[of.len() + 1..])?;
-            let is_telling = !of.starts_with("enum") && !tail.starts_with(':');
-            return is_telling.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));
-        }
-        _ => false,
-    };
-    (is_telling && !i.detail.is_empty()).then(|| i.detail.clone())
 }

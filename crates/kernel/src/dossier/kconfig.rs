@@ -2,32 +2,85 @@
 
 use super::Place;
 use super::interfaces::{Interface, Kind};
+use crate::source::conditions::joined;
 
+/// What the lines that follow belong to.
+enum Of {
+    Nothing,
+    Option,
+    /// The innermost `menu` or `choice`.
+    Block,
+    /// A help text and its indentation, which is that of its first line.
+    Help(Option<usize>),
+}
+
+/// Options with what they say and, as their condition, what the `if`, `menu` and `choice` around them depend on in this
+/// file.
 pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
     let text = String::from_utf8_lossy(text);
     let mut out: Vec<Interface> = Vec::new();
-    let (mut is_in_option, mut is_in_help) = (false, false);
-    for (at, line) in text.lines().enumerate() {
-        let words: Vec<&str> = without_comment(line).split_whitespace().collect();
-        let Some(&first) = words.first() else { continue };
-        if !line.starts_with([' ', '\t']) {
-            is_in_help = false;
-            is_in_option = matches!((first, words.len()), ("config" | "menuconfig", 2));
-            if is_in_option {
-                let (name, place) = (words[1].to_owned(), Place { file: path.to_owned(), line: at + 1 });
-                let (detail, condition) = (String::new(), String::new());
-                out.push(Interface { kind: Kind::Kconfig, name, detail, condition, place });
-            }
-            continue;
+    let (mut of, mut around) = (Of::Nothing, Vec::<String>::new());
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let mut words: Vec<&str> = without_comment(line).split_whitespace().collect();
+        while words.last().is_some_and(|word| *word == "\\") {
+            words.pop();
+            let next = lines.next().map_or("", |(_, next)| next);
+            words.extend(without_comment(next).split_whitespace());
         }
-        is_in_help |= matches!(first, "help" | "---help---");
-        let Some(option) = out.last_mut().filter(|_| is_in_option && !is_in_help) else { continue };
-        if !first.starts_with('#') {
-            let apart = if option.detail.is_empty() { "" } else { "; " };
-            option.detail = format!("{}{apart}{}", option.detail, words.join(" "));
+        let Some(&first) = words.first() else { continue };
+        if let Of::Help(begun) = &mut of {
+            let indented = indentation(line);
+            if indented > 0 && indented >= *begun.get_or_insert(indented) {
+                continue;
+            }
+        }
+        let rest = words[1..].join(" ");
+        match first {
+            "config" | "menuconfig" if words.len() == 2 => {
+                let place = Place { file: path.to_owned(), line: at + 1 };
+                let held: Vec<String> =
+                    around.iter().filter(|held| !held.is_empty()).map(|held| joined(held)).collect();
+                let (detail, condition, folder) = (String::new(), held.join(" && "), String::new());
+                out.push(Interface { kind: Kind::Kconfig, name: rest, detail, condition, folder, place });
+                of = Of::Option;
+            }
+            "if" => {
+                around.push(rest);
+                of = Of::Nothing;
+            }
+            "menu" | "choice" => {
+                around.push(String::new());
+                of = Of::Block;
+            }
+            "endif" | "endmenu" | "endchoice" => {
+                around.pop();
+                of = Of::Nothing;
+            }
+            "comment" | "source" | "mainmenu" => of = Of::Nothing,
+            "help" | "---help---" => of = Of::Help(None),
+            _ => match (&of, out.last_mut()) {
+                (Of::Option, Some(option)) => append(&mut option.detail, "; ", &words.join(" ")),
+                (Of::Block, _) if first == "depends" && words.get(1) == Some(&"on") => {
+                    let held = joined(&words[2..].join(" "));
+                    around.last_mut().into_iter().for_each(|all| append(all, " && ", &held));
+                }
+                _ => {}
+            },
         }
     }
     out
+}
+
+fn append(to: &mut String, apart: &str, text: &str) {
+    to.push_str(if to.is_empty() { "" } else { apart });
+    to.push_str(text);
+}
+
+/// Columns before the first word; a tab goes on to the next multiple of eight.
+fn indentation(line: &str) -> usize {
+    let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
+    blanks.fold(0, |column, byte| if byte == b'\t' { (column / 8 + 1) * 8 } else { column + 1 })
 }
 
 /// Without a `#` that no string holds, and what follows it.

@@ -2,24 +2,29 @@
 
 mod bodies;
 mod calls;
+mod delta;
 mod functions;
 mod history;
 mod interfaces;
 mod kconfig;
 mod lines;
 mod maintainers;
+mod makers;
 mod mentions;
 mod modules;
 mod patched;
 mod similar;
 mod structures;
+mod syscall_table;
+mod sysctl;
 
 pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
+pub use delta::InterfaceChange;
 pub use functions::{FunctionChange, Status};
 pub(crate) use history::is_of_one_series;
 pub use history::{Event, Reference, copied_from, fixed, references};
-pub use interfaces::{Interface, InterfaceChange, Kind};
+pub use interfaces::{Interface, Kind};
 pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
 pub use mentions::{Mention, mentions, names as documented_names};
 pub use modules::ModuleCalls;
@@ -43,13 +48,14 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a C file or a Kconfig; of other files nothing but their lines is known.
+    /// Reads a C file, a Kconfig or a table of system calls; of other files nothing but their lines is known.
     pub fn read(path: String, text: Vec<u8>) -> Self {
         let name = path.rsplit('/').next().unwrap_or_default();
         let unit = if crate::is_c(name) { scan(&text) } else { Unit::default() };
-        let interfaces = match name.starts_with("Kconfig") {
-            true => kconfig::of(&path, &text),
-            false => interfaces::of(&path, &unit),
+        let interfaces = match name {
+            _ if name.starts_with("Kconfig") => kconfig::of(&path, &text),
+            _ if name.ends_with(".tbl") && path.contains("syscall") => syscall_table::of(&path, &text),
+            _ => interfaces::of(&path, &unit),
         };
         Self { path, text, unit, interfaces }
     }
@@ -127,7 +133,7 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
     };
     Dossier {
         files: file_changes(before, after),
-        interfaces: interfaces::changes(before, after),
+        interfaces: delta::changes(before, after),
         module_calls: modules::module_calls(&functions, &trees),
         functions,
         key_functions,

@@ -93,7 +93,7 @@ impl Conditions {
 }
 
 /// As a part of an `&&`: in parentheses if it has an `||` outside of any.
-fn joined(condition: &str) -> String {
+pub(crate) fn joined(condition: &str) -> String {
     let (mut depth, bytes) = (0i32, condition.as_bytes());
     let has_or = bytes.windows(2).any(|pair| {
         depth += i32::from(pair[0] == b'(') - i32::from(pair[0] == b')');

@@ -189,7 +189,7 @@ pub(super) fn top_level(tokens: &[Token], is: impl Fn(&Token) -> bool) -> Option
 }
 
 /// `tokens` cut at each top-level `mark`.
-pub(super) fn parts(tokens: &[Token], mark: u8) -> Vec<&[Token]> {
+pub(crate) fn parts(tokens: &[Token], mark: u8) -> Vec<&[Token]> {
     let (mut out, mut rest) = (Vec::new(), tokens);
     while let Some(at) = top_level(rest, |t| t.is(mark)) {
         out.push(&rest[..at]);

@@ -4,7 +4,7 @@
 //! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that apply to it. What does
 //! not look like a declaration is named in [`Unit::skipped`].
 
-mod conditions;
+pub(crate) mod conditions;
 pub(crate) mod head;
 pub(crate) mod lex;
 mod members;
@@ -12,7 +12,7 @@ mod scan;
 mod spell;
 
 pub use scan::scan;
-pub use spell::code_lines;
+pub use spell::{code_lines, inner_conditions};
 
 /// What one file defines, in the order of the file. Lines count from 1.
 #[derive(Debug, Default)]
@@ -170,11 +170,21 @@ pub struct Invocation {
     pub function: Option<String>,
 }
 
+/// What can stand where no declaration was understood.
+pub const NOT_READ: [&str; 6] = [
+    "a closing brace that nothing opens",
+    "a declaration that the file's end cuts off",
+    "braces behind no function, type or object",
+    "an #else in a body that began in its #if",
+    "braces that do not close in pairs; taken to end at the margin",
+    "a body that the file's end cuts off",
+];
+
 /// Something that could not be read as a declaration.
 #[derive(Debug)]
 pub struct Skipped {
     /// Line where it begins.
     pub line: usize,
-    /// A short sentence: what is there.
+    /// One of [`NOT_READ`], or the text of a member that is not understood.
     pub what: String,
 }

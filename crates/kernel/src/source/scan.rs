@@ -5,7 +5,7 @@ use super::head::{Shape, closing, is_attribute, is_type_word, parts, shape, top_
 use super::lex::{Kind, Token, is_keyword, lex};
 use super::members::{Along, of_enum, of_struct, of_table};
 use super::spell::{spell, spell_range, word};
-use super::{Call, Function, Invocation, Macro, Skipped, Table, Type, Unit, Variable};
+use super::{Call, Function, Invocation, Macro, NOT_READ, Skipped, Table, Type, Unit, Variable};
 
 /// A text and where its lines begin.
 pub(super) struct File<'a> {
@@ -72,14 +72,14 @@ impl Scanner<'_> {
                 Kind::Mark(b';') => self.declaration(),
                 Kind::Mark(b'}') if self.linkage > 0 => self.linkage -= 1,
                 Kind::Mark(b'}') => {
-                    self.skip(token.start, "a closing brace that nothing opens");
+                    self.skip(token.start, NOT_READ[0]);
                     self.head.clear();
                 }
                 _ => self.push(token),
             }
         }
         if !self.head.is_empty() && !self.invocation() {
-            self.skip(self.head[0].start, "a declaration that the file's end cuts off");
+            self.skip(self.head[0].start, NOT_READ[1]);
         }
     }
 
@@ -278,7 +278,7 @@ impl Scanner<'_> {
                 }
                 self.out.tables.push(Table { of, name: named, line, condition: held, entries });
             }
-            Shape::Other => self.skip(open.start, "braces behind no function, type or object"),
+            Shape::Other => self.skip(open.start, NOT_READ[2]),
         }
     }
 
@@ -292,7 +292,7 @@ impl Scanner<'_> {
                 Kind::Directive => {
                     let next = self.conditional(&token, depth);
                     if next == 0 {
-                        self.skip(token.start, "an #else in a body that began in its #if");
+                        self.skip(token.start, NOT_READ[3]);
                     }
                     depth = next.max(1);
                 }
@@ -305,7 +305,7 @@ impl Scanner<'_> {
                     let was_opened_there = depth > 0 && at_margin > 0 && self.is_at_margin(token.start);
                     at_margin -= usize::from(was_opened_there);
                     if depth > 0 && !was_opened_there && self.is_at_margin(token.start) {
-                        self.skip(open.start, "braces that do not close in pairs; taken to end at the margin");
+                        self.skip(open.start, NOT_READ[4]);
                         return;
                     }
                     if depth == 0 {
@@ -315,7 +315,7 @@ impl Scanner<'_> {
                 _ => {}
             }
         }
-        self.skip(open.start, "a body that the file's end cuts off");
+        self.skip(open.start, NOT_READ[5]);
     }
 
     /// `condition` is that of its first word, `inner` are those at its opening brace.

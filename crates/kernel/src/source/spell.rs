@@ -1,6 +1,8 @@
 //! Tokens back to text with one spelling of white space.
 
+use super::conditions::Conditions;
 use super::lex::{Kind, Token, lex};
+use super::scan::directive;
 use std::ops::Range;
 
 /// Text of `tokens`; of directives nothing.
@@ -48,11 +50,34 @@ pub(super) fn word(text: &[u8], token: &Token) -> String {
 
 /// The code of a function line by line: no comments, no white space but one spelling of it.
 pub fn code_lines(text: &[u8], function: &super::Function) -> Vec<String> {
-    let tokens = lex(text, function.bytes.clone(), true);
-    let is_one_line = |a: &Token, b: &Token| !text[a.end..b.start].contains(&b'\n');
     let shown = |line: &[Token]| match line {
         [only] if only.kind == Kind::Directive => format!("#{}", spell_range(text, only.start + 1..only.end)),
         _ => spell(text, line),
     };
-    tokens.chunk_by(is_one_line).map(shown).collect()
+    by_line(text, function, shown)
+}
+
+/// Of each of its lines of code the `#if` conditions inside the function that it stands under; empty if none. A directive
+/// stands under what it opens.
+pub fn inner_conditions(text: &[u8], function: &super::Function) -> Vec<String> {
+    let mut conditions = Conditions::default();
+    let held = |line: &[Token]| {
+        let outside = match line {
+            [only] if only.kind == Kind::Directive => {
+                let (name, rest) = directive(text, only);
+                let before = conditions.text();
+                conditions.take(&name, &rest, 0, 0);
+                (name == "endif").then_some(before)
+            }
+            _ => None,
+        };
+        outside.unwrap_or_else(|| conditions.text())
+    };
+    by_line(text, function, held)
+}
+
+fn by_line(text: &[u8], function: &super::Function, of: impl FnMut(&[Token]) -> String) -> Vec<String> {
+    let tokens = lex(text, function.bytes.clone(), true);
+    let is_one_line = |a: &Token, b: &Token| !text[a.end..b.start].contains(&b'\n');
+    tokens.chunk_by(is_one_line).map(of).collect()
 }

@@ -422,6 +422,8 @@ fn parameters_and_defaults_that_look_otherwise() {
     let before = "__setup_param(\"old\", old_id, f, 0);\ncore_param_cb(cb, &ops, &v, 0644);\nunsigned long sysctl_arr[3] = { 1, 2, 3 };\n\
         struct data hot = {\n\t.sysctl_max = 64,\n};\nstatic int init_net(struct ctl *c)\n{\n\tc->sysctl_hdr = register(c);\n\treturn 0;\n}\n\
         #define SLAB_ATTR(_name) static struct attribute _name##_attr = __ATTR_RW(_name)\nSLAB_ATTR(order);\nLSM_ATTR(one, NULL);\n\
+        #define OFF_ATTR(_struct, _name, _mode) static struct f f_##_name = { .attr = __ATTR(_name, _mode, s, s) }\n\
+        #define RW_ATTR(kind, name) OFF_ATTR(kind, name, mode)\nRW_ATTR(GC, gc);\n\
         #define SCX_ATTR(_name) static struct kobj_attribute a_##_name = { .attr = { .name = __stringify(_name) } }\nSCX_ATTR(state);\n";
     let after =
         before.replace("\"old\"", "\"new\"").replace("0644", "0600").replace("2, 3", "2, 4").replace("64,", "128,");
@@ -436,7 +438,8 @@ fn parameters_and_defaults_that_look_otherwise() {
     let all = compare(&tree(&[]), &tree(&[("a.c", before), ("Kconfig", "config A\n\tbool \"a # b\" # why\n")]));
     let of =
         |kind| -> Vec<&str> { all.interfaces.iter().filter(|c| c.kind == kind).map(|c| c.name.as_str()).collect() };
-    assert_eq!((of(Kind::Sysfs), of(Kind::SysctlDefault)), (vec!["order", "state"], vec!["sysctl_arr", "sysctl_max"]));
+    let files = vec!["gc", "order", "state"];
+    assert_eq!((of(Kind::Sysfs), of(Kind::SysctlDefault)), (files, vec!["sysctl_arr", "sysctl_max"]));
     let option = all.interfaces.iter().find(|c| c.kind == Kind::Kconfig).and_then(|c| c.after.as_ref());
     assert_eq!(option.unwrap().detail, "bool \"a # b\"");
 }
@@ -451,4 +454,85 @@ fn the_order_of_what_user_space_sees() {
     };
     assert_eq!(of("include/uapi/a.h"), ["enum kinds changed", "struct abi changed", "enum kinds.N_NEW added"]);
     assert_eq!(of("include/a.h"), ["enum kinds.N_NEW added"]);
+}
+
+#[test]
+fn numbers_of_system_calls_and_helpers_of_bpf() {
+    let table =
+        "# comment\n0\tcommon\tread\t\tsys_read\n17 64 pread64 sys_pread64 # why\n\n512 x32 rt compat_sys_rt\nx y z\n";
+    let after = table.replace("17 64", "18 64").replace("512 x32 rt", "513\tcommon\tnew\tsys_new\n512 x32 rt");
+    let path = "arch/x86/entry/syscalls/syscall_64.tbl";
+    let helper = "BPF_CALL_2(bpf_look, struct bpf_map *, map, void *, key)\n{\n\treturn 0;\n}\n";
+    let files = |table: &str, helper: &str| tree(&[(path, table), ("kernel/bpf/a.c", helper)]);
+    let dossier = compare(&files(table, helper), &files(&after, &helper.replace("void *, key", "u64, key")));
+    let expected = [
+        (Kind::SyscallNumber, "new (common)", "added"),
+        (Kind::SyscallNumber, "pread64 (64)", "changed"),
+        (Kind::BpfHelper, "bpf_look", "changed"),
+    ];
+    assert_eq!(interfaces(&dossier), expected);
+    assert_eq!(dossier.interfaces[1].after.as_ref().map(|i| i.detail.as_str()), Some("18 sys_pread64"));
+}
+
+#[test]
+fn what_surrounds_a_kconfig_option() {
+    let before = "menu \"Net\"\n\tdepends on NET || \\\n\t\tPM\nif INET\nchoice\n\tprompt \"Which\"\n\tdepends on A\n\n  config ONE\n\tbool \"One\"\n\thelp\n\t  config NOT\n\n\t  if none\n\
+        config TWO\n\tbool \"Two\"\n\tdepends on B\nendchoice\nendif\nconfig OUT\n\tbool\nendmenu\nconfig FREE\n\tbool\n";
+    let of = |text: &str| -> Vec<(String, String)> {
+        let all = tree(&[("net/Kconfig", text)]);
+        all[0].interfaces.iter().map(|i| (i.name.clone(), i.condition.clone())).collect()
+    };
+    let under = "(NET || PM) && INET && A";
+    let expected = [("ONE", under), ("TWO", under), ("OUT", "(NET || PM)"), ("FREE", "")];
+    assert_eq!(of(before), expected.map(|(name, held)| (name.to_owned(), held.to_owned())));
+    let after = before.replace("if INET", "if IPV6");
+    let dossier = compare(&tree(&[("net/Kconfig", before)]), &tree(&[("net/Kconfig", &after)]));
+    assert_eq!(interfaces(&dossier), [(Kind::Kconfig, "ONE", "changed"), (Kind::Kconfig, "TWO", "changed")]);
+}
+
+#[test]
+fn the_folder_of_a_sysctl_and_macros_with_another_value() {
+    let table = |name: &str, knob: &str| {
+        format!("static struct ctl_table {name}[] = {{ {{ .procname = \"{knob}\", .mode = 0644 }} }};\n")
+    };
+    let init = |table: &str, folder: &str| {
+        format!("static int init(void)\n{{\n\tregister_sysctl_init(\"{folder}\", {table});\n\treturn 0;\n}}\n")
+    };
+    let limit = "#ifndef A_H\n#define A_H\n#define LIMIT 10\n#define GONE 1\n#endif\n";
+    let file = |folder: &str, limit: &str| format!("{limit}{}{}", table("a", "depth"), init("a", folder));
+    let [before, after] = [file("kernel", limit), file("vm", &limit.replace("10", "12").replace("GONE", "CAME"))];
+    let dossier = compare(&tree(&[("kernel/a.c", &before)]), &tree(&[("kernel/a.c", &after)]));
+    assert_eq!(interfaces(&dossier), [(Kind::Sysctl, "depth", "changed"), (Kind::Macro, "LIMIT", "changed")]);
+    let folders = |i: &Option<Interface>| i.as_ref().map(|i| i.folder.clone());
+    assert_eq!(folders(&dossier.interfaces[0].after).as_deref(), Some("vm"));
+    // Where one file does not say it, nothing is said to differ.
+    let unsaid = format!("{limit}{}", table("a", "depth"));
+    assert!(compare(&tree(&[("kernel/a.c", &before)]), &tree(&[("kernel/a.c", &unsaid)])).interfaces.is_empty());
+    // As it was in 6.1, as in 5.10, and as for a copy of the table for each network namespace.
+    let declared = format!("{}DECLARE_SYSCTL_BASE(kernel, a);\n", table("a", "depth"));
+    let child = format!(
+        "{}static struct ctl_table root[] = {{ {{ .procname = \"kernel\", .child = a }} }};\n",
+        table("a", "depth")
+    );
+    let copied = format!("{}{}", table("a", "depth"), init("copy", "net/ipv4"));
+    for (text, folder) in [(declared, "kernel"), (child, "kernel"), (copied, "net/ipv4")] {
+        assert_eq!(
+            tree(&[("a.c", &text)])[0].interfaces.iter().find(|i| i.name == "depth").unwrap().folder,
+            folder,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn conditions_inside_a_function_that_lines_of_the_diff_stand_under() {
+    let before = "void f(int a)\n{\n\tone(a);\n#ifdef CONFIG_SMP\n\ttwo(a);\n#else\n\tthree(a);\n#endif\n#ifdef CONFIG_NUMA\n\tfour(a);\n#endif\n\tfive(a);\n}\n";
+    let of = |after: &str| {
+        compare(&tree(&[("a.c", before)]), &tree(&[("a.c", after)])).functions[0].inner_conditions.clone()
+    };
+    assert_eq!(of(&before.replace("three(a)", "three(2)")), ["!CONFIG_SMP"]);
+    assert_eq!(of(&before.replace("five(a)", "five(2)")), Vec::<String>::new());
+    assert_eq!(of(&before.replace("#ifdef CONFIG_NUMA\n\tfour(a);\n#endif\n", "")), ["CONFIG_NUMA"]);
+    // The lines stay, their condition does not.
+    assert_eq!(of(&before.replace("ifdef CONFIG_NUMA", "if 1")), ["CONFIG_NUMA", "1"]);
 }

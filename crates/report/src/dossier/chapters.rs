@@ -83,7 +83,7 @@ pub(super) fn blocks(subject: &DossierSubject, dossier: &Dossier) -> Vec<Block> 
     if !dossier.skipped.is_empty() {
         page.heading(2, s::NOT_READ);
         let row = |found: &schedlab_kernel::dossier::SkippedPlace| {
-            vec![lang.of(s::BEFORE_AFTER[found.tree.min(1)]).to_owned(), place(&found.place), found.what.clone()]
+            vec![lang.of(s::BEFORE_AFTER[found.tree.min(1)]).to_owned(), place(&found.place), what(lang, &found.what)]
         };
         let rows = dossier.skipped.iter().map(row).collect();
         page.table(&s::NOT_READ_COLUMNS, rows);
@@ -97,6 +97,13 @@ pub(super) fn blocks(subject: &DossierSubject, dossier: &Dossier) -> Vec<Block> 
         }
     }
     page.out
+}
+
+/// Why something was not read, in the page's language; text of the source stays.
+fn what(lang: s::Lang, what: &str) -> String {
+    let at = schedlab_kernel::source::NOT_READ.iter().position(|reason| *reason == what);
+    let chinese = at.map(|at| s::NOT_READ_REASONS[at]).filter(|_| lang == s::Lang::Zh);
+    chinese.unwrap_or(what).to_owned()
 }
 
 fn evolution(page: &mut Page<'_>) {

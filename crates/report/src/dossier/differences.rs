@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 const SHOWN: usize = 160;
 /// How many callers are listed of a function.
 const CALLERS: usize = 12;
+/// How many conditions inside of a function are listed.
+const CONDITIONS: usize = 4;
 /// How many functions that ran are listed.
 const RAN: usize = 40;
 
@@ -63,7 +65,8 @@ fn said(page: &Page<'_>, i: &Interface) -> String {
     let more = if detail.len() < i.detail.len() { "…" } else { "" };
     let condition =
         if i.condition.is_empty() { String::new() } else { format!(" {} {}", page.lang.of(s::IF), i.condition) };
-    format!("{} {detail}{more}{condition}", place(&i.place))
+    let folder = if i.folder.is_empty() { String::new() } else { page.lang.with(s::IN_FOLDER, &[&i.folder]) + " " };
+    format!("{} {folder}{detail}{more}{condition}", place(&i.place))
 }
 
 fn code(page: &mut Page<'_>) {
@@ -91,10 +94,18 @@ fn code(page: &mut Page<'_>) {
     let row = |f: &FunctionChange| {
         let at = |p: &Option<Place>| p.as_ref().map_or(String::new(), place);
         let size = format!("+{} -{}", f.added, f.removed);
-        vec![f.name.clone(), status(page, f), size, at(&f.before), at(&f.after), f.condition.clone()]
+        vec![f.name.clone(), status(page, f), size, at(&f.before), at(&f.after), conditions(page, f)]
     };
     let rows = page.dossier.functions.iter().map(row).collect();
     page.table(&s::FUNCTION_COLUMNS, rows);
+}
+
+/// Those that the function stands under, and those inside of it that lines of the diff stand under.
+fn conditions(page: &Page<'_>, f: &FunctionChange) -> String {
+    let inside = page.shortened(&f.inner_conditions, CONDITIONS);
+    let inside = if inside.is_empty() { inside } else { page.lang.with(s::INSIDE, &[&inside]) };
+    let both = [f.condition.clone(), inside];
+    both.into_iter().filter(|held| !held.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 fn status(page: &Page<'_>, f: &FunctionChange) -> String {

@@ -163,6 +163,17 @@ pub(super) const COUNTS: Said = [
 ];
 pub(super) const NOT_READ: Said = ["Not read", "未能读取"];
 pub(super) const NOT_READ_COLUMNS: [Said; 3] = [["tree", "源码树"], ["place", "位置"], ["what", "内容"]];
+/// In the order of `schedlab_kernel::source::NOT_READ`, whose words are the English ones.
+pub(super) const NOT_READ_REASONS: [&str; schedlab_kernel::source::NOT_READ.len()] = [
+    "没有对应左括号的右花括号",
+    "声明被文件结尾截断",
+    "花括号前不是函数、类型或对象",
+    "函数体始于 #if 分支，其中出现 #else",
+    "花括号不成对；按行首的右花括号结束处理",
+    "函数体被文件结尾截断",
+];
+pub(super) const IN_FOLDER: Said = ["in {0}:", "目录 {0}："];
+pub(super) const INSIDE: Said = ["inside: {0}", "内部：{0}"];
 pub(super) const WITHOUT_PLACE: Said = ["Notes whose place is gone", "失去位置的注释"];
 pub(super) const NOTE_OF: Said = ["Of `{0}`:", "原位置 `{0}`："];
 pub(super) const BEFORE_AFTER: [Said; 2] = [["before", "改动前"], ["after", "改动后"]];
@@ -180,8 +191,9 @@ pub(super) const RENAMED_FROM: Said = ["renamed from {0}", "由 {0} 改名"];
 pub(super) const SIGNATURE: Said = ["signature: {0} → {1}", "签名：{0} → {1}"];
 
 /// Titles in the order of `Kind`.
-pub(super) const KINDS: [Said; 21] = [
+pub(super) const KINDS: [Said; 24] = [
     ["System calls", "系统调用"],
+    ["Numbers of system calls", "系统调用号"],
     ["Sysctls", "Sysctl 参数"],
     ["Defaults of sysctl variables", "Sysctl 变量默认值"],
     ["Debugfs files", "Debugfs 文件"],
@@ -195,6 +207,7 @@ pub(super) const KINDS: [Said; 21] = [
     ["MIB counters", "MIB 计数器"],
     ["Tracepoints", "跟踪点"],
     ["Kfuncs", "Kfunc"],
+    ["BPF helpers", "BPF 辅助函数"],
     ["Static keys", "静态键"],
     ["Exported symbols", "导出符号"],
     ["Constants of the user-space API", "用户空间 API 常量"],
@@ -202,6 +215,7 @@ pub(super) const KINDS: [Said; 21] = [
     ["Members", "成员"],
     ["Operations registered in tables", "操作表中注册的操作"],
     ["Signatures of global functions", "全局函数签名"],
+    ["Macros that changed", "改动的宏"],
 ];
 
 /// The text of a slot until an engineer writes one.

@@ -1,0 +1,139 @@
+//! How two trees differ in what they offer.
+
+use super::File;
+use super::interfaces::{Interface, Kind};
+use schedlab_plan::OneByOne;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An interface that one tree has and the other has not or has otherwise.
+#[derive(Debug, Clone, Serialize)]
+pub struct InterfaceChange {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name, in the second tree if it is there.
+    pub name: String,
+    /// `added`, `removed`, `changed` or `renamed`: the only ones of their kind gone and come with the same definition; a
+    /// member also between the same two others.
+    pub change: &'static str,
+    /// In the first tree.
+    pub before: Option<Interface>,
+    /// In the second tree.
+    pub after: Option<Interface>,
+}
+
+/// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
+/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines.
+pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
+    let (old, new) = (by_name(before), by_name(after));
+    let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).one_by_one();
+    let mut out = Vec::new();
+    for key in keys {
+        let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());
+        let is_folder =
+            |x: &Interface, y: &Interface| x.folder == y.folder || x.folder.is_empty() || y.folder.is_empty();
+        let is_same =
+            |x: &Interface, y: &Interface| x.detail == y.detail && x.condition == y.condition && is_folder(x, y);
+        let is_of_one_file = |x: &Interface, y: &Interface| x.place.file == y.place.file;
+        pairs(&mut a, &mut b, |x, y| is_same(x, y) && is_of_one_file(x, y));
+        pairs(&mut a, &mut b, is_same);
+        let mut left: Vec<_> =
+            pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
+        left.extend((0..a.len().max(b.len())).map(|at| (a.get(at).copied(), b.get(at).copied())));
+        for (before, after) in left {
+            let (before, after) = (before.cloned(), after.cloned());
+            let change = match (&before, &after) {
+                (Some(_), Some(_)) => "changed",
+                (Some(_), None) => "removed",
+                _ => "added",
+            };
+            out.push(InterfaceChange { kind: key.0, name: key.1.to_owned(), change, before, after });
+        }
+    }
+    // Functions that come and go are the matter of the functions' chapter, macros that do are no interface; members go
+    // with their type.
+    let whole: BTreeSet<String> =
+        out.iter().filter(|c| c.kind == Kind::Type && c.change != "changed").map(|c| c.name.clone()).collect();
+    out.retain(|c| match c.kind {
+        Kind::Signature | Kind::Macro => c.change == "changed",
+        Kind::Member => !c.name.rsplit_once('.').is_some_and(|(of, _)| whole.contains(of)),
+        _ => true,
+    });
+    renamed(out, [before, after])
+}
+
+/// Takes out the pairs that match, each with the first that is left.
+fn pairs<'a>(
+    a: &mut Vec<&'a Interface>,
+    b: &mut Vec<&'a Interface>,
+    is_one: impl Fn(&Interface, &Interface) -> bool,
+) -> Vec<(&'a Interface, &'a Interface)> {
+    let mut out = Vec::new();
+    a.retain(|x| match b.iter().position(|y| is_one(x, y)) {
+        Some(at) => {
+            out.push((*x, b.remove(at)));
+            false
+        }
+        None => true,
+    });
+    out
+}
+
+fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
+    let mut out: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for i in files.iter().flat_map(|f| &f.interfaces) {
+        out.entry((i.kind, i.name.as_str())).or_default().push(i);
+    }
+    out
+}
+
+/// Joins a removed and an added one of which the same stays, if that is so of no others of their kind.
+fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<InterfaceChange> {
+    let mut said: BTreeMap<(Kind, String), [Vec<usize>; 2]> = BTreeMap::new();
+    for (at, c) in changes.iter().enumerate().filter(|(_, c)| c.change != "changed") {
+        let side = usize::from(c.before.is_none());
+        let Some(stays) = [&c.before, &c.after][side].as_ref().and_then(|i| stays(i, sides[side])) else { continue };
+        said.entry((c.kind, stays)).or_default()[side].push(at);
+    }
+    let mut gone = BTreeSet::new();
+    for pair in said.into_values() {
+        if let [[removed], [added]] = [&pair[0][..], &pair[1][..]] {
+            changes[*added].before = changes[*removed].before.clone();
+            changes[*added].change = "renamed";
+            gone.insert(*removed);
+        }
+    }
+    let mut at = 0;
+    changes.retain(|_| (!gone.contains(&at), at += 1).0);
+    changes
+}
+
+/// What stays of an interface when only its name changes; `None` where others may well have the same.
+fn stays(i: &Interface, files: &[File]) -> Option<String> {
+    /// Structs with fewer members are too much alike.
+    const MEMBERS: usize = 3;
+    let is_telling = match i.kind {
+        Kind::Sysctl | Kind::CgroupFile | Kind::Debugfs | Kind::Procfs | Kind::BootParameter | Kind::MibItem => true,
+        // What is asked of the user.
+        Kind::Kconfig => i.detail.contains('"'),
+        Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
+        Kind::Type | Kind::Member => {
+            let of = if i.kind == Kind::Type { &i.name } else { i.name.rsplit_once('.')?.0 };
+            let all = &files[files.binary_search_by(|f| f.path.as_str().cmp(&i.place.file)).ok()?].interfaces;
+            let at = all.iter().position(|other| other == i)?;
+            let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
+            if i.kind == Kind::Type {
+                let members: Vec<&str> = all[at + 1..].iter().take_while(member).map(|m| m.detail.as_str()).collect();
+                return (members.len() >= MEMBERS).then(|| members.join("; "));
+            }
+            let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
+            let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
+            // The name comes behind the type. A constant of an enum has none, and one bit is like another.
+            let (head, tail) = i.detail.rsplit_once(&i.name[of.len() + 1..])?;
+            let is_telling = !of.starts_with("enum") && !tail.starts_with(':');
+            return is_telling.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));
+        }
+        _ => false,
+    };
+    (is_telling && !i.detail.is_empty()).then(|| i.detail.clone())
+}

@@ -1,0 +1,19 @@
+//! Numbers of system calls: `arch/x86/entry/syscalls/syscall_64.tbl`, `scripts/syscall.tbl` and their like.
+
+use super::Place;
+use super::interfaces::{Interface, Kind};
+
+/// One for each line `NUMBER ABI NAME [ENTRY [COMPAT]]`.
+pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
+    let text = String::from_utf8_lossy(text);
+    let interface = |(at, line): (usize, &str)| {
+        let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+        let [number, abi, name, entries @ ..] = &words[..] else { return None };
+        let detail = [&[*number], entries].concat().join(" ");
+        let place = Place { file: path.to_owned(), line: at + 1 };
+        let (name, condition, folder) = (format!("{name} ({abi})"), String::new(), String::new());
+        let is_row = number.bytes().all(|b| b.is_ascii_digit());
+        is_row.then_some(Interface { kind: Kind::SyscallNumber, name, detail, condition, folder, place })
+    };
+    text.lines().enumerate().filter_map(interface).collect()
+}
