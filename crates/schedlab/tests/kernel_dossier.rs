@@ -30,7 +30,8 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
         page
     };
     of("by-trees", &[&old, &new, "--paths", "kernel"]);
-    assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
+    let page = of("by-patch", &[&patch, "--tree", &old]);
+    assert!(page.lines().any(|line| line.starts_with("| knob | added") && line.ends_with("| a knob |")), "{page}");
     // A link in a tree is not followed, and said.
     std::os::unix::fs::symlink("/etc/hostname", lab.path("new/kernel/link.c")).unwrap();
     let said = schedlab(&["kernel", "dossier", &old, &new, "-o", &lab.path("links")]).success().stderr;
@@ -50,6 +51,9 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     git(&lab, "old", &["add", "-A"]);
     git(&lab, "old", &["commit", "-qam", "a knob and an open"]);
     let page = of("by-range", &["HEAD~1..HEAD", "--tree", &old]);
+    let id = git(&lab, "old", &["rev-parse", "HEAD"]);
+    let knob = page.lines().find(|line| line.starts_with("| knob | added")).unwrap();
+    assert!(knob.ends_with(&format!("| {} |", &id[..12])), "{knob}");
     assert!(page.contains("a knob and an open") && page.contains("| kernel/logo | new | Bin |  |"), "{page}");
     assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
     // The JSON says what was compared and what was left out: here the patch is in the tree already.

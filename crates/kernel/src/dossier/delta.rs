@@ -20,6 +20,9 @@ pub struct InterfaceChange {
     pub before: Option<Interface>,
     /// In the second tree.
     pub after: Option<Interface>,
+    /// Commits, or subjects of patches, that change a line with its name in its file, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<String>,
 }
 
 /// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
@@ -47,7 +50,14 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
                 (Some(_), None) => "removed",
                 _ => "added",
             };
-            out.push(InterfaceChange { kind: key.0, name: key.1.to_owned(), change, before, after });
+            out.push(InterfaceChange {
+                kind: key.0,
+                name: key.1.to_owned(),
+                change,
+                before,
+                after,
+                commits: Vec::new(),
+            });
         }
     }
     // Functions that come and go are the matter of the functions' chapter, macros that do are no interface; members go

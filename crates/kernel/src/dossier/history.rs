@@ -8,6 +8,9 @@ use serde::Serialize;
 pub struct Event {
     /// The first digits of its id; empty for a patch.
     pub commit: String,
+    /// All of its id; empty if it is not known.
+    #[serde(skip)]
+    pub id: String,
     /// Day of its author, `2023-08-17`; empty if it is not known.
     pub date: String,
     /// Who wrote it; empty if it is not known.

@@ -19,8 +19,8 @@ pub struct Mention {
 /// The names of changed interfaces that documentation could have: what users, administrators and tracers see. A name that
 /// may be a word of English is not looked for.
 pub fn names(interfaces: &[InterfaceChange]) -> Vec<String> {
-    let is_seen =
-        |kind: Kind| !matches!(kind, Kind::Export | Kind::Type | Kind::Member | Kind::Operation | Kind::Signature);
+    use Kind::{Export, Macro, Member, Operation, Signature, Type};
+    let is_seen = |kind: Kind| !matches!(kind, Export | Type | Member | Operation | Signature | Macro);
     let is_telling = |name: &str| name.len() > 4 && name.bytes().any(|b| b == b'_' || b.is_ascii_uppercase());
     let is_word = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let names = interfaces.iter().filter(|c| is_seen(c.kind)).map(|c| c.name.trim_end_matches('='));

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod calls;
+mod commits;
 mod delta;
 mod functions;
 mod history;
@@ -20,6 +21,7 @@ mod sysctl;
 
 pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
+pub use commits::name_commits;
 pub use delta::InterfaceChange;
 pub use functions::{FunctionChange, Status};
 pub(crate) use history::is_of_one_series;

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 const SHOWN: usize = 160;
 /// How many callers are listed of a function.
 const CALLERS: usize = 12;
+/// How many commits are listed of an interface.
+const COMMITS: usize = 3;
 /// How many conditions inside of a function are listed.
 const CONDITIONS: usize = 4;
 /// How many functions that ran are listed.
@@ -54,9 +56,14 @@ fn interfaces(page: &mut Page<'_>) {
             Some(old) if old.name != c.name => page.lang.with(s::RENAMED_FROM, &[&old.name]),
             _ => page.change(c.change),
         };
-        let row = |c: &&InterfaceChange| vec![c.name.clone(), changed(c), side(&c.before), side(&c.after)];
+        let shown = if changes.iter().any(|c| !c.commits.is_empty()) { 5 } else { 4 };
+        let row = |c: &&InterfaceChange| {
+            let by = page.shortened(&c.commits, COMMITS);
+            let cells = [c.name.clone(), changed(c), side(&c.before), side(&c.after), by];
+            cells.into_iter().take(shown).collect()
+        };
         let rows = changes.iter().map(row).collect();
-        page.table(&s::INTERFACE_COLUMNS, rows);
+        page.table(&s::INTERFACE_COLUMNS[..shown], rows);
     }
 }
 

@@ -61,8 +61,8 @@ pub(super) const FILES_NAME_IT: Said = ["{0} ({1} files name it)", "{0}（{1} �
 pub(super) const DIFFERENCES: Said = ["3. Differences", "3. 差异"];
 pub(super) const INTERFACES: Said = ["3.1 Interfaces", "3.1 接口"];
 pub(super) const NONE_DIFFERS: Said = ["None differs.", "没有差异。"];
-pub(super) const INTERFACE_COLUMNS: [Said; 4] =
-    [["name", "名称"], ["change", "变化"], ["before", "改动前"], ["after", "改动后"]];
+pub(super) const INTERFACE_COLUMNS: [Said; 5] =
+    [["name", "名称"], ["change", "变化"], ["before", "改动前"], ["after", "改动后"], ["by", "提交"]];
 pub(super) const IF: Said = ["if", "条件"];
 pub(super) const CODE: Said = ["3.2 Code", "3.2 代码"];
 pub(super) const SUBSYSTEM_COLUMNS: [Said; 6] = [

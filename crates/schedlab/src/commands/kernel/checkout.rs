@@ -60,9 +60,14 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
             names[1], names[0]
         )
     };
-    let problems = is_reversed.then(reversed).into_iter().collect();
+    let mut problems: Vec<String> = is_reversed.then(reversed).into_iter().collect();
+    let changes = timeline::changes(tree, &events).unwrap_or_else(|error| {
+        problems.push(format!("which commit changed an interface is not known: {error:#}"));
+        None
+    });
+    let changes = changes.unwrap_or_default();
     let origins = ids.map(|id| Origin::Commit(tree.to_owned(), id));
-    Ok(Sides { names, files, paths, events, later, origins, problems })
+    Ok(Sides { names, files, paths, events, changes, later, origins, problems })
 }
 
 /// The id of a commit that the user names.

@@ -7,10 +7,11 @@ use crate::commands::{destination, report};
 use crate::output::say;
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
+use schedlab_kernel::FilePatch;
 use schedlab_kernel::dossier::{
     Body, Dossier, Event, File, FileChange, FunctionChange, InterfaceChange, KeyFunction, Maintainers, Mention,
     ModuleCalls, Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names,
-    mentions, similar, structures,
+    mentions, name_commits, similar, structures,
 };
 use schedlab_plan::InOrder;
 use schedlab_plan::json::pretty;
@@ -82,6 +83,8 @@ pub(super) struct Sides {
     pub(super) paths: Vec<String>,
     /// Commits or patches, the oldest first.
     pub(super) events: Vec<Event>,
+    /// What each of them does; empty if it is not known.
+    pub(super) changes: Vec<Vec<FilePatch>>,
     /// Commits after those.
     pub(super) later: Vec<Event>,
     /// Where more of each state can be read.
@@ -106,7 +109,8 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
              files of it, such as kernel/sched"
         );
     }
-    let dossier = compare(&before, &after);
+    let mut dossier = compare(&before, &after);
+    name_commits(&mut dossier.interfaces, &sides.events, &sides.changes);
     let problems = std::mem::take(&mut sides.problems);
     let (slots, was_changed) = old.map(|page| (page.slots, !page.is_ours)).unwrap_or_default();
     let subject =

@@ -14,11 +14,14 @@ use std::path::{Path, PathBuf};
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
     let (series, problems) = series(tree, patches)?;
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
-    let named = |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
-    let with = format!("{name} with {}", patches.iter().map(named).collect::<Vec<_>>().join(", "));
-    let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
+    let file_name =
+        |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
+    let with = format!("{name} with {}", patches.iter().map(file_name).collect::<Vec<_>>().join(", "));
+    let named = || series.iter().filter(|p| !p.subject.is_empty());
+    let (events, changes) = (named().map(event).collect(), named().map(|p| p.files.clone()).collect());
     let files = series.iter().flat_map(|patch| &patch.files).collect();
-    Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], files, events, problems }.sides(paths)
+    Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], files, events, changes, problems }
+        .sides(paths)
 }
 
 /// Of commits that need not follow one another: what they do to the parent of the oldest.
@@ -36,7 +39,8 @@ pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Res
     let names = [format!("{first}^"), format!("{first}^ with {}", short.join(", "))];
     let files = changes.iter().flatten().collect();
     let events = timeline::of(tree, &from, &ids)?;
-    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, problems }.sides(paths)
+    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, changes: changes.clone(), problems }
+        .sides(paths)
 }
 
 /// A state of the source, and what is made of it.
@@ -45,6 +49,7 @@ struct Patched<'a> {
     names: [String; 2],
     files: Vec<&'a FilePatch>,
     events: Vec<Event>,
+    changes: Vec<Vec<FilePatch>>,
     problems: Vec<String>,
 }
 
@@ -72,9 +77,9 @@ impl Patched<'_> {
         let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
         let read = self.origin.files(&paths, &is_wanted, &mut self.problems)?;
         let (before, after) = self.patched(read, &is_in)?;
-        let Self { origin, names, events, problems, .. } = self;
+        let Self { origin, names, events, changes, problems, .. } = self;
         let origins = [origin.clone(), origin];
-        Ok(Sides { names, files: [before, after], paths, events, later: Vec::new(), origins, problems })
+        Ok(Sides { names, files: [before, after], paths, events, changes, later: Vec::new(), origins, problems })
     }
 
     /// The files inside the paths before and after, by path.
@@ -120,7 +125,8 @@ fn event(patch: &Patch) -> Event {
     let commit = abbreviated(patch.commit.as_deref().unwrap_or_default()).to_owned();
     let references = references(&String::from_utf8_lossy(&patch.message));
     let (subject, copied_from) = (patch.subject.clone(), patch.copied_from.clone());
-    Event { commit, date: day(of("Date")), author, subject, release: None, references, copied_from }
+    let id = String::new();
+    Event { commit, id, date: day(of("Date")), author, subject, release: None, references, copied_from }
 }
 
 /// `2023-08-17` of `Thu, 17 Aug 2023 11:04:00 +0200`; empty if it is none.

@@ -1,16 +1,19 @@
 //! The commits of a range and the release that each landed in.
 
 use super::checkout::git;
-use super::history::listed;
+use super::history::{self, listed};
+use super::prerequisites;
 use anyhow::Result;
-use schedlab_kernel::abbreviated;
 use schedlab_kernel::dossier::{Event, copied_from, references};
+use schedlab_kernel::{FilePatch, abbreviated};
 use std::collections::HashMap;
 use std::path::Path;
 
 /// Commits that are read, and tags that are looked into, the oldest first.
 const COMMITS: &str = "-n20000";
 const TAGS: usize = 500;
+/// Commits whose changes are read.
+const CHANGES: usize = 5000;
 
 /// The commits of `to` that `from` has not and that touch the paths, the oldest first.
 pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Result<Vec<Event>> {
@@ -23,11 +26,21 @@ pub(super) fn of(tree: &Path, from: &str, ids: &[String]) -> Result<Vec<Event>> 
     read(tree, from, &[&["--no-walk=unsorted"], &ids[..], &["--"]].concat(), &[])
 }
 
+/// What each of the commits does; `None` for more than are read.
+pub(super) fn changes(tree: &Path, events: &[Event]) -> Result<Option<Vec<Vec<FilePatch>>>> {
+    if events.len() > CHANGES {
+        return Ok(None);
+    }
+    let ids: Vec<String> = events.iter().map(|event| event.id.clone()).collect();
+    prerequisites::changes(tree, &history::by_id(tree, &ids)?).map(Some)
+}
+
 fn read(tree: &Path, from: &str, which: &[&str], paths: &[String]) -> Result<Vec<Event>> {
     let commits = listed(tree, which, paths)?;
     let released = if commits.is_empty() { HashMap::new() } else { releases(tree, from, paths, commits.len())? };
     let event = |[id, subject, body, date, author]: [String; 5]| Event {
         commit: abbreviated(&id).to_owned(),
+        id: id.clone(),
         date,
         author,
         subject,

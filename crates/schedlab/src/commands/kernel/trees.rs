@@ -54,7 +54,16 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     let files = [before?, after?];
     let names = trees.map(|t| Path::new(t).file_name().map_or(t.clone(), |name| name.to_string_lossy().into_owned()));
     let origins = trees.map(|tree| Origin::Tree(tree.into()));
-    Ok(Sides { names, files, paths: paths.to_vec(), events: Vec::new(), later: Vec::new(), origins, problems })
+    Ok(Sides {
+        names,
+        files,
+        paths: paths.to_vec(),
+        events: Vec::new(),
+        changes: Vec::new(),
+        later: Vec::new(),
+        origins,
+        problems,
+    })
 }
 
 /// What a dossier reads: C and Kconfig, and of assembly, makefiles and documentation the lines.
