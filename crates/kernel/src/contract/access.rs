@@ -1,5 +1,6 @@
 //! What code does to a member, a variable or a flag, judged by the words around it.
 
+use super::pointers;
 use crate::needs::side::Side;
 use crate::source::lex::Kind;
 
@@ -40,7 +41,7 @@ pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
     }
 }
 
-fn of_value(side: &Side<'_>, at: usize) -> Access {
+pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
     let Some(mut end) = end(side, at + 1) else { return Access::Read };
     let mut start = start(side, at);
     // `(x->w) = 0`, and `per_cpu(w, cpu) = 0`.
@@ -57,7 +58,8 @@ fn of_value(side: &Side<'_>, at: usize) -> Access {
     let is_and = |at: usize| ends_value(side, at) || side.is(Some(at), b'&');
     let is_address = side.is(before, b'&') && !start.checked_sub(2).is_some_and(is_and);
     if is_address {
-        return argument(side, start - 1).map_or(Access::Read, |(by, rest)| by_address(side, by, rest));
+        let passed = || argument(side, start - 1).map_or(Access::Read, |(by, rest)| by_address(side, by, rest));
+        return pointers::through(side, start - 1).unwrap_or_else(passed);
     }
     if let Some((by, rest)) = argument(side, start).filter(|_| side.is(before, b'(')) {
         match by {
@@ -71,6 +73,11 @@ fn of_value(side: &Side<'_>, at: usize) -> Access {
             _ => {}
         }
     }
+    written(side, at, start, end)
+}
+
+/// What the operators around `start..end` do to it; `at` is its name.
+pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> Access {
     let is_twice = |at: usize, mark: u8| side.is(Some(at), mark) && side.is(Some(at + 1), mark);
     let is_counted = |at: usize| is_twice(at, b'+') || is_twice(at, b'-');
     if is_counted(end) || start.checked_sub(2).is_some_and(is_counted) {
@@ -121,7 +128,7 @@ fn start(side: &Side<'_>, mut at: usize) -> usize {
 }
 
 /// Whether it is a word, a number or a closing bracket: `&` after it is not the address operator.
-fn ends_value(side: &Side<'_>, at: usize) -> bool {
+pub(super) fn ends_value(side: &Side<'_>, at: usize) -> bool {
     match side.tokens.get(at).map(|token| token.kind) {
         Some(Kind::Word) => !matches!(side.word(at), Some("return" | "case" | "else" | "sizeof")),
         Some(kind) => matches!(kind, Kind::Number | Kind::Mark(b')' | b']')),
@@ -142,7 +149,7 @@ fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
 }
 
 /// The call that has the token among its arguments, and where its next argument begins, or its end.
-fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
+pub(super) fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
     let mut depth = 0usize;
     let open = (0..at).rev().find(|&at| match side.tokens[at].kind {
         Kind::Mark(b')' | b']' | b'}') => {
@@ -212,7 +219,7 @@ const LOOKS: &[&str] = &[
     "_IS_ERR_",
 ];
 
-fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
+pub(super) fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
     let name = format!("_{by}_");
     if !by.contains("_and_") && LOOKS.iter().any(|words| name.contains(words)) {
         Access::Read
@@ -228,7 +235,7 @@ fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
 }
 
 /// What it gets from the expression that begins at `from`.
-fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
+pub(super) fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
     let is_end = |at: &usize| match side.tokens[*at].kind {
         Kind::Mark(b';' | b',') => true,
         Kind::Mark(b')') => opening(side, *at).is_none_or(|open| open < from),
@@ -326,6 +333,12 @@ mod tests {
             ("cmpxchg(&x->w, 1, 0); atomic_try_cmpxchg(&x->w, &o, 0);", &[Change, Change]),
             ("consume_credit(&x->w); mark_ready(&x->w); reset_clock(&x->w); block_tx(&x->w);", &[Change; 4]),
             ("drop_entry(&x->w); acquire_slot(&x->w);", &[Change, Change]),
+            ("int *p = &x->w; f(p); *p = 1;", &[Change]),
+            ("p = &x->w; if (*p == 1) *p = 0;", &[Clear]),
+            ("p = &x->w; (*p)++; p = &y->v; *p = 0;", &[Change]),
+            ("p = &x->w; p = &y->v; *p = 0;", &[Read]),
+            ("p = &x->w; p->deep = 2; q = &x->w; g(q->a * q->b);", &[Set, Read]),
+            ("p = &x->w; spin_lock(p); y = atomic_read(p) * p;", &[Read]),
             (
                 "list_for_each_entry(p, &x->w, l) f(list_first_entry(&x->w, T, l)); mutex_unlock(&x->w);",
                 &[Read, Read, Read],

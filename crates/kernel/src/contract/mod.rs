@@ -7,6 +7,7 @@
 //! same name are treated as one.
 
 mod access;
+mod pointers;
 mod reads;
 mod tree;
 
@@ -196,7 +197,7 @@ struct Candidate<'a> {
 fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State) {
     let mut both: [Levels; 2] = Default::default();
     for ((tree, files), levels) in trees.iter_mut().zip(files).zip(&mut both) {
-        levels[0] = tree.writers(&state.name, state.kept, files);
+        levels[0] = tree.writers(&state.name, state.kept, files, state.of.as_deref());
         for level in 1..levels.len() {
             levels[level] = tree.callers(&levels[level - 1]);
         }

@@ -1,6 +1,7 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
 use super::access::{Access, Kept, access};
+use super::pointers::overwritten;
 use crate::names::{Names, words};
 use crate::needs::side::Side;
 use crate::source::{Function, Unit, code_lines, scan};
@@ -91,13 +92,17 @@ impl<'a> Tree<'a> {
         &self.code(file).unit
     }
 
-    /// The functions that change a state themselves, in the files that name it.
-    pub(super) fn writers(&mut self, name: &str, kept: Kept, files: &[usize]) -> Reach {
+    /// The functions that change a state themselves, in the files that name it or the struct that it is a member of.
+    pub(super) fn writers(&mut self, name: &str, kept: Kept, files: &[usize], of: Option<&str>) -> Reach {
         let (mut out, all) = (Reach::new(), self.files);
-        for &file in files {
+        let of_struct = of.map(|of| self.rare(of)).unwrap_or_default();
+        for file in files.iter().chain(&of_struct).copied().collect::<BTreeSet<usize>>() {
             let (path, text) = &all[file];
             for function in &self.unit(file).functions {
                 let text = &text[function.bytes.clone()];
+                for found in of.map(|of| overwritten(text, of)).unwrap_or_default() {
+                    *entry(&mut out, path, function).does.entry(found).or_default() += 1;
+                }
                 if !text.windows(name.len()).any(|part| part == name.as_bytes()) {
                     continue;
                 }

@@ -117,7 +117,7 @@ pub(super) fn declared(side: &Side<'_>, at: usize) -> Vec<String> {
 }
 
 /// The type of each variable that a text declares as `struct T x`.
-pub(super) fn variables(text: &[u8]) -> Vec<(String, String)> {
+pub(crate) fn variables(text: &[u8]) -> Vec<(String, String)> {
     let side = Side::of(text);
     let mut out = Vec::new();
     for at in 1..side.tokens.len() {

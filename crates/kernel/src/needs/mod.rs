@@ -4,7 +4,7 @@
 //! be seen, or of an added line that defines it; so what is missing under one configuration only is not found.
 
 mod compiler;
-mod declared;
+pub(crate) mod declared;
 mod headers;
 mod own;
 mod paths;

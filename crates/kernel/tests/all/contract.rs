@@ -185,6 +185,17 @@ fn packets_that_leave_their_socket_early_are_named_with_the_function() {
 }
 
 #[test]
+fn a_write_to_the_whole_object_or_through_a_pointer_is_named_with_the_function() {
+    let record = "	record_wakee(p);\n	if";
+    for planted in ["	memset(p, 0, sizeof(*p));\n", "	int *flips = &p->wakee_flips;\n	*flips = 0;\n"] {
+        let target = with(scheduler(), "kernel/sched/fair.c", record, &format!("{planted}{record}"));
+        let found = compared(WAKE_WIDE, &scheduler(), &target);
+        assert_eq!(differences(&found), ["wakee_flips: select_task_rq_fair in the target, "], "{planted}");
+        assert_eq!(found.states[0].differences[0].does, [Access::Clear], "{planted}");
+    }
+}
+
+#[test]
 fn flips_that_nothing_counts_are_dead() {
     let none = with(scheduler(), "kernel/sched/fair.c", "		current->wakee_flips++;\n", "");
     let none = with(none, "kernel/sched/fair.c", "		current->wakee_flips >>= 1;\n", "");

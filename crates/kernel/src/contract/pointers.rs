@@ -1,0 +1,100 @@
+//! A state that is changed without being named there: through a pointer to it, or with all of its object.
+
+use super::access::{Access, argument, by_address, ends_value, of_value, value, written};
+use crate::needs::declared::variables;
+use crate::needs::side::Side;
+
+/// What is done through `p` after `p = &x->state`, `and` at `&`; `None` if the address is not kept in a variable.
+pub(super) fn through(side: &Side<'_>, and: usize) -> Option<Access> {
+    let equals = and.checked_sub(1).filter(|&equals| side.is(Some(equals), b'='))?;
+    let kept = equals.checked_sub(1).filter(|&kept| !side.is_member(kept))?;
+    let pointer = side.word(kept)?;
+    for at in (and..side.tokens.len()).filter(|&at| side.word(at) == Some(pointer) && !side.is_member(at)) {
+        let is_another = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
+        let done = if is_behind(side, at) {
+            behind(side, at)
+        } else if is_another {
+            break;
+        } else if side.is(Some(at + 1), b'-') && side.is(Some(at + 2), b'>') {
+            of_value(side, at + 3)
+        } else if [b'(', b','].iter().any(|mark| side.is(at.checked_sub(1), *mark)) {
+            argument(side, at).map_or(Access::Read, |(by, rest)| by_address(side, by, rest))
+        } else {
+            Access::Read
+        };
+        if done != Access::Read {
+            return Some(done);
+        }
+    }
+    Some(Access::Read)
+}
+
+/// Whether it is `*p`, `p` at `at`, and no product: nothing is assigned to a product.
+fn is_behind(side: &Side<'_>, at: usize) -> bool {
+    let Some(before) = at.checked_sub(2).filter(|_| side.is(Some(at - 1), b'*')) else { return false };
+    let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
+    !ends_value(side, before) || side.is(Some(before), b')') && is_set
+}
+
+/// What is done to `*p`, or `(*p)`, `p` at `at`.
+fn behind(side: &Side<'_>, at: usize) -> Access {
+    let (mut start, mut end) = (at - 1, at + 1);
+    while side.is(start.checked_sub(1), b'(') && side.is(Some(end), b')') {
+        (start, end) = (start - 1, end + 1);
+    }
+    written(side, at, start, end)
+}
+
+/// How a function overwrites whole objects of `struct OF` behind its pointers: `memset(s, 0, sizeof(*s))`, `*s = *t`.
+pub(super) fn overwritten(text: &[u8], of: &str) -> Vec<Access> {
+    const WHOLE: [&[u8]; 3] = [b"memset", b"memcpy", b"*"];
+    let has = |what: &[u8]| text.windows(what.len()).any(|part| part == what);
+    if !has(of.as_bytes()) || !WHOLE.iter().any(|what| has(what)) {
+        return Vec::new();
+    }
+    let side = Side::of(text);
+    let mut pointers = variables(text);
+    pointers.retain(|(_, kind)| kind == of);
+    let is_pointer = |at: usize| {
+        let word = side.word(at).filter(|_| !side.is_member(at));
+        word.is_some_and(|word| pointers.iter().any(|(pointer, _)| pointer == word))
+    };
+    (0..side.tokens.len()).filter(|&at| is_pointer(at)).filter_map(|at| overwrites(&side, at, of)).collect()
+}
+
+fn overwrites(side: &Side<'_>, at: usize, of: &str) -> Option<Access> {
+    let before = at.checked_sub(2)?;
+    if is_behind(side, at) {
+        let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
+        return is_set.then_some(if side.is(Some(at + 2), b'*') { Access::Transfer } else { Access::Set });
+    }
+    let by = side.word(before).filter(|by| matches!(*by, "memset" | "memcpy"))?;
+    let (_, rest) = argument(side, at).filter(|_| side.is(Some(at - 1), b'('))?;
+    let (_, size) = argument(side, rest)?;
+    // All of it: `sizeof(*s)`, `sizeof(struct s)`, and nothing behind.
+    let close = side.closing(size + 1).filter(|_| side.word(size) == Some("sizeof"))?;
+    let is_whole = side.is(Some(size + 2), b'*') || side.word(size + 3) == Some(of);
+    let cleared = || value(side, usize::MAX, rest);
+    (is_whole && side.is(Some(close + 1), b')')).then(|| if by == "memset" { cleared() } else { Access::Transfer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_are_overwritten_as_a_whole() {
+        use Access::{Clear, Set, Transfer};
+        for (body, expected) in [
+            ("memset(s, 0, sizeof(*s));", &[Clear][..]),
+            ("memset(s, 0xff, sizeof(struct sock));", &[Set]),
+            ("memcpy(s, t, sizeof(*s)); *s = *t; if (a) *s = (struct sock){ .a = 1 };", &[Transfer, Transfer, Set]),
+            ("memset(s, 0, sizeof(*s) - 8); memset(s, 0, offsetof(struct sock, b)); memset(s, 0, n);", &[]),
+            ("memset(s->a, 0, sizeof(s->a)); memcpy(d, s, sizeof(*s)); x = y * s == 1; if (*s == 1) f();", &[]),
+            ("memset(t, 0, sizeof(*t));", &[]),
+        ] {
+            let text = format!("void f(struct sock *s, struct task *t)\n{{\n\t{body}\n}}\n");
+            assert_eq!(overwritten(text.as_bytes(), "sock"), expected, "{body}");
+        }
+    }
+}
