@@ -284,6 +284,34 @@ fn bad_input_is_one_line_before_anything_boots() {
 }
 
 #[test]
+fn a_cpu_that_goes_offline_during_a_run_voids_it() {
+    if !can_boot("a_cpu_that_goes_offline_during_a_run_voids_it") {
+        return;
+    }
+    let lab = Lab::new("vm-hot-plug");
+    // The guest has no shell and no libraries.
+    let unplug = "#include <fcntl.h>\n#include <unistd.h>\nint main(void)\n{\n\
+        return write(open(\"/sys/devices/system/cpu/cpu1/online\", O_WRONLY), \"0\", 1) != 1;\n}\n";
+    std::fs::write(lab.path("unplug.c"), unplug).unwrap();
+    let compiled = ["-static", "-o", "unplug", "unplug.c"];
+    if !Command::new("cc").args(compiled).current_dir(lab.path("")).status().is_ok_and(|status| status.success()) {
+        eprintln!("schedlab-skip: a_cpu_that_goes_offline_during_a_run_voids_it: needs cc and a static libc");
+        return;
+    }
+    let plan = "trials = 6\nlatency = \"off\"\n[[workload]]\nrun = \"exec:command=/unplug\"\n[[arm]]\nname = \"a\"\n\
+        [[arm]]\nname = \"b\"\nset = \"debugfs:sched/min_granularity_ns=9000000\"\n";
+    std::fs::write(lab.path("p.toml"), plan).unwrap();
+    let options = format!("--cpus 2 --add {}:/unplug", lab.path("unplug"));
+    let ran = in_guest(&lab, &options, "run p.toml --out plugged").failure();
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    // Whichever is looked at first: the list of CPUs, or the knob, which the kernel has computed anew.
+    let why =
+        ["online CPUs changed from `0-1` to `0`", "CPUs went on- or offline since, and the kernel computed it anew"];
+    assert!(ran.stdout.contains("VOID, nothing is compared: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(why.iter().any(|why| ran.stderr.contains(why)), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn results_arrive_beside_and_below_the_current_directory() {
     if !can_boot("results_arrive_beside_and_below_the_current_directory") {
         return;

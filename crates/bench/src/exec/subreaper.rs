@@ -12,7 +12,7 @@ use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::process::{self, ExitStatus};
 use schedlab_sys::{fd, signal};
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -202,7 +202,12 @@ impl Subreaper<'_> {
         let how = match status {
             ExitStatus::Exited(0) => return Ok(()),
             ExitStatus::Exited(127) => match Steps::trouble(started) {
-                Some(error) => return Err(Halt::Failed(format!("{} cannot be started: {error}", named(role, words)))),
+                Some(error) => {
+                    let is_there = error.kind() == ErrorKind::NotFound && Path::new(&words[0]).is_file();
+                    let missing = " (the file is there; what starts it, the program behind `#!` or its loader, is not)";
+                    let why = if is_there { missing } else { "" };
+                    return Err(Halt::Failed(format!("{} cannot be started: {error}{why}", named(role, words))));
+                }
                 None => "exited with code 127".to_owned(),
             },
             ExitStatus::Exited(code) => format!("exited with code {code}"),

@@ -58,8 +58,8 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
     let macros = makers::of(unit);
     for i in &unit.invocations {
-        match macros.get(i.name.as_str()) {
-            Some(&(kind, at)) => {
+        match macros.iter().rev().find(|(name, ..)| *name == i.name) {
+            Some(&(_, kind, at)) => {
                 let detail = format!("{}({})", i.name, i.arguments.join(", "));
                 let name = i.arguments.get(at).filter(|name| !name.is_empty());
                 name.into_iter().for_each(|name| out.add(kind, name, detail.clone(), &i.condition, i.line));

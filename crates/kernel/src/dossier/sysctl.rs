@@ -1,11 +1,11 @@
 //! Which directory of `/proc/sys` a table of sysctls is registered in, as far as its file says it.
 
 use crate::source::Unit;
-use std::collections::BTreeMap;
 
-/// Directories by the table's name.
+/// Directories of tables.
 pub(super) struct Folders {
-    by_table: BTreeMap<String, String>,
+    /// Name and directory of each.
+    by_table: Vec<[String; 2]>,
     /// That of all registrations of the file, if it is one: a copy of a table has another name.
     only: Option<String>,
 }
@@ -13,14 +13,18 @@ pub(super) struct Folders {
 impl Folders {
     /// Empty if it is not known.
     pub(super) fn of(&self, table: &str) -> &str {
-        self.by_table.get(table).or(self.only.as_ref()).map_or("", String::as_str)
+        find(&self.by_table, table).or(self.only.as_deref()).unwrap_or_default()
     }
+}
+
+fn find<'a>(by_table: &'a [[String; 2]], table: &str) -> Option<&'a str> {
+    by_table.iter().find(|[name, _]| name == table).map(|[_, folder]| folder.as_str())
 }
 
 /// `register_sysctl("kernel", table)` and its like, `DECLARE_SYSCTL_BASE(kernel, table)` (until 6.3), and `.child = table` (until
 /// 6.4).
 pub(super) fn folders(unit: &Unit) -> Folders {
-    let mut by_table = BTreeMap::new();
+    let mut by_table: Vec<[String; 2]> = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for i in &unit.invocations {
         let is_call = i.name.starts_with("register_sysctl") || i.name.starts_with("register_net_sysctl");
@@ -32,7 +36,7 @@ pub(super) fn folders(unit: &Unit) -> Folders {
         let Some(at) = folder.filter(|at| *at < i.arguments.len()) else { continue };
         let folder = i.arguments[at].trim_matches(['"', '/']).to_owned();
         if let Some(table) = i.arguments.get(at + 1) {
-            by_table.insert(table.trim_start_matches('&').to_owned(), folder.clone());
+            by_table.push([table.trim_start_matches('&').to_owned(), folder.clone()]);
         }
         if !seen.contains(&folder) {
             seen.push(folder);
@@ -44,10 +48,9 @@ pub(super) fn folders(unit: &Unit) -> Folders {
         children.filter_map(move |child| Some((t.name.as_str(), name(child.element)?, child.value.as_str())))
     });
     for (parent, name, child) in children {
-        let above = by_table.get(parent).map_or(String::new(), |folder: &String| format!("{folder}/"));
-        let is_new = !by_table.contains_key(child);
-        if is_new {
-            by_table.insert(child.to_owned(), format!("{above}{}", name.value.trim_matches('"')));
+        let above = find(&by_table, parent).map_or(String::new(), |folder| format!("{folder}/"));
+        if find(&by_table, child).is_none() {
+            by_table.push([child.to_owned(), format!("{above}{}", name.value.trim_matches('"'))]);
         }
     }
     Folders { by_table, only: seen.pop().filter(|_| seen.is_empty()) }
