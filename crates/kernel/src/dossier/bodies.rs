@@ -1,6 +1,6 @@
 //! Two versions of a function line by line, with the line numbers of both files.
 
-use super::{File, FunctionChange, Place};
+use super::{File, FunctionChange, Place, find};
 use crate::port::common;
 use crate::source::Function;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub fn body(change: &FunctionChange, before: &[File], after: &[File]) -> Body {
 /// Lines with their numbers.
 fn text(files: &[File], place: Option<&Place>, name: &str) -> Vec<(usize, String)> {
     let found = place.and_then(|place| {
-        let file = &files[files.binary_search_by(|file| file.path.as_str().cmp(&place.file)).ok()?];
+        let file = find(files, &place.file)?;
         let is_it = |function: &&Function| function.line == place.line && function.name == name;
         Some((file, file.unit.functions.iter().find(is_it)?))
     });

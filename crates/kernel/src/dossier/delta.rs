@@ -1,7 +1,7 @@
 //! How two trees differ in what they offer.
 
-use super::File;
-use super::interfaces::{Interface, Kind};
+use super::interfaces::{Interface, Kind, macros};
+use super::{File, find};
 use schedlab_plan::OneByOne;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,12 @@ pub struct InterfaceChange {
 /// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
 /// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
-    let (old, new) = (by_name(before), by_name(after));
+    // There are many: only those of files that differ are looked at.
+    let macros = [(before, after), (after, before)].map(|(of, other)| -> Vec<Interface> {
+        let is_same = |file: &&File| find(other, &file.path).is_some_and(|same| same.text == file.text);
+        of.iter().filter(|file| !is_same(file)).flat_map(|file| macros(&file.path, &file.unit)).collect()
+    });
+    let (old, new) = (by_name(before, &macros[0]), by_name(after, &macros[1]));
     let keys: BTreeSet<&(Kind, &str)> = old.keys().chain(new.keys()).one_by_one();
     let mut out = Vec::new();
     for key in keys {
@@ -89,9 +94,9 @@ fn pairs<'a>(
     out
 }
 
-fn by_name(files: &[File]) -> BTreeMap<(Kind, &str), Vec<&Interface>> {
+fn by_name<'a>(files: &'a [File], macros: &'a [Interface]) -> BTreeMap<(Kind, &'a str), Vec<&'a Interface>> {
     let mut out: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for i in files.iter().flat_map(|f| &f.interfaces) {
+    for i in files.iter().flat_map(|f| &f.interfaces).chain(macros) {
         out.entry((i.kind, i.name.as_str())).or_default().push(i);
     }
     out
@@ -129,7 +134,7 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
         Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
         Kind::Type | Kind::Member => {
             let of = if i.kind == Kind::Type { &i.name } else { i.name.rsplit_once('.')?.0 };
-            let all = &files[files.binary_search_by(|f| f.path.as_str().cmp(&i.place.file)).ok()?].interfaces;
+            let all = &find(files, &i.place.file)?.interfaces;
             let at = all.iter().position(|other| other == i)?;
             let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
             if i.kind == Kind::Type {

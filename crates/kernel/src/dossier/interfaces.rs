@@ -91,9 +91,8 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     for e in unit.tables.iter().flat_map(|t| &t.entries).filter(|e| e.member.starts_with("sysctl_")) {
         out.add(Kind::SysctlDefault, &e.member, e.value.clone(), &e.condition, e.line);
     }
-    for m in &unit.macros {
-        let kind = if path.contains("uapi/") { Kind::UapiConstant } else { Kind::Macro };
-        out.add(kind, &m.name, m.text.clone(), &m.condition, m.line);
+    if path.contains("uapi/") {
+        out.macros(Kind::UapiConstant, unit);
     }
     for t in unit.types.iter().filter(|t| !t.name.is_empty() || t.keyword == "enum") {
         let named = if t.name.is_empty() { "enum".to_owned() } else { format!("{} {}", t.keyword, t.name) };
@@ -106,6 +105,15 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
         for m in &t.members {
             out.add(Kind::Member, &format!("{named}.{}", m.name), m.text.clone(), &m.condition, m.line);
         }
+    }
+    out.out
+}
+
+/// Macros that user space does not see, if it does not see the file.
+pub(super) fn macros(path: &str, unit: &Unit) -> Vec<Interface> {
+    let mut out = Collected { path, variables: &[], out: Vec::new() };
+    if !path.contains("uapi/") {
+        out.macros(Kind::Macro, unit);
     }
     out.out
 }
@@ -123,6 +131,10 @@ impl Collected<'_> {
         let variable = variable.trim_start_matches('&');
         let found = self.variables.iter().find(|v| v.name == variable);
         found.map_or_else(|| text.to_owned(), |v| format!("{text} ({})", v.value))
+    }
+
+    fn macros(&mut self, kind: Kind, unit: &Unit) {
+        unit.macros.iter().for_each(|m| self.add(kind, &m.name, m.text.clone(), &m.condition, m.line));
     }
 
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {

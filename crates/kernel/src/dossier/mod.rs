@@ -144,14 +144,17 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
     }
 }
 
+/// Of files that are sorted by path.
+fn find<'a>(files: &'a [File], path: &str) -> Option<&'a File> {
+    files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().map(|at| &files[at])
+}
+
 fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
-    let find = |files: &'_ [File], path: &str| files.binary_search_by(|f| f.path.as_str().cmp(path)).ok();
     let mut paths: Vec<&str> = before.iter().chain(after).map(|f| f.path.as_str()).collect();
     paths.sort_unstable();
     paths.dedup();
     let change = |path: &str| {
-        let old = find(before, path).map(|at| &before[at].text[..]);
-        let new = find(after, path).map(|at| &after[at].text[..]);
+        let [old, new] = [before, after].map(|files| find(files, path).map(|file| &file.text[..]));
         if old == new {
             return None;
         }

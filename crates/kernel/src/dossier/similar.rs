@@ -1,6 +1,6 @@
 //! Functions that use what the changed ones use: where to look for a feature like this one.
 
-use super::{File, FunctionChange, Place};
+use super::{File, FunctionChange, Place, find};
 use crate::names::words;
 use crate::source::code_lines;
 use schedlab_plan::{InOrder, OneByOne};
@@ -101,7 +101,7 @@ fn ranked<'a>(
 /// The code of the function whose name is there.
 fn code(files: &[File], place: Option<&Place>) -> Vec<String> {
     let found = place.and_then(|place| {
-        let file = &files[files.binary_search_by(|file| file.path.as_str().cmp(&place.file)).ok()?];
+        let file = find(files, &place.file)?;
         Some((file, file.unit.functions.iter().find(|function| function.line == place.line)?))
     });
     found.map_or(Vec::new(), |(file, function)| code_lines(&file.text, function))
