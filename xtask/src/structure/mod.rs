@@ -4,6 +4,7 @@
 mod dependencies;
 mod direction;
 mod elf;
+mod prose;
 mod sources;
 mod tracked_files;
 
@@ -29,7 +30,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     let built = ["--locked", "--filter-platform", workspace.host.as_str(), "--filter-platform", AARCH64];
     let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` fixes it")?;
     let rust = sources::read(workspace, &metadata)?;
-    let checks: [(&'static str, Result<Vec<String>>); 11] = [
+    let checks: [(&'static str, Result<Vec<String>>); 12] = [
         ("dependencies run one way", direction::check(&metadata)),
         ("no dependency builds C", dependencies::builds_c(&metadata)),
         ("at most 140 locked crates of others", dependencies::too_many_locked(&workspace.root.join("Cargo.lock"))),
@@ -44,6 +45,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
         ("no examples in doc comments", Ok(sources::doc_examples(&rust))),
         ("host never writes", Ok(sources::writes_in_host(&rust))),
         ("no C source, no file above 1 MB", tracked_files::check(&workspace.root)),
+        ("Markdown in 100 columns, METHODOLOGY in 2500 words", prose::check(&workspace.root)),
     ];
     let findings = checks.into_iter().map(|(name, outcome)| {
         let problems = outcome.unwrap_or_else(|error| vec![format!("could not be checked: {error:#}")]);

@@ -8,15 +8,20 @@ use std::process::Command;
 const LARGEST_BYTES: u64 = 1_000_000;
 const C_ENDINGS: [&str; 7] = ["c", "cc", "cpp", "cxx", "h", "hpp", "S"];
 
-/// Files git tracks, or would track after `git add`, that are too large or C.
-pub(super) fn check(root: &Path) -> Result<Vec<String>> {
+/// Files git tracks, or would track after `git add`.
+pub(super) fn listed(root: &Path) -> Result<Vec<String>> {
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
     let listing = stdout_of(&mut git)?;
     if listing.is_empty() {
         bail!("git lists no file in {}", root.display());
     }
-    let problem = |name: &str| {
+    Ok(listing.split_terminator('\0').map(str::to_owned).collect())
+}
+
+/// Those of them that are too large or C.
+pub(super) fn check(root: &Path) -> Result<Vec<String>> {
+    let problem = |name: &String| {
         // A file removed but not yet committed as removed is still listed.
         let bytes = std::fs::symlink_metadata(root.join(name)).map_or(0, |m| m.len());
         let ending = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
@@ -26,7 +31,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>> {
             C_ENDINGS.contains(&ending).then(|| format!("{name} is C"))
         }
     };
-    Ok(listing.split_terminator('\0').filter_map(problem).collect())
+    Ok(listed(root)?.iter().filter_map(problem).collect())
 }
 
 #[cfg(test)]

@@ -68,8 +68,9 @@ const HEAD: &str = "# The JSON of all commands
 
 `--json` prints one object; its first member, `schema`, names its type. `trace timehist`, `trace map
 --switches` and `kernel port` instead print one such object per line, and as many lines as fit in 20
-kB (`--top N` sets the number, `--top 0` prints all). `schedlab explain-json SCHEMA` prints the tables of one schema from this page. A schema's number
-changes when a member is removed or changes its meaning; members may be added.
+kB (`--top N` sets the number, `--top 0` prints all). `schedlab explain-json SCHEMA` prints the
+tables of one schema from this page. A schema's number changes when a member is removed or changes
+its meaning; members may be added.
 
 The output stays below 20 kB. If it would be larger, lists are shortened: lists of more than 16
 numbers are dropped whole, because half of a distribution misleads; lists of rows are cut at the

@@ -1,0 +1,52 @@
+//! Markdown: its lines fit a terminal and a diff, and the method stays a short text.
+
+use super::tracked_files::listed;
+use anyhow::{Context, Result};
+use std::path::Path;
+
+const COLUMNS: usize = 100;
+const METHOD: &str = "METHODOLOGY.md";
+const METHOD_WORDS: usize = 2500;
+
+/// Lines that are too long in Markdown that is written by hand, and a method that is.
+pub(super) fn check(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for name in listed(root)?.iter().filter(|name| name.ends_with(".md") && !name.contains("/golden/")) {
+        // A file removed but not yet committed as removed is still listed.
+        let path = root.join(name);
+        if !path.exists() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("{name} cannot be read"))?;
+        problems.extend(long_lines(&text).map(|(line, columns)| format!("{name}:{line} has {columns} columns")));
+        let words = text.split_whitespace().count();
+        if name == METHOD && words > METHOD_WORDS {
+            problems.push(format!("{name} has {words} words, more than {METHOD_WORDS}"));
+        }
+    }
+    Ok(problems)
+}
+
+/// Number and columns of lines over the limit. Tables, pictures, quotations of output and code are as wide as they are.
+fn long_lines(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut is_code = false;
+    let lines = text.lines().enumerate().filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence && !["|", "![", ">"].iter().any(|start| line.starts_with(start))
+    });
+    lines.map(|(at, line)| (at + 1, line.chars().count())).filter(|(_, columns)| *columns > COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_counted_and_what_is_not_prose_is_not() {
+        let long = "é".repeat(101);
+        let text =
+            format!("{long}\n| {long} |\n```sh\n{long}\n```\n{}\n![x]({long})\n> {long}\n{long}\n", "é".repeat(100));
+        assert_eq!(long_lines(&text).collect::<Vec<_>>(), [(1, 101), (9, 101)]);
+    }
+}
