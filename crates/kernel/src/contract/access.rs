@@ -55,7 +55,9 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
         }
     }
     let before = start.checked_sub(1);
-    let is_and = |at: usize| ends_value(side, at) || side.is(Some(at), b'&');
+    // A cast ends with `*)`.
+    let is_cast = |at: usize| side.is(Some(at), b')') && side.is(at.checked_sub(1), b'*');
+    let is_and = |at: usize| ends_value(side, at) && !is_cast(at) || side.is(Some(at), b'&');
     let is_address = side.is(before, b'&') && !start.checked_sub(2).is_some_and(is_and);
     if is_address {
         let passed = || argument(side, start - 1).map_or(Access::Read, |(by, rest)| by_address(side, by, rest));
@@ -64,7 +66,7 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
     if let Some((by, rest)) = argument(side, start).filter(|_| side.is(before, b'(')) {
         match by {
             "WRITE_ONCE" | "rcu_assign_pointer" | "RCU_INIT_POINTER" | "smp_store_mb" => return value(side, at, rest),
-            "swap" => return Access::Change,
+            "swap" | "get_user" | "__get_user" => return Access::Change,
             _ if by.contains("this_cpu_") || by.contains("raw_cpu_") => {
                 let is_read = by.contains("read") || by.contains("ptr");
                 let changed = if by.ends_with("_write") { value(side, at, rest) } else { Access::Change };
@@ -177,7 +179,8 @@ pub(super) fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, us
     Some((by, next))
 }
 
-/// Words in the names of functions that only look at what they get the address of. A lock is not a state.
+/// Words in the names of functions that only look at what they get the address of, where no body can be asked: it may be
+/// a macro, or in a file that is not read. A lock is not a state.
 const LOOKS: &[&str] = &[
     "_read_",
     "_READ_",
@@ -204,16 +207,17 @@ const LOOKS: &[&str] = &[
     "_lock_",
     "_unlock_",
     "_trylock_",
-    "_locked_",
+    "_is_locked_",
     "_copy_to_",
-    "_wake_",
+    "_wake_up_",
     "_wait_",
     "_waitqueue_",
     "_sizeof_",
     "_typeof_",
     "_offsetof_",
-    "_sum_",
-    "_weight_",
+    "_counter_sum_",
+    "mask_weight_",
+    "map_weight_",
     "_likely_",
     "_unlikely_",
     "_IS_ERR_",
@@ -338,6 +342,13 @@ mod tests {
             ("p = &x->w; (*p)++; p = &y->v; *p = 0;", &[Change]),
             ("p = &x->w; p = &y->v; *p = 0;", &[Read]),
             ("p = &x->w; p->deep = 2; q = &x->w; g(q->a * q->b);", &[Set, Read]),
+            ("u64 *p = &x->w; p[0] = 0; q = (void *)&x->w; *q = 1;", &[Clear, Set]),
+            ("p = y ? &x->w : NULL; *p = 0; strscpy((char *)&x->w, s, 4);", &[Clear, Change]),
+            (
+                "bump_locked(&x->w); update_wake_stats(&x->w); get_user(x->w, p); y = z & x->w;",
+                &[Change, Change, Change, Read],
+            ),
+            ("if (mutex_is_locked(&x->w)) wake_up(&x->w);", &[Read, Read]),
             ("p = &x->w; spin_lock(p); y = atomic_read(p) * p;", &[Read]),
             (
                 "list_for_each_entry(p, &x->w, l) f(list_first_entry(&x->w, T, l)); mutex_unlock(&x->w);",

@@ -203,9 +203,14 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
         }
     }
     state.writers = [0, 1].map(|tree| both[tree][0].keys().cloned().collect());
-    for Candidate { tree, name, how, .. } in candidates(&both) {
+    let only = [0, 1].map(|tree| -> BTreeSet<String> {
+        let called = both[tree].iter().flat_map(Reach::values).flat_map(|how| how.calls.keys());
+        called.filter(|called| !trees[1 - tree].has(called)).cloned().collect()
+    });
+    let is_new = |tree: usize, called: &str| only[tree].contains(called);
+    for Candidate { tree, name, how, .. } in candidates(&both, &is_new) {
         let [Some(a), Some(b)] = [0, 1].map(|tree| trees[tree].lines(name, &how.file)) else { continue };
-        let (through, does) = chain(&both[tree], name);
+        let (through, does) = chain(&both[tree], name, &|called| is_new(tree, called));
         let (here, there) = if tree == 0 { (&a, &b) } else { (&b, &a) };
         let calls = |lines: &[String], called: &str| lines.iter().any(|line| has_word(line, called));
         // It calls the same there: the difference is another function's.
@@ -230,23 +235,29 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
     }
 }
 
-/// The nearest first, of equals those of the target.
-fn candidates(both: &[Levels; 2]) -> Vec<Candidate<'_>> {
+/// The nearest first, of equals those of the target. `is_new`: a name that a tree has, and the other has not.
+fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -> Vec<Candidate<'a>> {
     let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
     let mut found = Vec::new();
     for tree in [0, 1] {
         let other = 1 - tree;
         for (steps, reach) in both[tree].iter().enumerate().take(STEPS + 1) {
             for (name, how) in reach.iter().filter(|(name, _)| level(tree, name) == Some(steps)) {
+                let calls = || how.calls.keys();
+                // A helper that the other tree lacks cannot be compared: what calls it is.
+                let calls_new =
+                    || calls().any(|called| is_new(tree, called) && level(tree, called).is_some_and(|l| l < steps));
                 let is_more = match level(other, name) {
                     None => {
-                        steps == 0 || how.calls.keys().any(|called| level(other, called).is_some_and(|l| l < steps))
+                        steps == 0
+                            || calls_new()
+                            || calls().any(|called| level(other, called).is_some_and(|l| l < steps))
                     }
                     Some(0) if steps == 0 => {
                         let less = &both[other][0][name].does;
                         how.does.iter().any(|(access, times)| less.get(access).is_none_or(|less| less < times))
                     }
-                    Some(level) => level > steps,
+                    Some(level) => level > steps || level == steps && calls_new(),
                 };
                 if is_more {
                     found.push(Candidate { steps, tree, name, how });
@@ -265,8 +276,8 @@ fn ways<'a>(levels: &'a Levels, name: &str) -> impl Iterator<Item = &'a str> {
     how.into_iter().flat_map(|how| &how.calls).map(|(called, member)| member.as_deref().unwrap_or(called))
 }
 
-/// What a function calls down to one that changes the state itself, and what that does.
-fn chain(levels: &Levels, name: &str) -> (Vec<String>, Vec<Access>) {
+/// What a function calls down to one that changes the state itself, and what that does; by way of a new one if it calls one.
+fn chain(levels: &Levels, name: &str, is_new: &dyn Fn(&str) -> bool) -> (Vec<String>, Vec<Access>) {
     let (mut through, mut name) = (Vec::new(), name.to_owned());
     loop {
         let Some(at) = levels.iter().position(|reach| reach.contains_key(&name)) else { return (through, Vec::new()) };
@@ -274,7 +285,9 @@ fn chain(levels: &Levels, name: &str) -> (Vec<String>, Vec<Access>) {
         if at == 0 {
             return (through, how.does.keys().copied().collect());
         }
-        let next = how.calls.iter().find(|(called, _)| levels[..at].iter().any(|reach| reach.contains_key(*called)));
+        let leads = |called: &str| levels[..at].iter().any(|reach| reach.contains_key(called));
+        let new = how.calls.iter().find(|(called, _)| leads(called) && is_new(called));
+        let next = new.or_else(|| how.calls.iter().find(|(called, _)| leads(called)));
         let Some((called, member)) = next else { return (through, Vec::new()) };
         through.extend(member.as_ref().map(|member| format!("->{member}")));
         through.push(called.clone());

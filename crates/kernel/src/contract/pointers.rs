@@ -3,16 +3,18 @@
 use super::access::{Access, argument, by_address, ends_value, of_value, value, written};
 use crate::needs::declared::variables;
 use crate::needs::side::Side;
+use crate::source::lex::Kind;
 
 /// What is done through `p` after `p = &x->state`, `and` at `&`; `None` if the address is not kept in a variable.
 pub(super) fn through(side: &Side<'_>, and: usize) -> Option<Access> {
-    let equals = and.checked_sub(1).filter(|&equals| side.is(Some(equals), b'='))?;
-    let kept = equals.checked_sub(1).filter(|&kept| !side.is_member(kept))?;
+    let kept = kept_in(side, and)?;
     let pointer = side.word(kept)?;
     for at in (and..side.tokens.len()).filter(|&at| side.word(at) == Some(pointer) && !side.is_member(at)) {
         let is_another = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
-        let done = if is_behind(side, at) {
-            behind(side, at)
+        let done = if is_dereferenced(side, at) {
+            dereferenced(side, at)
+        } else if let Some(close) = side.closing(at + 1).filter(|_| side.is(Some(at + 1), b'[')) {
+            written(side, at, at, close + 1)
         } else if is_another {
             break;
         } else if side.is(Some(at + 1), b'-') && side.is(Some(at + 2), b'>') {
@@ -29,15 +31,30 @@ pub(super) fn through(side: &Side<'_>, and: usize) -> Option<Access> {
     Some(Access::Read)
 }
 
+/// The variable that gets an address: `p` of `p = &x->state`, of `p = (void *)&x->state` and of `p = y ? &x->state : NULL`.
+fn kept_in(side: &Side<'_>, and: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in (1..and).rev() {
+        match side.tokens[at].kind {
+            Kind::Mark(b')' | b']') => depth += 1,
+            Kind::Mark(b'(' | b'[') => depth = depth.checked_sub(1)?,
+            Kind::Mark(b';' | b'{' | b'}' | b',') if depth == 0 => return None,
+            Kind::Mark(b'=') if depth == 0 => return Some(at - 1).filter(|&kept| !side.is_member(kept)),
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Whether it is `*p`, `p` at `at`, and no product: nothing is assigned to a product.
-fn is_behind(side: &Side<'_>, at: usize) -> bool {
+fn is_dereferenced(side: &Side<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(2).filter(|_| side.is(Some(at - 1), b'*')) else { return false };
     let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
     !ends_value(side, before) || side.is(Some(before), b')') && is_set
 }
 
 /// What is done to `*p`, or `(*p)`, `p` at `at`.
-fn behind(side: &Side<'_>, at: usize) -> Access {
+fn dereferenced(side: &Side<'_>, at: usize) -> Access {
     let (mut start, mut end) = (at - 1, at + 1);
     while side.is(start.checked_sub(1), b'(') && side.is(Some(end), b')') {
         (start, end) = (start - 1, end + 1);
@@ -47,7 +64,7 @@ fn behind(side: &Side<'_>, at: usize) -> Access {
 
 /// How a function overwrites whole objects of `struct OF` behind its pointers: `memset(s, 0, sizeof(*s))`, `*s = *t`.
 pub(super) fn overwritten(text: &[u8], of: &str) -> Vec<Access> {
-    const WHOLE: [&[u8]; 3] = [b"memset", b"memcpy", b"*"];
+    const WHOLE: [&[u8]; 3] = [b"mem", b"*", b"="];
     let has = |what: &[u8]| text.windows(what.len()).any(|part| part == what);
     if !has(of.as_bytes()) || !WHOLE.iter().any(|what| has(what)) {
         return Vec::new();
@@ -64,18 +81,22 @@ pub(super) fn overwritten(text: &[u8], of: &str) -> Vec<Access> {
 
 fn overwrites(side: &Side<'_>, at: usize, of: &str) -> Option<Access> {
     let before = at.checked_sub(2)?;
-    if is_behind(side, at) {
+    if is_dereferenced(side, at) {
         let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
         return is_set.then_some(if side.is(Some(at + 2), b'*') { Access::Transfer } else { Access::Set });
     }
-    let by = side.word(before).filter(|by| matches!(*by, "memset" | "memcpy"))?;
-    let (_, rest) = argument(side, at).filter(|_| side.is(Some(at - 1), b'('))?;
-    let (_, size) = argument(side, rest)?;
+    let by = side.word(before).filter(|_| side.is(Some(at - 1), b'('))?;
+    let (_, second) = argument(side, at)?;
+    let (size, done) = match by {
+        "memset" => (argument(side, second)?.1, value(side, usize::MAX, second)),
+        "memcpy" | "memmove" => (argument(side, second)?.1, Access::Transfer),
+        "memzero_explicit" => (second, Access::Clear),
+        _ => return None,
+    };
     // All of it: `sizeof(*s)`, `sizeof(struct s)`, and nothing behind.
     let close = side.closing(size + 1).filter(|_| side.word(size) == Some("sizeof"))?;
     let is_whole = side.is(Some(size + 2), b'*') || side.word(size + 3) == Some(of);
-    let cleared = || value(side, usize::MAX, rest);
-    (is_whole && side.is(Some(close + 1), b')')).then(|| if by == "memset" { cleared() } else { Access::Transfer })
+    (is_whole && side.is(Some(close + 1), b')')).then_some(done)
 }
 
 #[cfg(test)]
@@ -91,7 +112,7 @@ mod tests {
             ("memcpy(s, t, sizeof(*s)); *s = *t; if (a) *s = (struct sock){ .a = 1 };", &[Transfer, Transfer, Set]),
             ("memset(s, 0, sizeof(*s) - 8); memset(s, 0, offsetof(struct sock, b)); memset(s, 0, n);", &[]),
             ("memset(s->a, 0, sizeof(s->a)); memcpy(d, s, sizeof(*s)); x = y * s == 1; if (*s == 1) f();", &[]),
-            ("memset(t, 0, sizeof(*t));", &[]),
+            ("memset(t, 0, sizeof(*t)); memzero_explicit(s, sizeof(*s));", &[Clear]),
         ] {
             let text = format!("void f(struct sock *s, struct task *t)\n{{\n\t{body}\n}}\n");
             assert_eq!(overwritten(text.as_bytes(), "sock"), expected, "{body}");

@@ -72,6 +72,11 @@ impl<'a> Tree<'a> {
         if self.common.has(word.as_bytes()) { Vec::new() } else { self.words.files(word.as_bytes()).collect() }
     }
 
+    /// Whether any file holds the word.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.words.has(word.as_bytes())
+    }
+
     pub(super) fn path(&self, file: usize) -> &'a str {
         &self.files[file].0
     }

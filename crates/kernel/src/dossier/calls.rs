@@ -31,7 +31,7 @@ pub struct KeyFunction {
     pub lines: usize,
     /// Its signature differs.
     pub is_signature_changed: bool,
-    /// Callers in the tree that the place is in, by file.
+    /// Callers in the tree that the place is in, by name.
     pub callers: Vec<Caller>,
     /// Calls that both versions make.
     pub calls_kept: Vec<String>,

@@ -26,7 +26,7 @@ pub struct InterfaceChange {
 }
 
 /// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
-/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines.
+/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines if they may be one.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     // There are many: only those of files that differ are looked at.
     let macros = [(before, after), (after, before)].map(|(of, other)| -> Vec<Interface> {
@@ -47,7 +47,8 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         pairs(&mut a, &mut b, is_same);
         let mut left: Vec<_> =
             pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
-        left.extend((0..a.len().max(b.len())).map(|at| (a.get(at).copied(), b.get(at).copied())));
+        left.extend(pairs(&mut a, &mut b, may_be_one).into_iter().map(|(x, y)| (Some(x), Some(y))));
+        left.extend(a.into_iter().map(|x| (Some(x), None)).chain(b.into_iter().map(|y| (None, Some(y)))));
         for (before, after) in left {
             let (before, after) = (before.cloned(), after.cloned());
             let change = match (&before, &after) {
@@ -75,6 +76,18 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         _ => true,
     });
     renamed(out, [before, after])
+}
+
+/// Whether definitions of one name in two files can be one that moved and changed. Another architecture's is another; so
+/// is a macro or a static table of another C file.
+fn may_be_one(x: &Interface, y: &Interface) -> bool {
+    let arch = |i: &Interface| i.place.file.strip_prefix("arch/").map(|rest| rest.split('/').next().map(str::to_owned));
+    let is_local = |i: &Interface| match i.kind {
+        Kind::Operation => true,
+        Kind::Macro => i.place.file.ends_with(".c"),
+        _ => false,
+    };
+    arch(x) == arch(y) && !is_local(x) && !is_local(y)
 }
 
 /// Takes out the pairs that match, each with the first that is left.
@@ -112,15 +125,28 @@ fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<Interf
     }
     let mut gone = BTreeSet::new();
     for pair in said.into_values() {
-        if let [[removed], [added]] = [&pair[0][..], &pair[1][..]] {
+        if let [[removed], [added]] = [&pair[0][..], &pair[1][..]]
+            && (changes[*added].kind != Kind::Member || are_alike(&changes[*removed].name, &changes[*added].name))
+        {
             changes[*added].before = changes[*removed].before.clone();
             changes[*added].change = "renamed";
             gone.insert(*removed);
         }
     }
-    let mut at = 0;
-    changes.retain(|_| (!gone.contains(&at), at += 1).0);
-    changes
+    let kept = changes.into_iter().enumerate().filter(|(at, _)| !gone.contains(at));
+    kept.map(|(_, change)| change).collect()
+}
+
+/// Members in one place need not be one: their names have three letters in a row in common.
+fn are_alike(a: &str, b: &str) -> bool {
+    let [a, b] = [a, b].map(|name| name.rsplit('.').next().unwrap_or(name).as_bytes());
+    a.windows(3).any(|part| !part.contains(&b'_') && b.windows(3).any(|other| other == part))
+}
+
+/// Room for later: a member that takes its place is new.
+fn is_filler(name: &str) -> bool {
+    let name = name.trim_matches('_');
+    ["pad", "resv", "rsv", "reserv", "unused", "spare", "dummy"].iter().any(|start| name.starts_with(start))
 }
 
 /// What stays of an interface when only its name changes; `None` where others may well have the same.
@@ -128,7 +154,9 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
     /// Structs with fewer members are too much alike.
     const MEMBERS: usize = 3;
     let is_telling = match i.kind {
-        Kind::Sysctl | Kind::CgroupFile | Kind::Debugfs | Kind::Procfs | Kind::BootParameter | Kind::MibItem => true,
+        // One directory is like another.
+        Kind::Debugfs | Kind::Procfs => !i.detail.starts_with("debugfs_create_dir") && !i.detail.contains("mkdir"),
+        Kind::Sysctl | Kind::CgroupFile | Kind::BootParameter | Kind::MibItem => true,
         // What is asked of the user.
         Kind::Kconfig => i.detail.contains('"'),
         Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
@@ -138,8 +166,14 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
             let at = all.iter().position(|other| other == i)?;
             let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
             if i.kind == Kind::Type {
-                let members: Vec<&str> = all[at + 1..].iter().take_while(member).map(|m| m.detail.as_str()).collect();
+                let members = all[at + 1..].iter().take_while(member);
+                // A constant says nothing but its name.
+                let said = |m: &Interface| format!("{} {}", &m.name[of.len()..], m.detail);
+                let members: Vec<String> = members.map(said).collect();
                 return (members.len() >= MEMBERS).then(|| members.join("; "));
+            }
+            if is_filler(&i.name[of.len() + 1..]) {
+                return None;
             }
             let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
             let [before, after] = near.map(|near| near.map_or("", |near| &near.name));

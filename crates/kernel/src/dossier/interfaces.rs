@@ -1,7 +1,7 @@
-//! What a file offers to user space, administrators, modules and tracers, and how two trees differ in it.
+//! What a file offers to user space, administrators, modules and tracers.
 
 use super::{Place, makers, sysctl};
-use crate::source::{Entry, Invocation, Table, Unit, Variable};
+use crate::source::{Entry, Invocation, Table, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -55,30 +55,30 @@ pub struct Interface {
 }
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
-    let mut out = Collected { path, variables: &unit.variables, out: Vec::new() };
+    let mut out = Collected { path, unit: Some(unit), out: Vec::new() };
     let macros = makers::of(unit);
     for i in &unit.invocations {
         match macros.iter().rev().find(|(name, ..)| *name == i.name) {
             Some(&(_, kind, at)) => {
                 let detail = format!("{}({})", i.name, i.arguments.join(", "));
-                let name = i.arguments.get(at).filter(|name| !name.is_empty());
+                let name = i.arguments.get(at).map(|name| name.trim_matches('"')).filter(|name| !name.is_empty());
                 name.into_iter().for_each(|name| out.add(kind, name, detail.clone(), &i.condition, i.line));
             }
             None => invocation(&mut out, i),
         }
     }
-    let folders = sysctl::folders(unit);
+    let folders = sysctl::Folders::new(unit);
     for t in &unit.tables {
         let first = out.out.len();
         table(&mut out, t);
         let folder = folders.of(&t.name);
-        out.out[first..].iter_mut().filter(|i| i.kind == Kind::Sysctl).for_each(|i| i.folder.push_str(folder));
+        out.out[first..].iter_mut().filter(|i| i.kind == Kind::Sysctl).for_each(|i| i.folder.clone_from(&folder));
     }
     for f in &unit.functions {
         let is_global = !f.signature.split(' ').any(|w| w == "static");
         let kind = match f.by.as_deref() {
             Some(by) if by.contains("SYSCALL_DEFINE") => Kind::Syscall,
-            Some(by) if by.starts_with("BPF_CALL_") => Kind::BpfHelper,
+            Some(by) if by.contains("BPF_CALL_") => Kind::BpfHelper,
             None if is_global => Kind::Signature,
             _ => continue,
         };
@@ -102,16 +102,39 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
             let order = if path.contains("uapi/") { members.join(", ") } else { String::new() };
             out.add(Kind::Type, &named, order, &t.condition, t.line);
         }
+        // A constant of an enum that is given the value which it would have anyway is as one that is given none.
+        let mut next = Some(0i64);
         for m in &t.members {
-            out.add(Kind::Member, &format!("{named}.{}", m.name), m.text.clone(), &m.condition, m.line);
+            let value = if m.text.is_empty() { next } else { m.text.parse().ok() };
+            let is_implied = t.keyword == "enum" && value.is_some() && value == next;
+            next = value.and_then(|value| value.checked_add(1));
+            let text = if is_implied { String::new() } else { m.text.clone() };
+            out.add(Kind::Member, &format!("{named}.{}", m.name), text, &m.condition, m.line);
         }
     }
     out.out
 }
 
+impl Interface {
+    pub(super) fn new(kind: Kind, name: String, detail: String, condition: String, place: Place) -> Self {
+        Self { kind, name, detail, condition, folder: String::new(), place }
+    }
+}
+
+/// Symbols that assembly exports, one a line.
+pub(super) fn of_assembly(path: &str, text: &[u8]) -> Vec<Interface> {
+    let text = String::from_utf8_lossy(text);
+    let export = |(at, line): (usize, &str)| {
+        let (by, rest) = line.trim().split_once('(').filter(|(by, _)| by.starts_with("EXPORT_SYMBOL"))?;
+        let (name, place) = (rest.split([')', ',']).next()?.trim(), Place { file: path.to_owned(), line: at + 1 });
+        Some(Interface::new(Kind::Export, name.to_owned(), format!("{by}()"), String::new(), place))
+    };
+    text.lines().enumerate().filter_map(export).collect()
+}
+
 /// Macros that user space does not see, if it does not see the file.
 pub(super) fn macros(path: &str, unit: &Unit) -> Vec<Interface> {
-    let mut out = Collected { path, variables: &[], out: Vec::new() };
+    let mut out = Collected { path, unit: None, out: Vec::new() };
     if !path.contains("uapi/") {
         out.macros(Kind::Macro, unit);
     }
@@ -120,8 +143,8 @@ pub(super) fn macros(path: &str, unit: &Unit) -> Vec<Interface> {
 
 struct Collected<'a> {
     path: &'a str,
-    /// Those of the file, with their initial values.
-    variables: &'a [Variable],
+    /// For what a definition refers to: variables with their initial values, classes of events.
+    unit: Option<&'a Unit>,
     out: Vec<Interface>,
 }
 
@@ -129,7 +152,7 @@ impl Collected<'_> {
     /// With the initial value of the variable, if it is of this file and has one: `&one_hundred (100)`.
     fn with_value(&self, text: &str, variable: &str) -> String {
         let variable = variable.trim_start_matches('&');
-        let found = self.variables.iter().find(|v| v.name == variable);
+        let found = self.unit.into_iter().flat_map(|unit| &unit.variables).find(|v| v.name == variable);
         found.map_or_else(|| text.to_owned(), |v| format!("{text} ({})", v.value))
     }
 
@@ -139,8 +162,7 @@ impl Collected<'_> {
 
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {
         let place = Place { file: self.path.to_owned(), line };
-        let (name, condition, folder) = (name.to_owned(), condition.to_owned(), String::new());
-        self.out.push(Interface { kind, name, detail, condition, folder, place });
+        self.out.push(Interface::new(kind, name.to_owned(), detail, condition.to_owned(), place));
     }
 }
 
@@ -163,9 +185,11 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_") => (Kind::Export, Some(0)),
         name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
+        // The option that decides its value, then the key.
+        _ if starts("DEFINE_STATIC_KEY_MAYBE") => (Kind::StaticKey, Some(1)),
         _ if starts("DEFINE_STATIC_KEY") => (Kind::StaticKey, Some(0)),
         _ if starts("debugfs_create") => (Kind::Debugfs, quoted),
-        _ if starts("proc_create") || starts("proc_mkdir") => (Kind::Procfs, quoted),
+        _ if starts("proc_create") || starts("proc_mkdir") || starts("proc_symlink") => (Kind::Procfs, quoted),
         _ => return,
     };
     let Some(at) = name_at.filter(|&at| !argument(at).is_empty()) else { return };
@@ -175,15 +199,35 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         let variable = if matches!(i.name.as_str(), "module_param_named" | "core_param") { 1 } else { 0 };
         detail = out.with_value(&detail, argument(variable));
     }
+    // The fields of an event are those of its class.
+    let is_class = |c: &&Invocation| c.name == "DECLARE_EVENT_CLASS" && c.arguments.first() == i.arguments.first();
+    let class = out.unit.filter(|_| starts("DEFINE_EVENT")).and_then(|unit| unit.invocations.iter().find(is_class));
+    if let Some(class) = class {
+        detail = format!("{detail}: {}", class.arguments[1..].join(", "));
+    }
     out.add(kind, argument(at).trim_matches('"'), detail, &i.condition, i.line);
 }
 
 /// The macros of headers that make a file of /sys whose name is their first argument; those of the file itself are known
 /// by what they hold.
-fn is_attribute_of_sysfs(by: &str) -> bool {
-    const STARTS: &[&str] =
-        &["__ATTR", "DEVICE_ATTR", "DRIVER_ATTR", "BUS_ATTR", "CLASS_ATTR", "SENSOR_DEVICE_ATTR", "KERNEL_ATTR"];
-    STARTS.iter().any(|start| by.starts_with(start)) || matches!(by, "cpufreq_freq_attr_ro" | "cpufreq_freq_attr_rw")
+pub(super) fn is_attribute_of_sysfs(by: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "__ATTR",
+        "BIN_ATTR",
+        "BUS_ATTR",
+        "CLASS_ATTR",
+        "DEVICE_ATTR",
+        "DRIVER_ATTR",
+        "EVENT_ATTR_STR",
+        "KERNEL_ATTR",
+        "PMU_EVENT_ATTR",
+        "PMU_FORMAT_ATTR",
+        "SENSOR_DEVICE_ATTR",
+        "cpufreq_freq_attr_r",
+        "define_one_global_r",
+        "gov_attr_r",
+    ];
+    STARTS.iter().any(|start| by.starts_with(start))
 }
 
 fn table(out: &mut Collected, t: &Table) {
@@ -191,6 +235,10 @@ fn table(out: &mut Collected, t: &Table) {
         "ctl_table" => (Kind::Sysctl, "procname"),
         "cftype" => (Kind::CgroupFile, "name"),
         _ => {
+            let attribute = t.entries.iter().find(|e| e.member == "attr").filter(|_| t.of.ends_with("attribute"));
+            if let Some(name) = attribute.and_then(|e| e.value.split('"').nth(1)) {
+                out.add(Kind::Sysfs, name, t.of.clone(), &t.condition, t.line);
+            }
             for e in t.entries.iter().filter(|e| is_name(&e.value)) {
                 let name = format!("{} {}.{}", t.of, t.name, e.member);
                 out.add(Kind::Operation, name.trim_start(), e.value.clone(), &e.condition, e.line);
@@ -201,7 +249,8 @@ fn table(out: &mut Collected, t: &Table) {
     let mut elements: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
     t.entries.iter().for_each(|e| elements.entry(e.element).or_default().push(e));
     for entries in elements.values() {
-        let Some(named) = entries.iter().find(|e| e.member == key) else { continue };
+        let is_folder = entries.iter().any(|e| e.member == "child");
+        let Some(named) = entries.iter().find(|e| e.member == key && !is_folder) else { continue };
         let shown = |e: &&Entry| {
             // A default that is an interface by itself is not repeated.
             let is_own = e.value.trim_start_matches('&').starts_with("sysctl_");

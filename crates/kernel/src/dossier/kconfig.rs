@@ -41,8 +41,7 @@ pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
                 let place = Place { file: path.to_owned(), line: at + 1 };
                 let held: Vec<String> =
                     around.iter().filter(|held| !held.is_empty()).map(|held| joined(held)).collect();
-                let (detail, condition, folder) = (String::new(), held.join(" && "), String::new());
-                out.push(Interface { kind: Kind::Kconfig, name: rest, detail, condition, folder, place });
+                out.push(Interface::new(Kind::Kconfig, rest, String::new(), held.join(" && "), place));
                 of = Of::Option;
             }
             "if" => {

@@ -1,6 +1,6 @@
-//! Macros of a file that make a file of debugfs or /sys and are given its name.
+//! Macros of a file that make a file of /sys, debugfs or /proc, or a sysctl, and are given its name.
 
-use super::interfaces::Kind;
+use super::interfaces::{Kind, is_attribute_of_sysfs};
 use crate::source::head::{closing, parts};
 use crate::source::lex::{self, Token, lex};
 use crate::source::{Macro, Unit};
@@ -11,8 +11,9 @@ const DEEPEST: usize = 4;
 /// Each such macro's name, what it makes and which argument is the name of that.
 pub(super) fn of(unit: &Unit) -> Vec<(&str, Kind, usize)> {
     // Most files have none.
+    const WORDS: [&str; 5] = ["debugfs_create", "ATTR", "attr", ".procname", ".fop"];
     let all = &unit.macros[..];
-    if !all.iter().any(|m| m.text.contains("debugfs_create") || attribute(&m.text).is_some()) {
+    if !all.iter().any(|m| WORDS.iter().any(|word| m.text.contains(word))) {
         return Vec::new();
     }
     all.iter().filter_map(|m| made(m, all, 0).map(|(kind, at)| (m.name.as_str(), kind, at))).collect()
@@ -24,39 +25,39 @@ fn made(m: &Macro, all: &[Macro], depth: usize) -> Option<(Kind, usize)> {
     let (parameters, body) = m.text.strip_prefix('(').and_then(|text| text.split_once(')'))?;
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
     let place = |named: &str| parameters.iter().position(|parameter| *parameter == named);
-    if let Some(named) = attribute(body) {
-        return Some((Kind::Sysfs, place(named)?));
+    let tokens = lex(body.as_bytes(), 0..body.len(), false);
+    if let Some(found) = by_member(body, &tokens, &place) {
+        return Some(found);
     }
     if body.contains("debugfs_create") {
         let is_spelled = |parameter: &&str| body.contains(&format!("(#{parameter},"));
         return Some((Kind::Debugfs, parameters.iter().position(is_spelled)?));
     }
-    if depth == DEEPEST {
-        return None;
-    }
-    let text = body.as_bytes();
-    let tokens = lex(text, 0..text.len(), false);
     let spelled = |part: &[Token]| part.iter().map(|t| &body[t.start..t.end]).collect::<String>();
-    tokens.windows(2).enumerate().filter(|(_, two)| two[0].kind == lex::Kind::Word && two[1].is(b'(')).find_map(
-        |(at, two)| {
-            let (kind, argument) = made(last(all, &body[two[0].start..two[0].end])?, all, depth + 1)?;
-            let close = closing(&tokens, at + 1)?;
-            let given = parts(&tokens[at + 2..close], b',');
-            Some((kind, place(&spelled(given.get(argument)?))?))
-        },
-    )
+    let is_call = |two: &&[Token]| two[0].kind == lex::Kind::Word && two[1].is(b'(');
+    tokens.windows(2).enumerate().filter(|(_, two)| is_call(two)).find_map(|(at, two)| {
+        let name = &body[two[0].start..two[0].end];
+        let (kind, argument) = match is_attribute_of_sysfs(name) {
+            true => (Kind::Sysfs, 0),
+            // A macro that is defined again counts as at last.
+            false => made(all.iter().rev().find(|m| m.name == name && depth < DEEPEST)?, all, depth + 1)?,
+        };
+        let given = parts(&tokens[at + 2..closing(&tokens, at + 1)?], b',');
+        Some((kind, place(&spelled(given.get(argument)?))?))
+    })
 }
 
-/// A macro that is defined again counts as at last.
-fn last<'a>(all: &'a [Macro], name: &str) -> Option<&'a Macro> {
-    all.iter().rev().find(|m| m.name == name)
-}
-
-/// What names the file of /sys that a macro makes: `x` of `__ATTR_RO(x)`, or of `.name = __stringify(x)` in an attribute.
-fn attribute(text: &str) -> Option<&str> {
-    let (_, rest) = match text.split_once("__ATTR") {
-        Some((_, rest)) => rest.split_once('(')?,
-        None => text.split_once("__stringify(").filter(|_| text.contains("_attribute"))?,
+/// `.procname = NAME` of a sysctl; `.name = NAME`, `(NAME)` or `__stringify(NAME)` of an attribute or of a file of /proc.
+fn by_member(body: &str, tokens: &[Token], place: &dyn Fn(&str) -> Option<usize>) -> Option<(Kind, usize)> {
+    let text = |at: usize| tokens.get(at).map_or("", |t| &body[t.start..t.end]);
+    let at = (1..tokens.len()).find(|&at| text(at - 1) == "." && matches!(text(at), "name" | "procname"))?;
+    let value = (at + 2..at + 5).map(text).find(|word| !matches!(*word, "(" | "__stringify"))?;
+    let kind = match () {
+        () if text(at + 1) != "=" => return None,
+        () if text(at) == "procname" => Kind::Sysctl,
+        () if body.contains(".attr") || body.contains("_attribute") => Kind::Sysfs,
+        () if body.contains(".fop") => Kind::Procfs,
+        () => return None,
     };
-    rest.split([',', ')']).next().map(str::trim)
+    Some((kind, place(value)?))
 }

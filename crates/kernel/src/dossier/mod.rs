@@ -50,13 +50,14 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a C file, a Kconfig or a table of system calls; of other files nothing but their lines is known.
+    /// Reads a C file, a Kconfig, a table of system calls, or what assembly exports; of other files nothing but their lines is known.
     pub fn read(path: String, text: Vec<u8>) -> Self {
         let name = path.rsplit('/').next().unwrap_or_default();
         let unit = if crate::is_c(name) { scan(&text) } else { Unit::default() };
         let interfaces = match name {
             _ if name.starts_with("Kconfig") => kconfig::of(&path, &text),
             _ if name.ends_with(".tbl") && path.contains("syscall") => syscall_table::of(&path, &text),
+            _ if name.ends_with(".S") => interfaces::of_assembly(&path, &text),
             _ => interfaces::of(&path, &unit),
         };
         Self { path, text, unit, interfaces }

@@ -11,9 +11,9 @@ pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
         let [number, abi, name, entries @ ..] = &words[..] else { return None };
         let detail = [&[*number], entries].concat().join(" ");
         let place = Place { file: path.to_owned(), line: at + 1 };
-        let (name, condition, folder) = (format!("{name} ({abi})"), String::new(), String::new());
         let is_row = number.bytes().all(|b| b.is_ascii_digit());
-        is_row.then_some(Interface { kind: Kind::SyscallNumber, name, detail, condition, folder, place })
+        let row = || Interface::new(Kind::SyscallNumber, format!("{name} ({abi})"), detail, String::new(), place);
+        is_row.then(row)
     };
     text.lines().enumerate().filter_map(interface).collect()
 }

@@ -151,7 +151,9 @@ pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> R
     let mut out: Vec<Line> = Vec::new();
     let mut taken = 0;
     while old > 0 || new > 0 {
-        let Some(&raw) = lines.get(taken) else {
+        // GNU patch drops a last line that is cut off.
+        let is_whole = |line: &&&[u8]| line.ends_with(b"\n") || line.starts_with(b"\\");
+        let Some(&raw) = lines.get(taken).filter(is_whole) else {
             // Mailers chop empty lines off the end.
             if old == new && old < 3 {
                 out.extend((0..old).map(|_| Line::Context(b"\n".to_vec())));

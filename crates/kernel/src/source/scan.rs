@@ -405,8 +405,14 @@ impl Scanner<'_> {
     /// Calls in a body with a string among the arguments that register a name with the user's side, or of a macro of the
     /// file that does.
     fn registrations(&mut self, body: std::ops::Range<usize>, conditions: &Conditions, function: &str) {
-        const STARTS: &[&[u8]] =
-            &[b"debugfs_create", b"proc_create", b"proc_mkdir", b"register_sysctl", b"register_net_sysctl"];
+        const STARTS: &[&[u8]] = &[
+            b"debugfs_create",
+            b"proc_create",
+            b"proc_mkdir",
+            b"proc_symlink",
+            b"register_sysctl",
+            b"register_net_sysctl",
+        ];
         let by_macro = self.out.macros.iter().filter(|found| found.text.contains("debugfs_create"));
         let by_macro: Vec<&[u8]> = by_macro.map(|found| found.name.as_bytes()).collect();
         let is_one = |name: &[u8]| STARTS.iter().any(|s| name.starts_with(s)) || by_macro.contains(&name);

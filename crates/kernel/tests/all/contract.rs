@@ -196,6 +196,17 @@ fn a_write_to_the_whole_object_or_through_a_pointer_is_named_with_the_function()
 }
 
 #[test]
+fn a_helper_that_only_the_target_has_names_its_caller() {
+    let helper =
+        "static void clear_flips(struct task_struct *p)\n{\n	p->wakee_flips = 0;\n}\n\nstatic int select_task_rq_fair";
+    let target = with(scheduler(), "kernel/sched/fair.c", "static int select_task_rq_fair", helper);
+    let target =
+        with(target, "kernel/sched/fair.c", "	record_wakee(p);\n	if", "	clear_flips(p);\n	record_wakee(p);\n	if");
+    let found = compared(WAKE_WIDE, &scheduler(), &target);
+    assert_eq!(differences(&found), ["wakee_flips: select_task_rq_fair in the target, clear_flips"], "{found:?}");
+}
+
+#[test]
 fn flips_that_nothing_counts_are_dead() {
     let none = with(scheduler(), "kernel/sched/fair.c", "		current->wakee_flips++;\n", "");
     let none = with(none, "kernel/sched/fair.c", "		current->wakee_flips >>= 1;\n", "");

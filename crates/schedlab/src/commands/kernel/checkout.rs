@@ -167,7 +167,7 @@ pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) 
 }
 
 /// Modes of entries in a tree of git.
-const LINK: u32 = 0o120_000;
+pub(super) const LINK: u32 = 0o120_000;
 const SUBMODULE: u32 = 0o160_000;
 
 fn write_file(file: &Path, mode: u32, text: &[u8]) -> std::io::Result<()> {

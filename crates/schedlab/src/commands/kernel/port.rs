@@ -92,10 +92,16 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
-/// Removes files that are symbolic links in the tree, or below one that leads out of it.
+/// Removes files that are symbolic links in the tree, or below one that leads out of it or that the patch makes.
 pub(super) fn refuse_links(tree: &Path, patch: &mut Patch) {
     let root = tree.canonicalize();
+    let made =
+        patch.files.iter().filter(|file| file.new_mode == Some(checkout::LINK)).filter_map(|file| file.new.clone());
+    let made: Vec<String> = made.collect();
     let is_link = |name: &String| {
+        if Path::new(name).ancestors().skip(1).any(|folder| made.iter().any(|link| Path::new(link) == folder)) {
+            return true;
+        }
         let path = tree.join(name);
         let folder = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
         let is_outside = root.as_ref().is_ok_and(|root| folder.is_some_and(|folder| !folder.starts_with(root)));
