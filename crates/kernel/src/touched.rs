@@ -29,8 +29,25 @@ fn is_kconfig(file: &FilePatch) -> bool {
     file.path().rsplit('/').next().is_some_and(|name| name.starts_with("Kconfig"))
 }
 
+/// Names that any commit may touch.
+const EVERYWHERE: [&[u8]; 10] = [
+    b"DEFINE_PER_CPU",
+    b"EXPORT_SYMBOL",
+    b"EXPORT_SYMBOL_GPL",
+    b"IS_ENABLED",
+    b"READ_ONCE",
+    b"WARN_ON_ONCE",
+    b"WRITE_ONCE",
+    b"__always_inline",
+    b"preempt_disable",
+    b"task_struct",
+];
+
 /// It has `_` between two of its letters.
 fn is_telling(word: &[u8]) -> bool {
+    if EVERYWHERE.contains(&word) {
+        return false;
+    }
     let first = word.iter().position(|b| *b != b'_').unwrap_or(word.len());
     let last = word.iter().rposition(|b| *b != b'_').unwrap_or(first);
     !word[0].is_ascii_digit() && word.get(first..last).is_some_and(|inside| inside.contains(&b'_'))

@@ -4,7 +4,7 @@ use super::access::{Access, Kept, access};
 use super::pointers::overwritten;
 use crate::names::{Names, words};
 use crate::needs::side::Side;
-use crate::source::{Function, Unit, code_lines, scan};
+use crate::source::{Function, Unit, assigned, code_lines, scan};
 use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +88,7 @@ impl<'a> Tree<'a> {
             let entries = unit.tables.iter().flat_map(|table| &table.entries);
             let entries = entries.map(|entry| (entry.member.clone(), entry.value.trim_start_matches('&').to_owned()));
             let assigned = unit.functions.iter().flat_map(|function| assigned(&text[function.bytes.clone()]));
+            let assigned = assigned.map(|(member, name)| (member.to_owned(), name.to_owned()));
             let registered = entries.chain(assigned).collect();
             Code { unit, registered }
         })
@@ -176,15 +177,4 @@ impl<'a> Tree<'a> {
 fn entry<'r>(reach: &'r mut Reach, path: &str, function: &Function) -> &'r mut How {
     let new = || How { file: path.to_owned(), line: function.line, ..How::default() };
     reach.entry(function.name.clone()).or_insert_with(new)
-}
-
-/// `x->member = name;` in a body.
-fn assigned(text: &[u8]) -> Vec<(String, String)> {
-    let side = Side::of(text);
-    let pair = |at: usize| {
-        let value = side.word(at).filter(|_| side.is(at.checked_sub(1), b'=') && side.is(Some(at + 1), b';'))?;
-        let member = at.checked_sub(2).filter(|member| side.is_member(*member))?;
-        Some((side.word(member)?.to_owned(), value.to_owned()))
-    };
-    (0..side.tokens.len()).filter_map(pair).collect()
 }

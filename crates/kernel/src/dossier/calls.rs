@@ -2,7 +2,7 @@
 
 use super::functions::{Named, by_name};
 use super::{File, FunctionChange, Place};
-use crate::source::Call;
+use crate::source::{Call, assigned};
 use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub struct KeyFunction {
     pub calls_added: Vec<String>,
     /// Calls that only the first version made; of one that is gone all.
     pub calls_removed: Vec<String>,
-    /// `table.member` that it is registered as.
+    /// `table.member` that it is registered as, or `function().member` if that function puts it there.
     pub registered: Vec<String>,
     /// Functions that call such a member: any of the table's type, so more than dispatch to this one.
     pub dispatched_from: Vec<Caller>,
@@ -54,14 +54,15 @@ pub(super) struct Tree<'a> {
     callers: BTreeMap<&'a str, BTreeSet<Caller>>,
     /// By member called.
     dispatches: BTreeMap<&'a str, BTreeSet<Caller>>,
-    /// By function: table and member.
-    registered: BTreeMap<&'a str, Vec<(&'a str, &'a str)>>,
+    /// By function: what it is registered in, a table or `function()` that puts it there, and the member.
+    registered: BTreeMap<&'a str, Vec<(String, &'a str)>>,
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(files: &'a [File]) -> Self {
         let (mut callers, mut dispatches): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
         let mut registered: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let functions = by_name(files);
         for file in files {
             for function in &file.unit.functions {
                 let caller = Caller { function: function.name.clone(), file: file.path.clone() };
@@ -69,15 +70,19 @@ impl<'a> Tree<'a> {
                     let to = if call.is_member { &mut dispatches } else { &mut callers };
                     to.entry(call.name.as_str()).or_default().insert(caller.clone());
                 }
+                let assigned = assigned(&file.text[function.bytes.clone()]);
+                for (member, value) in assigned.filter(|(_, value)| functions.contains_key(value)) {
+                    registered.entry(value).or_default().push((format!("{}()", function.name), member));
+                }
             }
             for table in &file.unit.tables {
                 for entry in &table.entries {
                     let value = entry.value.trim_start_matches('&');
-                    registered.entry(value).or_default().push((table.name.as_str(), entry.member.as_str()));
+                    registered.entry(value).or_default().push((table.name.clone(), entry.member.as_str()));
                 }
             }
         }
-        Self { functions: by_name(files), callers, dispatches, registered }
+        Self { functions, callers, dispatches, registered }
     }
 
     /// The file that a call from `file` goes to; `None` if no file defines it, or several others do.

@@ -20,7 +20,7 @@ pub struct InterfaceChange {
     pub before: Option<Interface>,
     /// In the second tree.
     pub after: Option<Interface>,
-    /// Commits, or subjects of patches, that change a line with its name in its file, the oldest first.
+    /// Commits, or subjects of patches, that change it, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<String>,
 }

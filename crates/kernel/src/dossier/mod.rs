@@ -21,7 +21,7 @@ mod sysctl;
 
 pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
-pub use commits::name_commits;
+pub use commits::came_with;
 pub use delta::InterfaceChange;
 pub use functions::{FunctionChange, Status};
 pub(crate) use history::is_of_one_series;

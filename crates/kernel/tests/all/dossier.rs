@@ -525,6 +525,76 @@ fn the_folder_of_a_sysctl_and_macros_with_another_value() {
 }
 
 #[test]
+fn an_operation_that_code_puts_into_a_member_is_registered() {
+    let before = "static int my_pick(int a)\n{\n\treturn a;\n}\nstatic void setup(struct ops *o)\n{\n\to->pick = my_pick;\n\to->n = before;\n}\n\
+        int run(struct ops *o)\n{\n\treturn o->pick(1);\n}\n";
+    let dossier = compare(&tree(&[("a.c", before)]), &tree(&[("a.c", &before.replace("return a", "return a + 1"))]));
+    let pick = &dossier.key_functions[0];
+    assert_eq!((pick.name.as_str(), pick.registered.join(" ")), ("my_pick", "setup().pick".to_owned()));
+    assert_eq!(pick.dispatched_from.iter().map(|c| c.function.as_str()).collect::<Vec<_>>(), ["run"]);
+}
+
+#[test]
+fn files_that_macros_of_the_file_name_by_a_member() {
+    let text = "#define QUEUE_RW_ENTRY(_prefix, _name) static struct queue_sysfs_entry _prefix##_entry = { .attr = { .name = _name, .mode = 0644 }, .show = _prefix##_show }\n\
+        QUEUE_RW_ENTRY(requests, \"nr_requests\");\n#define NETDEVICE_SHOW(f) static DEVICE_ATTR_RO(f)\nNETDEVICE_SHOW(mtu);\n\
+        #define NOD(NAME, MODE, FOP) { .name = (NAME), .mode = MODE, .fop = FOP }\n#define REG(NAME, MODE, fops) NOD(NAME, (MODE), &fops)\n\
+        static const struct pid_entry e[] = { REG(\"environ\", 0400, ops), };\n\
+        #define ENTRY(attr, name) { .procname = name, .mode = 0644 }\nstatic struct ctl_table t[] = { ENTRY(A, \"forwarding\"), };\n\
+        static struct bin_attribute notes = { .attr = { .name = \"notes\", .mode = 0444 } };\n\
+        #define OTHER(_name) { .name = _name, .x = 1 }\nstatic struct o o[] = { OTHER(\"not\"), };\n\
+        DEFINE_STATIC_KEY_MAYBE(CONFIG_A, key);\n";
+    let found: Vec<_> = tree(&[("a.c", text)])[0].interfaces.iter().map(|i| (i.kind, i.name.clone())).collect();
+    for expected in [
+        (Kind::Sysfs, "nr_requests"),
+        (Kind::Sysfs, "mtu"),
+        (Kind::Procfs, "environ"),
+        (Kind::Sysctl, "forwarding"),
+        (Kind::Sysfs, "notes"),
+        (Kind::StaticKey, "key"),
+    ] {
+        assert!(found.iter().any(|(kind, name)| (*kind, name.as_str()) == expected), "{expected:?}: {found:?}");
+    }
+    assert!(found.iter().all(|(_, name)| name != "not"), "{found:?}");
+}
+
+#[test]
+fn what_is_not_one_across_files_and_what_a_class_or_a_value_changes() {
+    let pairs = |before: &[(&str, &str)], after: &[(&str, &str)]| -> Vec<String> {
+        let dossier = compare(&tree(before), &tree(after));
+        interfaces(&dossier).into_iter().map(|(_, name, change)| format!("{name} {change}")).collect()
+    };
+    // A static table, a macro of a C file and a function of another architecture are others.
+    let [one, two] = ["#define P 1\n", "#define P 2\n"];
+    assert!(pairs(&[("a.c", one)], &[("b.c", two)]).is_empty());
+    assert_eq!(pairs(&[("a.h", one)], &[("b.h", two)]), ["P changed"]);
+    let table = |value: &str| format!("static struct ops o = {{ .pick = {value}, }};\n");
+    let moved = pairs(&[("a.c", &table("f"))], &[("b.c", &table("g"))]);
+    assert_eq!(moved, ["ops o.pick removed", "ops o.pick added"]);
+    // Enums that have nothing but the number of constants in common; room that gets a meaning; unlike names.
+    let enums = ["enum a { A_1, A_2, A_3 };\n", "enum b { B_1, B_2, B_3 };\n"];
+    assert_eq!(pairs(&[("a.c", enums[0])], &[("a.c", enums[1])]), ["enum a removed", "enum b added"]);
+    let member = |name: &str| format!("struct s {{ int x; int {name}; int y; }};\n");
+    for (old, new) in [("pad", "flags"), ("owners", "bhash")] {
+        let found = pairs(&[("a.c", &member(old))], &[("a.c", &member(new))]);
+        assert!(found.iter().all(|change| !change.contains("renamed")), "{found:?}");
+    }
+    // The value that a constant would have anyway.
+    assert!(pairs(&[("a.c", "enum e { A = 0, B = 1, C = 5 };\n")], &[("a.c", "enum e { A, B, C = 5 };\n")]).is_empty());
+    // Each event of a class.
+    let class = "DECLARE_EVENT_CLASS(t, TP_STRUCT__entry(__field(int, a)));\nDEFINE_EVENT(t, wake, TP_ARGS(a));\n";
+    let after = class.replace("int, a", "long, a");
+    assert_eq!(pairs(&[("a.h", class)], &[("a.h", &after)]), ["t changed", "wake changed"]);
+    let assembly = "SYM_FUNC_END(f)\nEXPORT_SYMBOL(f)\n";
+    assert_eq!(pairs(&[("a.S", "")], &[("a.S", assembly)]), ["f added"]);
+    let dirs = [
+        "void f(void)\n{\n\tdebugfs_create_dir(\"old\", NULL);\n}\n",
+        "void f(void)\n{\n\tdebugfs_create_dir(\"new\", NULL);\n}\n",
+    ];
+    assert_eq!(pairs(&[("a.c", dirs[0])], &[("a.c", dirs[1])]), ["new added", "old removed"]);
+}
+
+#[test]
 fn conditions_inside_a_function_that_lines_of_the_diff_stand_under() {
     let before = "void f(int a)\n{\n\tone(a);\n#ifdef CONFIG_SMP\n\ttwo(a);\n#else\n\tthree(a);\n#endif\n#ifdef CONFIG_NUMA\n\tfour(a);\n#endif\n\tfive(a);\n}\n";
     let of = |after: &str| {

@@ -51,7 +51,9 @@ fn interfaces(page: &mut Page<'_>) {
     for (kind, changes) in kinds {
         let title = page.lang.of(s::KINDS[kind as usize]);
         page.out.push(Block::Heading(4, format!("{title} ({})", changes.len())));
-        let side = |i: &Option<Interface>| i.as_ref().map_or(String::new(), |i| said(page, i));
+        let side = |i: &Option<Interface>, other: &Option<Interface>| {
+            i.as_ref().map_or(String::new(), |i| said(page, i, other.as_ref()))
+        };
         let changed = |c: &InterfaceChange| match &c.before {
             Some(old) if old.name != c.name => page.lang.with(s::RENAMED_FROM, &[&old.name]),
             _ => page.change(c.change),
@@ -59,7 +61,7 @@ fn interfaces(page: &mut Page<'_>) {
         let shown = if changes.iter().any(|c| !c.commits.is_empty()) { 5 } else { 4 };
         let row = |c: &&InterfaceChange| {
             let by = page.shortened(&c.commits, COMMITS);
-            let cells = [c.name.clone(), changed(c), side(&c.before), side(&c.after), by];
+            let cells = [c.name.clone(), changed(c), side(&c.before, &c.after), side(&c.after, &c.before), by];
             cells.into_iter().take(shown).collect()
         };
         let rows = changes.iter().map(row).collect();
@@ -67,13 +69,17 @@ fn interfaces(page: &mut Page<'_>) {
     }
 }
 
-fn said(page: &Page<'_>, i: &Interface) -> String {
-    let detail: String = i.detail.chars().take(SHOWN).collect();
-    let more = if detail.len() < i.detail.len() { "…" } else { "" };
+/// Where a definition is and what it says; if that is long, the part from which it differs from `other` on.
+fn said(page: &Page<'_>, i: &Interface, other: Option<&Interface>) -> String {
+    let same = other.map_or(0, |other| i.detail.chars().zip(other.detail.chars()).take_while(|(a, b)| a == b).count());
+    let from = if i.detail.chars().count() > SHOWN && same > SHOWN / 2 { same - SHOWN / 4 } else { 0 };
+    let before = if from > 0 { "…" } else { "" };
+    let detail: String = i.detail.chars().skip(from).take(SHOWN).collect();
+    let more = if i.detail.chars().count() > from + SHOWN { "…" } else { "" };
     let condition =
         if i.condition.is_empty() { String::new() } else { format!(" {} {}", page.lang.of(s::IF), i.condition) };
     let folder = if i.folder.is_empty() { String::new() } else { page.lang.with(s::IN_FOLDER, &[&i.folder]) + " " };
-    format!("{} {folder}{detail}{more}{condition}", place(&i.place))
+    format!("{} {folder}{before}{detail}{more}{condition}", place(&i.place))
 }
 
 fn code(page: &mut Page<'_>) {

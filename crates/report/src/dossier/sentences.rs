@@ -41,7 +41,7 @@ pub(super) const SIDES: Said = [
     "Before: {0} ({1} files read). After: {2} ({3} files read). Limited to {4}.",
     "改动前：{0}（读取 {1} 个文件）。改动后：{2}（读取 {3} 个文件）。范围：{4}。",
 ];
-pub(super) const LEFT_OUT: Said = ["Left out, or to be known of the input:", "被略去的内容，以及关于输入的说明："];
+pub(super) const LEFT_OUT: Said = ["Left out of the input, and notes on it:", "被略去的内容，以及关于输入的说明："];
 pub(super) const ALL_FILES: Said = ["all files", "全部文件"];
 pub(super) const FEATURE: Said = ["1. Feature and principle", "1. 特性与原理"];
 pub(super) const EVOLUTION: Said = ["2. Evolution", "2. 演进历史"];
@@ -62,7 +62,7 @@ pub(super) const DIFFERENCES: Said = ["3. Differences", "3. 差异"];
 pub(super) const INTERFACES: Said = ["3.1 Interfaces", "3.1 接口"];
 pub(super) const NONE_DIFFERS: Said = ["None differs.", "没有差异。"];
 pub(super) const INTERFACE_COLUMNS: [Said; 5] =
-    [["name", "名称"], ["change", "变化"], ["before", "改动前"], ["after", "改动后"], ["by", "提交"]];
+    [["name", "名称"], ["change", "变化"], ["before", "改动前"], ["after", "改动后"], ["by", "提交或补丁"]];
 pub(super) const IF: Said = ["if", "条件"];
 pub(super) const CODE: Said = ["3.2 Code", "3.2 代码"];
 pub(super) const SUBSYSTEM_COLUMNS: [Said; 6] = [
@@ -101,14 +101,14 @@ pub(super) const REASON_SIGNATURE: Said = [", signature changed", "，签名变�
 pub(super) const REGISTERED: Said = [" Registered as {0}.", "注册为 {0}。"];
 pub(super) const CALLED_BY: Said = [" Called by {0}.", "调用者：{0}。"];
 pub(super) const DISPATCHED: Said = [" Dispatched from {0}.", "分派自 {0}。"];
-pub(super) const AND_MORE: Said = [" and {0} more", " 等另外 {0} 个"];
+pub(super) const AND_MORE: Said = [" and {0} more", "，另有 {0} 个"];
 pub(super) const STOP: Said = [".", "。"];
 pub(super) const CALLS_OF: Said = ["calls of {0}", "{0} 的调用"];
 pub(super) const MODULE_CALLS: Said =
     ["calls between modules, by the functions that differ", "有差异的函数在模块之间的调用"];
 pub(super) const HOW_MODULES: Said = [
-    "Of the calls by name that the functions that differ make into other modules: green those that only the second \
-     version makes, red those that only the first did, wider for more of them; next to each module their number.",
+    "Calls by name from the functions that differ into other modules. Green: only the second version makes them. Red: \
+     only the first one did. A wider line stands for more calls; the number next to a module counts its calls.",
     "有差异的函数按名称调用其他模块：绿色仅新版本有，红色仅旧版本有，线越粗调用越多；模块旁为其数目。",
 ];
 pub(super) const MODULES: Said = ["3.5 Affected modules", "3.5 受影响的模块"];
@@ -173,7 +173,7 @@ pub(super) const NOT_READ_REASONS: [&str; schedlab_kernel::source::NOT_READ.len(
     "函数体被文件结尾截断",
 ];
 pub(super) const IN_FOLDER: Said = ["in {0}:", "目录 {0}："];
-pub(super) const INSIDE: Said = ["inside: {0}", "内部：{0}"];
+pub(super) const INSIDE: Said = ["inside: {0}", "函数内条件：{0}"];
 pub(super) const WITHOUT_PLACE: Said = ["Notes whose place is gone", "失去位置的注释"];
 pub(super) const NOTE_OF: Said = ["Of `{0}`:", "原位置 `{0}`："];
 pub(super) const BEFORE_AFTER: [Said; 2] = [["before", "改动前"], ["after", "改动后"]];
@@ -193,7 +193,7 @@ pub(super) const SIGNATURE: Said = ["signature: {0} → {1}", "签名：{0} → 
 /// Titles in the order of `Kind`.
 pub(super) const KINDS: [Said; 24] = [
     ["System calls", "系统调用"],
-    ["Numbers of system calls", "系统调用号"],
+    ["System call numbers", "系统调用号"],
     ["Sysctls", "Sysctl 参数"],
     ["Defaults of sysctl variables", "Sysctl 变量默认值"],
     ["Debugfs files", "Debugfs 文件"],

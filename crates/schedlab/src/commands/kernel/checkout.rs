@@ -5,6 +5,7 @@
 //! asked, which does not look at most of them; what it does look at is set here, and nothing is fetched.
 
 use super::dossier::{Raw, Sides};
+use super::steps::Steps;
 use super::timeline;
 use super::trees::{self, Origin};
 use anyhow::{Context, Result, anyhow, bail};
@@ -40,6 +41,9 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
             ([format!("{range}^"), range.to_owned()], [parent(tree, &id)?, id])
         }
     };
+    if ids[0] == ids[1] {
+        bail!("{range} is empty: {} and {} are one commit", names[0], names[1]);
+    }
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = self::names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
@@ -61,13 +65,12 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
         )
     };
     let mut problems: Vec<String> = is_reversed.then(reversed).into_iter().collect();
-    let changes = timeline::changes(tree, &events).unwrap_or_else(|error| {
+    let steps = timeline::steps(tree, &events).unwrap_or_else(|error| {
         problems.push(format!("which commit changed an interface is not known: {error:#}"));
-        None
+        Steps::default()
     });
-    let changes = changes.unwrap_or_default();
     let origins = ids.map(|id| Origin::Commit(tree.to_owned(), id));
-    Ok(Sides { names, files, paths, events, changes, later, origins, problems })
+    Ok(Sides { names, files, paths, events, steps, later, origins, problems })
 }
 
 /// The id of a commit that the user names.

@@ -1,5 +1,6 @@
 //! `schedlab kernel dossier`: two states of a source, from trees, patches or git, to a report in a directory.
 
+use super::steps::Steps;
 use super::trees::Origin;
 use super::{checkout, patched, ran, trees};
 use crate::cli::kernel::{Dossier as Arguments, Language, Template};
@@ -7,11 +8,10 @@ use crate::commands::{destination, report};
 use crate::output::say;
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::FilePatch;
 use schedlab_kernel::dossier::{
     Body, Dossier, Event, File, FileChange, FunctionChange, InterfaceChange, KeyFunction, Maintainers, Mention,
     ModuleCalls, Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names,
-    mentions, name_commits, similar, structures,
+    mentions, similar, structures,
 };
 use schedlab_plan::InOrder;
 use schedlab_plan::json::pretty;
@@ -83,8 +83,8 @@ pub(super) struct Sides {
     pub(super) paths: Vec<String>,
     /// Commits or patches, the oldest first.
     pub(super) events: Vec<Event>,
-    /// What each of them does; empty if it is not known.
-    pub(super) changes: Vec<Vec<FilePatch>>,
+    /// What each of them does, and patches without a name.
+    pub(super) steps: Steps,
     /// Commits after those.
     pub(super) later: Vec<Event>,
     /// Where more of each state can be read.
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
         );
     }
     let mut dossier = compare(&before, &after);
-    name_commits(&mut dossier.interfaces, &sides.events, &sides.changes);
+    sides.steps.name(&mut dossier.interfaces, &before)?;
     let problems = std::mem::take(&mut sides.problems);
     let (slots, was_changed) = old.map(|page| (page.slots, !page.is_ours)).unwrap_or_default();
     let subject =
@@ -316,7 +316,7 @@ fn sides(args: &Arguments, paths: &[String]) -> Result<Sides> {
 }
 
 /// Reads the files on all CPUs; the answer is sorted by path.
-fn read(files: Vec<Raw>) -> Vec<File> {
+pub(super) fn read(files: Vec<Raw>) -> Vec<File> {
     let workers = usable_cpus();
     let left = Mutex::new(files.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();

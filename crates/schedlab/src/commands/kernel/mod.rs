@@ -14,6 +14,7 @@ mod ran;
 mod related;
 mod series;
 mod states;
+mod steps;
 mod timeline;
 mod trees;
 

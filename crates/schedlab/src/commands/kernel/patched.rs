@@ -1,6 +1,7 @@
 //! A tree, and what patches make of it in memory.
 
 use super::dossier::{Raw, Sides};
+use super::steps::{Step, Steps};
 use super::trees::{self, Origin};
 use super::{checkout, history, port, prerequisites, series, timeline};
 use crate::input;
@@ -17,11 +18,10 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
     let file_name =
         |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
     let with = format!("{name} with {}", patches.iter().map(file_name).collect::<Vec<_>>().join(", "));
-    let named = || series.iter().filter(|p| !p.subject.is_empty());
-    let (events, changes) = (named().map(event).collect(), named().map(|p| p.files.clone()).collect());
-    let files = series.iter().flat_map(|patch| &patch.files).collect();
-    Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], files, events, changes, problems }
-        .sides(paths)
+    let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
+    let step = |p: &Patch| Step { label: p.subject.clone(), id: String::new(), files: p.files.clone() };
+    let steps = series.iter().map(step).collect();
+    Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], steps, events, problems }.sides(paths)
 }
 
 /// Of commits that need not follow one another: what they do to the parent of the oldest.
@@ -37,25 +37,24 @@ pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Res
     let from = checkout::parent(tree, &ids[0])?;
     let changes = prerequisites::changes(tree, &history::by_id(tree, &ids)?)?;
     let names = [format!("{first}^"), format!("{first}^ with {}", short.join(", "))];
-    let files = changes.iter().flatten().collect();
     let events = timeline::of(tree, &from, &ids)?;
-    Patched { origin: Origin::Commit(tree.to_owned(), from), names, files, events, changes: changes.clone(), problems }
-        .sides(paths)
+    let labels = ids.iter().map(|id| abbreviated(id).to_owned());
+    let steps = labels.zip(changes).map(|(label, files)| Step { label, id: String::new(), files }).collect();
+    Patched { origin: Origin::Commit(tree.to_owned(), from), names, steps, events, problems }.sides(paths)
 }
 
 /// A state of the source, and what is made of it.
-struct Patched<'a> {
+struct Patched {
     origin: Origin,
     names: [String; 2],
-    files: Vec<&'a FilePatch>,
+    steps: Vec<Step>,
     events: Vec<Event>,
-    changes: Vec<Vec<FilePatch>>,
     problems: Vec<String>,
 }
 
-impl Patched<'_> {
+impl Patched {
     fn sides(mut self, paths: &[String]) -> Result<Sides> {
-        let touched: BTreeSet<&str> = self.files.iter().copied().flat_map(names).collect();
+        let touched: BTreeSet<&str> = self.steps.iter().flat_map(|step| &step.files).flat_map(names).collect();
         if touched.is_empty() {
             match self.problems.is_empty() {
                 true => bail!("{}: no file differs", self.names[1]),
@@ -77,20 +76,22 @@ impl Patched<'_> {
         let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
         let read = self.origin.files(&paths, &is_wanted, &mut self.problems)?;
         let (before, after) = self.patched(read, &is_in)?;
-        let Self { origin, names, events, changes, problems, .. } = self;
+        let Self { origin, names, events, steps, problems } = self;
         let origins = [origin.clone(), origin];
-        Ok(Sides { names, files: [before, after], paths, events, changes, later: Vec::new(), origins, problems })
+        let steps = Steps { all: steps, checkout: None };
+        Ok(Sides { names, files: [before, after], paths, events, steps, later: Vec::new(), origins, problems })
     }
 
     /// The files inside the paths before and after, by path.
     fn patched(&mut self, read: Vec<Raw>, is_in: &dyn Fn(&str) -> bool) -> Result<(Vec<Raw>, Vec<Raw>)> {
         let mut files: Files = read.into_iter().collect();
         // A file outside of the paths can get a name in them, and the other way round.
-        let outside = self.files.iter().copied().flat_map(names).filter(|path| !files.contains_key(*path));
+        let outside =
+            self.steps.iter().flat_map(|step| &step.files).flat_map(names).filter(|path| !files.contains_key(*path));
         let outside: Vec<String> = outside.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect();
         files.extend(self.origin.there(&outside)?);
         let before = files.clone().into_iter().filter(|(path, _)| is_in(path)).collect();
-        for file in &self.files {
+        for file in self.steps.iter().flat_map(|step| &step.files) {
             let left_out = patch_file(&mut files, file);
             self.problems.extend(left_out.filter(|_| names(file).any(is_in)));
         }

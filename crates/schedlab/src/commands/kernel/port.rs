@@ -1,5 +1,6 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
+use super::checkout;
 use super::{adapted, built, history, lacking, prerequisites, series, states};
 use crate::cli::kernel::Port;
 use crate::commands::destination;

@@ -3,6 +3,7 @@
 use super::checkout::git;
 use super::history::{self, listed};
 use super::prerequisites;
+use super::steps::{Step, Steps};
 use anyhow::Result;
 use schedlab_kernel::dossier::{Event, copied_from, references};
 use schedlab_kernel::{FilePatch, abbreviated};
@@ -13,7 +14,7 @@ use std::path::Path;
 const COMMITS: &str = "-n20000";
 const TAGS: usize = 500;
 /// Commits whose changes are read.
-const CHANGES: usize = 5000;
+const STEPS: usize = 5000;
 
 /// The commits of `to` that `from` has not and that touch the paths, the oldest first.
 pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Result<Vec<Event>> {
@@ -26,13 +27,16 @@ pub(super) fn of(tree: &Path, from: &str, ids: &[String]) -> Result<Vec<Event>> 
     read(tree, from, &[&["--no-walk=unsorted"], &ids[..], &["--"]].concat(), &[])
 }
 
-/// What each of the commits does; `None` for more than are read.
-pub(super) fn changes(tree: &Path, events: &[Event]) -> Result<Option<Vec<Vec<FilePatch>>>> {
-    if events.len() > CHANGES {
-        return Ok(None);
+/// What each of the commits does; nothing of more than are read.
+pub(super) fn steps(tree: &Path, events: &[Event]) -> Result<Steps> {
+    if events.len() > STEPS {
+        return Ok(Steps::default());
     }
     let ids: Vec<String> = events.iter().map(|event| event.id.clone()).collect();
-    prerequisites::changes(tree, &history::by_id(tree, &ids)?).map(Some)
+    let changes = prerequisites::changes(tree, &history::by_id(tree, &ids)?)?;
+    let step =
+        |(event, files): (&Event, Vec<FilePatch>)| Step { label: event.commit.clone(), id: event.id.clone(), files };
+    Ok(Steps { all: events.iter().zip(changes).map(step).collect(), checkout: Some(tree.to_owned()) })
 }
 
 fn read(tree: &Path, from: &str, which: &[&str], paths: &[String]) -> Result<Vec<Event>> {

@@ -1,6 +1,7 @@
 //! Files of unpacked trees.
 
 use super::dossier::{Raw, Sides};
+use super::steps::Steps;
 use super::{checkout, port};
 use crate::input;
 use anyhow::{Context, Result, bail};
@@ -59,7 +60,7 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
         files,
         paths: paths.to_vec(),
         events: Vec::new(),
-        changes: Vec::new(),
+        steps: Steps::default(),
         later: Vec::new(),
         origins,
         problems,
