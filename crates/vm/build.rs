@@ -1,5 +1,5 @@
 //! Builds the plugin that `vm profile` loads into QEMU: `crates/plugin` as a shared library of a few kB, without std, to be
-//! carried as bytes. By the compiler alone, since our flags make everything static, which a shared library cannot be.
+//! carried as bytes, packed to half of them. By the compiler alone, since our flags make everything static, which a shared library cannot be.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,10 +11,11 @@ fn main() {
     println!("cargo::rerun-if-changed={ROOT}");
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let plugin = PathBuf::from(variable("OUT_DIR")).join("plugin.so");
+    let packed = plugin.with_extension("so.packed");
     let target = variable("TARGET");
     // Elsewhere QEMU is not what the binary was built for, and `vm profile` says so.
     if target != variable("HOST") || !target.ends_with("-linux-gnu") {
-        std::fs::write(&plugin, "").expect("OUT_DIR can be written");
+        std::fs::write(packed, "").expect("OUT_DIR can be written");
         return;
     }
     let mut rustc = Command::new(variable("RUSTC"));
@@ -22,4 +23,9 @@ fn main() {
     rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols", "-Clink-arg=-nostdlib", "-o"]);
     let status = rustc.arg(&plugin).arg(format!("{ROOT}/lib.rs")).status().expect("rustc can be started");
     assert!(status.success(), "the plugin does not compile");
+    let bytes = std::fs::read(&plugin).expect("the plugin is there");
+    // As `packed.rs` unpacks it.
+    let length = (bytes.len() as u32).to_le_bytes();
+    let block = lz4_flex::block::compress(&bytes);
+    std::fs::write(packed, [&length[..], &block].concat()).expect("OUT_DIR can be written");
 }

@@ -12,12 +12,18 @@ pub use tables::{alone, compared};
 
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
+use crate::packed::unpack;
 use crate::qemu_version;
 use schedlab_plan::InOrder;
 use std::collections::BTreeMap;
 
-/// The plugin, for the QEMU of this binary's architecture; empty in a build that cannot have one.
-pub const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
+/// The plugin, packed; empty in a build that cannot have one.
+const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so.packed"));
+
+/// The plugin's file, for the QEMU of this binary's architecture; empty in a build that cannot have one.
+pub(crate) fn plugin() -> Vec<u8> {
+    unpack(PLUGIN).unwrap_or_default()
+}
 
 /// Refuses a QEMU that cannot load the plugin, and a guest whose programs have no marks.
 pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmError> {
@@ -157,7 +163,8 @@ mod tests {
             assert!(check("10.0.2", Architecture::X86_64).is_ok());
             assert!(refused("7.2.22", Architecture::X86_64).contains("QEMU 10 or newer"));
             assert!(refused("10.0.2", Architecture::Aarch64).contains("profile an x86-64 kernel"));
-            assert!(PLUGIN.starts_with(b"\x7fELF") && PLUGIN.len() <= 30_000, "{}", PLUGIN.len());
+            let plugin = plugin();
+            assert!(plugin.starts_with(b"\x7fELF") && PLUGIN.len() <= 15_000, "{}", PLUGIN.len());
         }
     }
 }

@@ -194,7 +194,7 @@ impl<'a> Laid<'a> {
         if boot.counting.is_some() {
             profile::check(&boot.qemu.version, boot.kernel.image.architecture)?;
             let plugin = directory.path().join(PLUGIN);
-            std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
+            std::fs::write(&plugin, profile::plugin()).map_err(VmError::file("writing", &plugin))?;
         }
         Ok(Self { boot, command_line: command_line(boot)?, unpacked, initramfs, directory })
     }
