@@ -30,8 +30,7 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
         page
     };
     of("by-trees", &[&old, &new, "--paths", "kernel"]);
-    let page = of("by-patch", &[&patch, "--tree", &old]);
-    assert!(page.lines().any(|line| line.starts_with("| knob | added") && line.ends_with("| a knob |")), "{page}");
+    assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
     // A link in a tree is not followed, and said.
     std::os::unix::fs::symlink("/etc/hostname", lab.path("new/kernel/link.c")).unwrap();
     let said = schedlab(&["kernel", "dossier", &old, &new, "-o", &lab.path("links")]).success().stderr;
@@ -52,10 +51,14 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     git(&lab, "old", &["commit", "-qam", "a knob and an open"]);
     let page = of("by-range", &["HEAD~1..HEAD", "--tree", &old]);
     let id = git(&lab, "old", &["rev-parse", "HEAD"]);
-    let knob = page.lines().find(|line| line.starts_with("| knob | added")).unwrap();
-    assert!(knob.ends_with(&format!("| {} |", &id[..12])), "{knob}");
+    let by = |dir: &str| {
+        let whole = json(&std::fs::read_to_string(lab.path(&format!("{dir}/dossier.json"))).unwrap());
+        whole["interfaces"][0]["commits"][0].as_str().map(str::to_owned)
+    };
+    assert_eq!(by("by-range").as_deref(), Some(&id[..12]), "{page}");
     assert!(page.contains("a knob and an open") && page.contains("| kernel/logo | new | Bin |  |"), "{page}");
     assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
+    assert_eq!(by("by-patch").as_deref(), Some("a knob"));
     // The JSON says what was compared and what was left out: here the patch is in the tree already.
     let twice = lab.path("twice");
     schedlab(&["kernel", "dossier", &patch, "--tree", &new, "-o", &twice]).success();
@@ -112,6 +115,7 @@ fn commits_that_do_not_follow_one_another() {
         (&["HEAD~2..HEAD", "HEAD"], "several commits are given one by one"),
         (&["HEAD~2...HEAD"], "HEAD~2...HEAD is not a range A..B"),
         (&["..HEAD"], "..HEAD is not a range A..B"),
+        (&["HEAD..HEAD"], "HEAD..HEAD is empty"),
     ] {
         let ran = dossier(words);
         assert_eq!((ran.code, ran.stderr.contains(why)), (1, true), "{words:?}: {}", ran.stderr);
@@ -135,6 +139,38 @@ fn commits_that_do_not_follow_one_another() {
     assert!(page.contains(" the merge | v1 |") && page.contains(" on the side | v1 |"), "{page}");
     let inside = schedlab(&["kernel", "dossier", "HEAD", "--tree", &tree, "-o", &lab.path("tree/out")]);
     assert!(inside.code == 1 && inside.stderr.contains("it is inside --tree"), "{}", inside.stderr);
+}
+
+/// Not the one whose comment names it: the one in whose own delta it is.
+#[test]
+fn each_interface_names_the_commit_or_the_patch_that_changed_it() {
+    let lab = Lab::new("kernel-dossier-by");
+    git(&lab, ".", &["init", "-q", "tree"]);
+    let commit = |text: &str, subject: &str| {
+        write(&lab, "tree/kernel/x.c", [TEXT, text].concat().as_bytes());
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-qm", subject]);
+        git(&lab, "tree", &["rev-parse", "HEAD"])[..12].to_owned()
+    };
+    let table =
+        "static struct ctl_table t[] = {\n\t{\n\t\t.procname = \"knob\",\n\n\n\n\n\t\t.mode = 0644,\n\t},\n};\n";
+    commit(table, "base");
+    let changed = table.replace("0644", "0600");
+    let id = commit(&changed, "the mode");
+    commit(&format!("{changed}/* knob, and all about knob */\n"), "a comment");
+    let row = |words: &[&str]| {
+        let out = lab.path("out");
+        schedlab(&[&["kernel", "dossier"], words, &["--tree", &lab.path("tree"), "-o", &out]].concat()).success();
+        let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+        page.lines().find(|line| line.starts_with("| knob | changed")).unwrap_or_else(|| panic!("{page}")).to_owned()
+    };
+    let found = row(&["HEAD~2..HEAD"]);
+    assert!(found.ends_with(&format!("| {id} |")), "{found}");
+    git(&lab, "tree", &["format-patch", "-q", "-o", "patches", "HEAD~2"]);
+    let patches = ["0001-the-mode.patch", "0002-a-comment.patch"].map(|name| lab.path(&format!("tree/patches/{name}")));
+    git(&lab, "tree", &["checkout", "-q", "HEAD~2"]);
+    let found = row(&[&patches[0], &patches[1]]);
+    assert!(found.ends_with("| the mode |"), "{found}");
 }
 
 #[test]

@@ -304,7 +304,9 @@ impl Scanner<'_> {
                     depth -= 1;
                     let was_opened_there = depth > 0 && at_margin > 0 && self.is_at_margin(token.start);
                     at_margin -= usize::from(was_opened_there);
-                    if depth > 0 && !was_opened_there && self.is_at_margin(token.start) {
+                    // `{ { … }, { … } }` of an array, whose inner braces may stand at the margin.
+                    let goes_on = self.tokens.get(self.at).is_some_and(|next| next.is(b',') || next.is(b'}'));
+                    if depth > 0 && !was_opened_there && !goes_on && self.is_at_margin(token.start) {
                         self.skip(open.start, NOT_READ[4]);
                         return;
                     }

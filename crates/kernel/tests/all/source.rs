@@ -210,3 +210,12 @@ fn a_second_head_in_an_else_is_named() {
     let skipped: Vec<_> = unit.skipped.iter().map(|s| (s.line, s.what.as_str())).collect();
     assert_eq!(skipped, [(4, "an #else in a body that began in its #if")]);
 }
+
+#[test]
+fn an_array_whose_inner_braces_stand_at_the_margin() {
+    let text = "static struct alg algs[] = { {\n\t.encrypt = one,\n#ifdef CONFIG_X\n}, {\n\t.encrypt = two,\n#endif\n} };\nint f(void)\n{\n\treturn 1;\n}\n";
+    let unit = scan(text.as_bytes());
+    let entries: Vec<_> = unit.tables[0].entries.iter().map(|e| (e.element, e.value.as_str())).collect();
+    assert_eq!(entries, [(0, "one"), (1, "two")]);
+    assert!(unit.skipped.is_empty() && unit.functions[0].name == "f", "{unit:?}");
+}

@@ -58,7 +58,9 @@ fn interfaces(page: &mut Page<'_>) {
             Some(old) if old.name != c.name => page.lang.with(s::RENAMED_FROM, &[&old.name]),
             _ => page.change(c.change),
         };
-        let shown = if changes.iter().any(|c| !c.commits.is_empty()) { 5 } else { 4 };
+        // Of one commit or patch it is plain.
+        let are_many = page.subject.events.len() > 1 && changes.iter().any(|c| !c.commits.is_empty());
+        let shown = if are_many { 5 } else { 4 };
         let row = |c: &&InterfaceChange| {
             let by = page.shortened(&c.commits, COMMITS);
             let cells = [c.name.clone(), changed(c), side(&c.before, &c.after), side(&c.after, &c.before), by];
