@@ -209,14 +209,16 @@ fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
     let hunk = MISPLACED.replace("-3,4 +3,4", "-11,4 +11,4");
     let part = |path: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
     let new = "--- /dev/null\n+++ b/out/new.c\n@@ -0,0 +1 @@\n+x\n";
-    let series = ["kernel/link.c", "out/y.c", "inside/x.c"].map(part).concat() + new;
+    let link = "diff --git a/q b/q\nnew file mode 120000\n--- /dev/null\n+++ b/q\n@@ -0,0 +1 @@\n+/etc\n\\ No newline at end of file\n";
+    let behind = new.replace("out/new.c", "q/x");
+    let series = ["kernel/link.c", "out/y.c", "inside/x.c"].map(part).concat() + new + link + &behind;
     let (series, out) = (write(&lab, "s.patch", series.as_bytes()), lab.path("written"));
     let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--write", &out]).success();
-    for path in ["kernel/link.c", "out/y.c", "out/new.c"] {
+    for path in ["kernel/link.c", "out/y.c", "out/new.c", "q/x"] {
         let said = ran.stdout.lines().any(|line| line.contains(&format!("`{path}` is a symbolic link in the tree")));
         assert!(said, "{path}\n{}", ran.stdout);
     }
-    assert!(ran.stdout.contains("1 hunk of 1 patch: 1 apply") && ran.stdout.contains("3 skipped"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("2 hunks of 1 patch: 2 apply") && ran.stdout.contains("4 skipped"), "{}", ran.stdout);
     let written = std::fs::read_to_string(format!("{out}/0001-s.patch")).unwrap();
     assert!(
         written.contains("+++ b/inside/x.c") && !written.contains("link.c") && !written.contains("out/"),
