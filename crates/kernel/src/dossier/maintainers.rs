@@ -103,10 +103,9 @@ impl Maintainers {
             let fitting = files.iter().filter(|pattern| !is_excepted && is_in(pattern, path));
             fitting.map(|pattern| pattern.bytes().filter(|byte| !matches!(byte, b'*' | b'?')).count()).max()
         };
-        let found = self.0.iter().filter_map(|section| Some((precise(section)?, section)));
-        found
-            .fold(None, |best: Option<(usize, &Subsystem)>, one| best.filter(|b| b.0 >= one.0).or(Some(one)))
-            .map(|b| b.1)
+        // Of equally precise ones the first in the file: `max_by_key` takes the last.
+        let found = self.0.iter().rev().filter_map(|section| Some((precise(section)?, section)));
+        found.max_by_key(|one| one.0).map(|one| one.1)
     }
 }
 
