@@ -63,7 +63,12 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
         let passed = || argument(side, start - 1).map_or(Access::Read, |(by, rest)| by_address(side, by, rest));
         return pointers::through(side, start - 1).unwrap_or_else(passed);
     }
-    if let Some((by, rest)) = argument(side, start).filter(|_| side.is(before, b'(')) {
+    written(side, at, start, end)
+}
+
+/// What a macro that gets it, or the operators around `start..end`, do to it; `at` is its name.
+pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> Access {
+    if let Some((by, rest)) = argument(side, start).filter(|_| side.is(start.checked_sub(1), b'(')) {
         match by {
             "WRITE_ONCE" | "rcu_assign_pointer" | "RCU_INIT_POINTER" | "smp_store_mb" => return value(side, at, rest),
             "swap" | "get_user" | "__get_user" => return Access::Change,
@@ -75,11 +80,6 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
             _ => {}
         }
     }
-    written(side, at, start, end)
-}
-
-/// What the operators around `start..end` do to it; `at` is its name.
-pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> Access {
     let is_twice = |at: usize, mark: u8| side.is(Some(at), mark) && side.is(Some(at + 1), mark);
     let is_counted = |at: usize| is_twice(at, b'+') || is_twice(at, b'-');
     if is_counted(end) || start.checked_sub(2).is_some_and(is_counted) {
@@ -342,6 +342,7 @@ mod tests {
             ("p = &x->w; (*p)++; p = &y->v; *p = 0;", &[Change]),
             ("p = &x->w; p = &y->v; *p = 0;", &[Read]),
             ("p = &x->w; p->deep = 2; q = &x->w; g(q->a * q->b);", &[Set, Read]),
+            ("p = &x->w; WRITE_ONCE(*p, 2); q = &x->w; swap(*q, y);", &[Set, Change]),
             ("u64 *p = &x->w; p[0] = 0; q = (void *)&x->w; *q = 1;", &[Clear, Set]),
             ("p = y ? &x->w : NULL; *p = 0; strscpy((char *)&x->w, s, 4);", &[Clear, Change]),
             (

@@ -238,6 +238,10 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
 /// The nearest first, of equals those of the target. `is_new`: a name that a tree has, and the other has not.
 fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -> Vec<Candidate<'a>> {
     let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
+    let helped = |tree: usize, name: &str| {
+        let calls = both[tree].iter().filter_map(|reach| reach.get(name)).flat_map(|how| how.calls.keys());
+        calls.into_iter().any(|called| is_new(tree, called))
+    };
     let mut found = Vec::new();
     for tree in [0, 1] {
         let other = 1 - tree;
@@ -253,6 +257,8 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
                             || calls_new()
                             || calls().any(|called| level(other, called).is_some_and(|l| l < steps))
                     }
+                    // What it does less there, a helper that it calls there may do.
+                    Some(0) if steps == 0 && helped(other, name) => false,
                     Some(0) if steps == 0 => {
                         let less = &both[other][0][name].does;
                         how.does.iter().any(|(access, times)| less.get(access).is_none_or(|less| less < times))

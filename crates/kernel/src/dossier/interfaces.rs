@@ -182,7 +182,9 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         _ if starts("DEFINE_EVENT") => (Kind::Tracepoint, Some(1)),
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
         _ if starts("core_param") || starts("late_param") => (Kind::BootParameter, Some(0)),
-        _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
+        // Its prefix comes first.
+        "__module_param_call" => (Kind::ModuleParameter, Some(1)),
+        name if starts("module_param") || name.ends_with("_param_cb") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_") => (Kind::Export, Some(0)),
         name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
         // The option that decides its value, then the key.

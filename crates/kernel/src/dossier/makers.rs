@@ -13,15 +13,28 @@ pub(super) fn of(unit: &Unit) -> Vec<(&str, Kind, usize)> {
     // Most files have none.
     const WORDS: [&str; 5] = ["debugfs_create", "ATTR", "attr", ".procname", ".fop"];
     let all = &unit.macros[..];
+    let mut known: Vec<(&str, Kind, usize)> = Vec::new();
     if !all.iter().any(|m| WORDS.iter().any(|word| m.text.contains(word))) {
-        return Vec::new();
+        return known;
     }
-    all.iter().filter_map(|m| made(m, all, 0).map(|(kind, at)| (m.name.as_str(), kind, at))).collect()
+    // Those by themselves, then those made of these, and so on.
+    let mut left: Vec<&Macro> = all.iter().collect();
+    for _ in 0..=DEEPEST {
+        let found: Vec<_> = left.iter().map(|m| made(m, &known)).collect();
+        let mut at = 0;
+        left.retain(|m| {
+            let of = found[at];
+            at += 1;
+            known.extend(of.map(|(kind, argument)| (m.name.as_str(), kind, argument)));
+            of.is_none()
+        });
+    }
+    known
 }
 
 /// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, `SLAB_ATTR(x)` of
 /// `#define SLAB_ATTR(name) … = __ATTR_RW(name)`, and macros that are made of these.
-fn made(m: &Macro, all: &[Macro], depth: usize) -> Option<(Kind, usize)> {
+fn made(m: &Macro, known: &[(&str, Kind, usize)]) -> Option<(Kind, usize)> {
     let (parameters, body) = m.text.strip_prefix('(').and_then(|text| text.split_once(')'))?;
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
     let place = |named: &str| parameters.iter().position(|parameter| *parameter == named);
@@ -40,7 +53,7 @@ fn made(m: &Macro, all: &[Macro], depth: usize) -> Option<(Kind, usize)> {
         let (kind, argument) = match is_attribute_of_sysfs(name) {
             true => (Kind::Sysfs, 0),
             // A macro that is defined again counts as at last.
-            false => made(all.iter().rev().find(|m| m.name == name && depth < DEEPEST)?, all, depth + 1)?,
+            false => known.iter().rev().find(|(other, ..)| *other == name).map(|&(_, kind, at)| (kind, at))?,
         };
         let given = parts(&tokens[at + 2..closing(&tokens, at + 1)?], b',');
         Some((kind, place(&spelled(given.get(argument)?))?))
@@ -51,7 +64,7 @@ fn made(m: &Macro, all: &[Macro], depth: usize) -> Option<(Kind, usize)> {
 fn by_member(body: &str, tokens: &[Token], place: &dyn Fn(&str) -> Option<usize>) -> Option<(Kind, usize)> {
     let text = |at: usize| tokens.get(at).map_or("", |t| &body[t.start..t.end]);
     let at = (1..tokens.len()).find(|&at| text(at - 1) == "." && matches!(text(at), "name" | "procname"))?;
-    let value = (at + 2..at + 5).map(text).find(|word| !matches!(*word, "(" | "__stringify"))?;
+    let value = (at + 2..at + 5).map(text).find(|word| !matches!(*word, "(" | "#" | "__stringify"))?;
     let kind = match () {
         () if text(at + 1) != "=" => return None,
         () if text(at) == "procname" => Kind::Sysctl,

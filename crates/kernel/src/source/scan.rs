@@ -1,7 +1,7 @@
 //! The scanner: file scope from declaration to declaration.
 
 use super::conditions::{Conditions, Effect};
-use super::head::{Shape, closing, is_attribute, is_type_word, parts, shape, top_level};
+use super::head::{Shape, closing, is_attribute, is_mark, is_type_word, parts, shape, top_level};
 use super::lex::{Kind, Token, is_keyword, lex};
 use super::members::{Along, of_enum, of_struct, of_table};
 use super::spell::{spell, spell_range, word};
@@ -254,7 +254,7 @@ impl Scanner<'_> {
                 let line = self.file.line(head[0].start);
                 let mut name = tag.map(|t| word(text, &head[t])).unwrap_or_default();
                 if name.is_empty()
-                    && let Some(typedef) = self.tokens.get(self.at).filter(|t| t.kind == Kind::Word)
+                    && let Some(typedef) = self.name_behind()
                 {
                     name = word(text, typedef);
                 }
@@ -280,6 +280,19 @@ impl Scanner<'_> {
             }
             Shape::Other => self.skip(open.start, NOT_READ[2]),
         }
+    }
+
+    /// The word behind a type without a tag, its attributes passed over: `} __packed name;`.
+    fn name_behind(&self) -> Option<&Token> {
+        let mut rest = self.tokens.get(self.at..)?;
+        while let [mark, behind @ ..] = rest
+            && mark.kind == Kind::Word
+            && is_mark(&self.file.text[mark.start..mark.end])
+        {
+            let has_arguments = behind.first().is_some_and(|open| open.is(b'('));
+            rest = if has_arguments { behind.get(closing(behind, 0)? + 1..)? } else { behind };
+        }
+        rest.first().filter(|t| t.kind == Kind::Word)
     }
 
     /// Past the brace that closes the one just read. A closing brace at the margin ends it whatever the depth: branches

@@ -207,6 +207,19 @@ fn a_helper_that_only_the_target_has_names_its_caller() {
 }
 
 #[test]
+fn a_part_that_moves_into_a_helper_is_no_difference() {
+    let decay = "		current->wakee_flips >>= 1;\n";
+    let target = with(scheduler(), "kernel/sched/fair.c", decay, "		decay_flips(current);\n");
+    let helper =
+        "static void decay_flips(struct task_struct *p)\n{\n	p->wakee_flips >>= 1;\n}\n\nstatic void record_wakee";
+    let target = with(target, "kernel/sched/fair.c", "static void record_wakee", helper);
+    assert_eq!(differences(&compared(WAKE_WIDE, &scheduler(), &target)), [""; 0]);
+    // Without the helper it is lost.
+    let lost = with(scheduler(), "kernel/sched/fair.c", decay, "");
+    assert_eq!(differences(&compared(WAKE_WIDE, &scheduler(), &lost)), ["wakee_flips: record_wakee in the source, "]);
+}
+
+#[test]
 fn flips_that_nothing_counts_are_dead() {
     let none = with(scheduler(), "kernel/sched/fair.c", "		current->wakee_flips++;\n", "");
     let none = with(none, "kernel/sched/fair.c", "		current->wakee_flips >>= 1;\n", "");
