@@ -20,14 +20,15 @@ pub(super) fn of(unit: &Unit) -> Vec<(&str, Kind, usize)> {
     // Those by themselves, then those made of these, and so on.
     let mut left: Vec<&Macro> = all.iter().collect();
     for _ in 0..=DEEPEST {
-        let found: Vec<_> = left.iter().map(|m| made(m, &known)).collect();
-        let mut at = 0;
-        left.retain(|m| {
-            let of = found[at];
-            at += 1;
-            known.extend(of.map(|(kind, argument)| (m.name.as_str(), kind, argument)));
-            of.is_none()
-        });
+        let (mut found, mut rest) = (Vec::new(), Vec::new());
+        for m in left {
+            match made(m, &known) {
+                Some((kind, argument)) => found.push((m.name.as_str(), kind, argument)),
+                None => rest.push(m),
+            }
+        }
+        known.extend(found);
+        left = rest;
     }
     known
 }

@@ -3,6 +3,7 @@
 mod contract;
 mod dossier;
 mod gnu_patch;
+mod interfaces;
 mod needs;
 mod port;
 mod series;
