@@ -46,11 +46,15 @@ fn kept_in(side: &Side<'_>, and: usize) -> Option<usize> {
     None
 }
 
-/// Whether it is `*p`, `p` at `at`, and no product: nothing is assigned to a product.
+/// Whether it is `*p`, `p` at `at`, and neither a product, to which nothing is assigned, nor declared:
+/// `struct t *s, *p = NULL`.
 fn is_dereferenced(side: &Side<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(2).filter(|_| side.is(Some(at - 1), b'*')) else { return false };
     let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
-    !ends_value(side, before) || side.is(Some(before), b')') && is_set
+    match side.is(Some(before), b')') || side.is(Some(before), b',') {
+        true => is_set && side.is(Some(before), b')'),
+        false => !ends_value(side, before),
+    }
 }
 
 /// What is done to `*p`, or `(*p)`, `p` at `at`.
@@ -71,7 +75,10 @@ pub(super) fn overwritten(text: &[u8], of: &str) -> Vec<Access> {
     }
     let side = Side::of(text);
     let mut pointers = variables(text);
-    pointers.retain(|(_, kind)| kind == of);
+    // `*p` of `struct t **p` is a pointer.
+    let is_twice = |at: usize| [1, 2].iter().all(|back| side.is(at.checked_sub(*back), b'*'));
+    let is_of_pointers = |name: &str| (0..side.tokens.len()).any(|at| is_twice(at) && side.word(at) == Some(name));
+    pointers.retain(|(name, kind)| kind == of && !is_of_pointers(name));
     let is_pointer = |at: usize| {
         let word = side.word(at).filter(|_| !side.is_member(at));
         word.is_some_and(|word| pointers.iter().any(|(pointer, _)| pointer == word))
@@ -113,6 +120,8 @@ mod tests {
             ("memset(s, 0, sizeof(*s) - 8); memset(s, 0, offsetof(struct sock, b)); memset(s, 0, n);", &[]),
             ("memset(s->a, 0, sizeof(s->a)); memcpy(d, s, sizeof(*s)); x = y * s == 1; if (*s == 1) f();", &[]),
             ("memset(t, 0, sizeof(*t)); memzero_explicit(s, sizeof(*s));", &[Clear]),
+            ("struct sock *a, *b = NULL, *c = s; g(a, *b, c);", &[]),
+            ("struct sock **all = f(s); *all = NULL; *s = *t;", &[Transfer]),
         ] {
             let text = format!("void f(struct sock *s, struct task *t)\n{{\n\t{body}\n}}\n");
             assert_eq!(overwritten(text.as_bytes(), "sock"), expected, "{body}");
