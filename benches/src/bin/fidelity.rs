@@ -18,7 +18,7 @@ const CYCLICTEST_PAIRS: usize = 40;
 
 /// Where both sides run.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Pinning {
     OneCpu,
     Apart,
     Free,
@@ -28,7 +28,7 @@ enum Place {
 
 struct Row {
     name: String,
-    place: Place,
+    pinning: Pinning,
     ours: Vec<String>,
     metric: &'static str,
     reference: Vec<String>,
@@ -78,16 +78,16 @@ fn main() -> Result<()> {
 
 fn line(row: &Row, pairs: &[Pair], tiers: String) -> Result<Vec<String>> {
     let ratio = Ratio::from_logs(&pairs::logs(pairs)).context("no pairs")?;
-    let judged = matches!(row.place, Place::OneCpu | Place::Apart);
+    let judged = matches!(row.pinning, Pinning::OneCpu | Pinning::Apart);
     let bar = if judged { table::met(ratio.within(0.97, 1.03)) } else { "information".into() };
-    let place = ["one CPU", "apart", "free", "one CPU"][row.place as usize];
+    let pinning = ["one CPU", "apart", "free", "one CPU"][row.pinning as usize];
     let interval = |r: &Ratio| format!("{:.3}–{:.3}", r.lo, r.hi);
     let adjusted = pairs::at_equal_switches(pairs);
     let mean = |side: fn(&Pair) -> u64| pairs.iter().map(side).sum::<u64>() / pairs.len() as u64;
-    eprintln!("{} ({place}): {:.4} [{:.4}, {:.4}]", row.name, ratio.ratio, ratio.lo, ratio.hi);
+    eprintln!("{} ({pinning}): {:.4} [{:.4}, {:.4}]", row.name, ratio.ratio, ratio.lo, ratio.hi);
     Ok(vec![
         row.name.clone(),
-        place.into(),
+        pinning.into(),
         format!("{:.3}", ratio.ratio),
         interval(&ratio),
         ratio.pairs.to_string(),
@@ -116,25 +116,25 @@ fn hackbench_rows() -> Vec<Row> {
         for mode in ["process", "thread"] {
             // A message over a unix socket takes three times as long.
             let (loops, four_groups_pairs) = if transport == "pipe" { (1200, 64) } else { (600, 48) };
-            rows.push(hackbench(Place::OneCpu, transport, mode, (1, loops), 100));
-            rows.push(hackbench(Place::OneCpu, transport, mode, (4, 3 * loops / 4), four_groups_pairs));
-            rows.push(hackbench(Place::Free, transport, mode, (1, loops), 12));
+            rows.push(hackbench(Pinning::OneCpu, transport, mode, (1, loops), 100));
+            rows.push(hackbench(Pinning::OneCpu, transport, mode, (4, 3 * loops / 4), four_groups_pairs));
+            rows.push(hackbench(Pinning::Free, transport, mode, (1, loops), 12));
         }
     }
     // What is in `Time:` besides messages: the end of 160 tasks. Too short for a bar; it explains the other rows.
     for mode in ["process", "thread"] {
-        rows.push(hackbench(Place::TasksEnd, "pipe", mode, (4, 1), 40));
+        rows.push(hackbench(Pinning::TasksEnd, "pipe", mode, (4, 1), 40));
     }
     rows
 }
 
-fn hackbench(place: Place, transport: &str, mode: &str, (groups, loops): (u32, u32), pairs: usize) -> Row {
+fn hackbench(pinning: Pinning, transport: &str, mode: &str, (groups, loops): (u32, u32), pairs: usize) -> Row {
     let mode_flag = if mode == "process" { "-P" } else { "-T" };
     let socket_flag = if transport == "pipe" { "-p" } else { "" };
     let reference = format!("hackbench -g {groups} -l {loops} -s 100 {mode_flag} {socket_flag}");
     Row {
         name: format!("hackbench {transport} {mode}, {groups} groups, {loops} loops"),
-        place,
+        pinning,
         ours: vec![format!("messaging:groups={groups},loops={loops},transport={transport},mode={mode}")],
         metric: "time_s",
         reference: words(&reference),
@@ -144,20 +144,20 @@ fn hackbench(place: Place, transport: &str, mode: &str, (groups, loops): (u32, u
 }
 
 fn pipe_rows() -> Vec<Row> {
-    let row = |place, loops: u64, ours: &str, reference: &str| Row {
+    let row = |pinning, loops: u64, ours: &str, reference: &str| Row {
         name: format!("perf bench sched pipe{}", if reference.contains("-T") { " threads" } else { "" }),
-        place,
+        pinning,
         ours: vec![format!("pipe:bytes=4,loops={loops},{ours}")],
         metric: "time_s",
         reference: words(&format!("perf bench sched pipe -l {loops} {reference}")),
         seconds: |text| number_after(text, "Total time:"),
-        pairs: if place == Place::OneCpu { 40 } else { 24 },
+        pairs: if pinning == Pinning::OneCpu { 40 } else { 24 },
     };
     vec![
-        row(Place::OneCpu, 40_000, "mode=process,pin=free", ""),
-        row(Place::OneCpu, 40_000, "mode=thread,pin=free", "-T"),
-        row(Place::Apart, 20_000, "mode=process,pin=apart", ""),
-        row(Place::Free, 10_000, "mode=process,pin=free", ""),
+        row(Pinning::OneCpu, 40_000, "mode=process,pin=free", ""),
+        row(Pinning::OneCpu, 40_000, "mode=thread,pin=free", "-T"),
+        row(Pinning::Apart, 20_000, "mode=process,pin=apart", ""),
+        row(Pinning::Free, 10_000, "mode=process,pin=free", ""),
     ]
 }
 
@@ -170,7 +170,7 @@ fn number_after(text: &str, label: &str) -> Option<f64> {
 }
 
 fn measure(row: &Row, pairs: usize) -> Result<(Vec<Pair>, String)> {
-    let cpus = matches!(row.place, Place::OneCpu | Place::TasksEnd).then_some("0");
+    let cpus = matches!(row.pinning, Pinning::OneCpu | Pinning::TasksEnd).then_some("0");
     let mut tiers = String::new();
     let ours = || -> Result<f64> {
         let arguments: Vec<&str> =
@@ -187,7 +187,7 @@ fn measure(row: &Row, pairs: usize) -> Result<(Vec<Pair>, String)> {
 /// 0.1 ms of its fork: until then they share a CPU and are faster, some 30 rounds of 20 000.
 fn reference(row: &Row, cpus: Option<&str>) -> Result<f64> {
     let arguments: Vec<&str> = row.reference[1..].iter().map(String::as_str).collect();
-    let text = if row.place == Place::Apart {
+    let text = if row.pinning == Pinning::Apart {
         let before = affinity::allowed_cpus(0)?;
         let mut command = program::on_cpus(Some("0"), &row.reference[0], &arguments);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());

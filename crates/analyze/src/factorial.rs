@@ -6,7 +6,7 @@ use crate::contrasts::{Units, mean, unit_kind, values_by_unit};
 use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
-use crate::per_operation::{Counted, not_per_operation};
+use crate::per_operation::{CountOfTrial, not_per_operation};
 use crate::verdict::withheld;
 use crate::workload::{Workload, empty_contrast, fill};
 use schedlab_plan::manifest::Factorial;
@@ -27,7 +27,7 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
             fill(&mut contrast, &units, &part.rule, key, part.manifest);
             let counted = |arms: &[u32]| {
                 let trials = arms.iter().flat_map(|&arm| part.selection.used(Some(arm)));
-                Counted::of(key, trials.filter_map(|r| r.outcome.as_ref()))
+                CountOfTrial::of(key, trials.filter_map(|r| r.outcome.as_ref()))
             };
             let why = not_per_operation(&contrast, key, [&counted(&low), &counted(&high)], |per_trial| {
                 let units = contrast_units(part, per_trial, factorial, &arms, factor).ok()?;

@@ -2,7 +2,7 @@
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use schedlab_plan::packed::Counted;
+use schedlab_plan::packed::CounterValue;
 use schedlab_plan::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +131,7 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
                 Err(why) => entry.1 = Some(why),
             }
         };
-        let own = |c: &Counted<'_>| c.scope == "workload" || is_netns(c.scope);
+        let own = |c: &CounterValue<'_>| c.scope == "workload" || is_netns(c.scope);
         for counter in outcome.counted().filter(own) {
             add(counter.name.to_owned(), counter.value.map_err(str::to_owned));
         }
@@ -154,8 +154,8 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
 
 /// Whether the namespace's counters were read, as the host's were in the same reading, and this one has no row.
 fn stood_still(outcome: &TrialOutcome, name: &str) -> bool {
-    let unread = |c: &Counted<'_>| is_netns(c.scope) && c.value.is_err();
-    let has = |test: &dyn Fn(&Counted<'_>) -> bool| outcome.counted().any(|counter| test(&counter));
+    let unread = |c: &CounterValue<'_>| is_netns(c.scope) && c.value.is_err();
+    let has = |test: &dyn Fn(&CounterValue<'_>) -> bool| outcome.counted().any(|counter| test(&counter));
     has(&|c| c.scope == "host") && !has(&unread) && !has(&|c| is_netns(c.scope) && c.name == name)
 }
 

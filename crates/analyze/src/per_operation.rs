@@ -16,12 +16,12 @@ const LEFT_OF_SPREAD: f64 = 0.8;
 
 /// One trial's count and the operations it is divided by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted {
+pub(crate) struct CountOfTrial {
     count: f64,
     operations: f64,
 }
 
-impl Counted {
+impl CountOfTrial {
     /// The values of the trials that have both.
     pub(crate) fn of<'t>(key: &MetricKey, outcomes: impl Iterator<Item = &'t TrialOutcome>) -> Vec<Self> {
         let one = |outcome: &TrialOutcome| {
@@ -40,11 +40,11 @@ impl Counted {
 pub(crate) fn not_per_operation(
     contrast: &Contrast,
     key: &MetricKey,
-    sides: [&[Counted]; 2],
+    sides: [&[CountOfTrial]; 2],
     per_trial: impl FnOnce(&MetricKey) -> Option<Verdict>,
 ) -> Option<Verdict> {
     let difference = matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
-    let all: Vec<Counted> = sides.concat();
+    let all: Vec<CountOfTrial> = sides.concat();
     let same_operations = all.windows(2).all(|pair| pair[0].operations == pair[1].operations);
     if !difference || !key.is_event_count() || same_operations || follows(sides) {
         return None;
@@ -52,7 +52,7 @@ pub(crate) fn not_per_operation(
     if per_trial(&key.per_trial()).as_ref() == Some(&contrast.verdict) {
         return None;
     }
-    let typical = |side: &[Counted]| {
+    let typical = |side: &[CountOfTrial]| {
         let count = median(&side.iter().map(|c| c.count).collect::<Vec<f64>>());
         crate::words::number(count)
     };
@@ -65,9 +65,9 @@ pub(crate) fn not_per_operation(
 }
 
 /// Whether within the arms trials with more operations have more counts: dividing takes spread away.
-fn follows(sides: [&[Counted]; 2]) -> bool {
-    let squares = |value: fn(&Counted) -> f64| -> f64 {
-        let of_side = |side: &&[Counted]| {
+fn follows(sides: [&[CountOfTrial]; 2]) -> bool {
+    let squares = |value: fn(&CountOfTrial) -> f64| -> f64 {
+        let of_side = |side: &&[CountOfTrial]| {
             let mean = side.iter().map(value).sum::<f64>() / side.len().max(1) as f64;
             side.iter().map(|c| (value(c) / mean - 1.0).powi(2)).filter(|square| square.is_finite()).sum::<f64>()
         };

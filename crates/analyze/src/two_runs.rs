@@ -13,7 +13,7 @@ use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
 use crate::noise::noise;
-use crate::per_operation::{Counted, not_per_operation};
+use crate::per_operation::{CountOfTrial, not_per_operation};
 use crate::rule::Rule;
 use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast, note_of};
@@ -241,7 +241,7 @@ impl Pair<'_> {
 
     fn not_per_operation(&self, key: &MetricKey, contrast: &Contrast, (i, j): (u32, u32)) -> Option<Verdict> {
         let of_arm = |side: &Workload<'_>, arm| {
-            Counted::of(key, side.selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref()))
+            CountOfTrial::of(key, side.selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref()))
         };
         let sides = [of_arm(&self.a, i), of_arm(&self.b, j)];
         not_per_operation(contrast, key, [&sides[0], &sides[1]], |per_trial| {

@@ -8,7 +8,7 @@ use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, NoValue, metric_keys};
 use crate::noise::noise;
-use crate::per_operation::{Counted, not_per_operation};
+use crate::per_operation::{CountOfTrial, not_per_operation};
 use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
 use crate::verdict::{judge, withheld};
@@ -94,7 +94,7 @@ impl<'t> Workload<'t> {
     fn not_per_operation(&self, key: &MetricKey, contrast: &Contrast, order_known: bool) -> Option<Verdict> {
         let of_arm = |arm| {
             let outcomes = self.selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref());
-            Counted::of(key, outcomes)
+            CountOfTrial::of(key, outcomes)
         };
         let sides = [of_arm(contrast.control), of_arm(contrast.arm)];
         not_per_operation(contrast, key, [&sides[0], &sides[1]], |per_trial| {

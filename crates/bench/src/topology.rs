@@ -27,7 +27,7 @@ pub enum TopologyError {
 
 /// The place of one CPU; each id is the lowest CPU that shares the thing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Place {
+struct CpuIds {
     core: u32,
     llc: u32,
     node: u32,
@@ -37,7 +37,7 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     /// By CPU number; an unknown CPU has the place of CPU 0.
-    places: Arc<[Place]>,
+    places: Arc<[CpuIds]>,
     online: Arc<[u32]>,
     allowed: Arc<[u32]>,
 }
@@ -54,7 +54,7 @@ impl Topology {
         let cpu_root = sys_root.join("devices/system/cpu");
         let online = read_list(&cpu_root.join("online"))?;
         let width = online.last().map_or(1, |&cpu| cpu as usize + 1);
-        let mut places = vec![Place::default(); width];
+        let mut places = vec![CpuIds::default(); width];
         for &cpu in &online {
             places[cpu as usize] = read_place(&cpu_root.join(format!("cpu{cpu}")), cpu);
         }
@@ -79,7 +79,7 @@ impl Topology {
         &self.allowed
     }
 
-    fn place(&self, cpu: u32) -> Place {
+    fn place(&self, cpu: u32) -> CpuIds {
         self.places.get(cpu as usize).copied().unwrap_or_default()
     }
 
@@ -132,11 +132,11 @@ fn read_list(path: &Path) -> Result<Vec<u32>, TopologyError> {
 }
 
 /// Where a file is missing (containers, small boards) the CPU is taken as a core of its own below one cache.
-fn read_place(cpu_dir: &Path, cpu: u32) -> Place {
+fn read_place(cpu_dir: &Path, cpu: u32) -> CpuIds {
     let first = |path: PathBuf| read_list(&path).ok().and_then(|list| list.first().copied());
     let core = first(cpu_dir.join("topology/thread_siblings_list")).unwrap_or(cpu);
     let package = first(cpu_dir.join("topology/core_siblings_list")).unwrap_or(0);
-    Place { core, llc: last_level_cache(cpu_dir).unwrap_or(package), node: 0 }
+    CpuIds { core, llc: last_level_cache(cpu_dir).unwrap_or(package), node: 0 }
 }
 
 /// The lowest CPU below the highest-level cache that holds data.

@@ -20,7 +20,7 @@ mod touched;
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::{is_c, split};
 pub use port::{
-    Commit, Confidence, FileFinding, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite,
+    Commit, Confidence, FileFinding, Finding, Fixed, HunkPlace, Made, Missed, Obstacle, Outcome, Port, Prerequisite,
     Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, apply_reverts, doubt, fixed, missed,
     present, rehearse, rehearse_series, widened,
 };

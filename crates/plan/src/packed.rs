@@ -103,7 +103,7 @@ pub struct Stated<'o> {
 
 /// A counter of a trial, in either form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted<'o> {
+pub struct CounterValue<'o> {
     /// Such as `voluntary_switches`.
     pub name: &'o str,
     /// Where it was counted.
@@ -126,14 +126,14 @@ impl TrialOutcome {
     }
 
     /// The counters.
-    pub fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
-        let whole = self.counters.iter().map(|c| Counted {
+    pub fn counted(&self) -> impl Iterator<Item = CounterValue<'_>> {
+        let whole = self.counters.iter().map(|c| CounterValue {
             name: &c.name,
             scope: &c.scope,
             value: c.count.value().ok_or_else(|| c.count.why_not().unwrap_or_default()),
         });
         let packed = self.packed.iter().flat_map(|packed| packed.names.counters.iter().zip(&packed.counters));
-        whole.chain(packed.map(|((name, scope, why), &value)| Counted {
+        whole.chain(packed.map(|((name, scope, why), &value)| CounterValue {
             name,
             scope,
             value: why.as_deref().map_or(Ok(value), Err),

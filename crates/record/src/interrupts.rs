@@ -1,7 +1,7 @@
 //! /proc/interrupts and /proc/softirqs: one row per kind, one column per CPU; we keep the sum of each row.
 //! Source: Documentation/filesystems/proc.rst, kernel/irq/proc.c.
 
-use crate::parse_error::{ParseError, Place};
+use crate::parse_error::{FileLine, ParseError};
 
 /// Sums the rows of a table with a header line of CPUs. The name of a row is its label (`LOC`, `TIMER`), or for a
 /// numbered interrupt the label and the device (`36:virtio1-req.0`).
@@ -12,11 +12,11 @@ pub fn parse(file: &'static str, text: &str) -> Result<Vec<(String, u64)>, Parse
         None => 0,
     };
     if columns == 0 {
-        return Err(Place { file, line: 1 }.error(text.lines().next().unwrap_or_default(), "header of CPUs"));
+        return Err(FileLine { file, line: 1 }.error(text.lines().next().unwrap_or_default(), "header of CPUs"));
     }
     let mut rows = Vec::new();
     for (index, line) in lines {
-        let place = Place { file, line: index + 1 };
+        let place = FileLine { file, line: index + 1 };
         let Some((label, rest)) = line.split_once(':') else {
             return Err(place.error(line.trim(), "row with a label and a colon"));
         };

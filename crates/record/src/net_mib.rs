@@ -1,7 +1,7 @@
 //! /proc/net/netstat and /proc/net/snmp: counters of the network namespace the reader is in. Each group is a line of
 //! names and a line of values. Source: net/ipv4/proc.c, RFC 2012 for the Tcp group.
 
-use crate::parse_error::{ParseError, Place};
+use crate::parse_error::{FileLine, ParseError};
 
 /// The groups kept.
 const GROUPS: [&str; 2] = ["TcpExt", "Tcp"];
@@ -14,9 +14,9 @@ pub fn parse(file: &'static str, text: &str) -> Result<Vec<(String, u64)>, Parse
     let mut counts = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((index, names)) = lines.next() {
-        let place = Place { file, line: index + 1 };
+        let place = FileLine { file, line: index + 1 };
         let (group, names) = names.split_once(':').ok_or_else(|| place.error(names, "group name with a colon"))?;
-        let place = Place { file, line: index + 2 };
+        let place = FileLine { file, line: index + 2 };
         let (_, values) = lines.next().ok_or_else(|| place.error("", "line of values"))?;
         let values = values
             .strip_prefix(group)

@@ -18,12 +18,12 @@ pub struct ParseError {
 
 /// A place in a file, from which errors are made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct FileLine {
     pub(crate) file: &'static str,
     pub(crate) line: usize,
 }
 
-impl Place {
+impl FileLine {
     /// The number in `word`, or an error that names it.
     pub(crate) fn number(self, word: Option<&str>, item: &'static str) -> Result<u64, ParseError> {
         word.and_then(|w| w.parse().ok()).ok_or_else(|| self.error(word.unwrap_or_default(), item))

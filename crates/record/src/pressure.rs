@@ -1,7 +1,7 @@
 //! /proc/pressure/{cpu,memory,io}: pressure stall information. `total` is µs during which some (or all) tasks that
 //! wanted the resource waited for it. Source: Documentation/accounting/psi.rst.
 
-use crate::parse_error::{ParseError, Place};
+use crate::parse_error::{FileLine, ParseError};
 
 /// Total stall time of one resource, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Pressure {
 pub fn parse(file: &'static str, text: &str) -> Result<Pressure, ParseError> {
     let mut pressure = Pressure::default();
     for (index, line) in text.lines().enumerate() {
-        let place = Place { file, line: index + 1 };
+        let place = FileLine { file, line: index + 1 };
         let total = || {
             let word = line.split_ascii_whitespace().find_map(|w| w.strip_prefix("total="));
             place.number(word, "`total=` of µs").map(|us| us * 1_000)

@@ -2,7 +2,7 @@
 //! Times are in USER_HZ ticks of 10 ms, which limits their use for a short trial. Source:
 //! Documentation/filesystems/proc.rst section 1.7, fs/proc/stat.c.
 
-use crate::parse_error::{ParseError, Place};
+use crate::parse_error::{FileLine, ParseError};
 
 const FILE: &str = "/proc/stat";
 
@@ -33,7 +33,7 @@ pub struct ProcStat {
 pub fn parse_into(text: &str, into: &mut ProcStat) -> Result<(), ParseError> {
     into.cpus.clear();
     for (index, line) in text.lines().enumerate() {
-        let place = Place { file: FILE, line: index + 1 };
+        let place = FileLine { file: FILE, line: index + 1 };
         let mut words = line.split_ascii_whitespace();
         let Some(key) = words.next() else { continue };
         if let Some(cpu) = key.strip_prefix("cpu") {
@@ -62,7 +62,7 @@ pub fn parse(text: &str) -> Result<ProcStat, ParseError> {
     Ok(stat)
 }
 
-fn cpu_ticks<'a>(place: Place, words: &mut impl Iterator<Item = &'a str>) -> Result<CpuTicks, ParseError> {
+fn cpu_ticks<'a>(place: FileLine, words: &mut impl Iterator<Item = &'a str>) -> Result<CpuTicks, ParseError> {
     let mut ticks = CpuTicks::default();
     for (kind, tick) in ticks.iter_mut().enumerate() {
         *tick = match (words.next(), kind) {

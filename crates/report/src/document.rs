@@ -46,7 +46,7 @@ impl Document {
 /// Blocks below one title.
 pub(crate) struct Section<'a> {
     /// Where it is on a page; in other formats sections follow each other.
-    pub(crate) place: Place,
+    pub(crate) landmark: Landmark,
     /// Names it in links: letters and digits.
     pub(crate) id: String,
     /// Empty where it has none.
@@ -56,7 +56,7 @@ pub(crate) struct Section<'a> {
 
 /// Where a section is on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Landmark {
     /// Above everything.
     Head,
     /// Set off: it must be read before any number.
@@ -69,7 +69,7 @@ pub(crate) enum Place {
 
 impl<'a> Section<'a> {
     pub(crate) fn body(id: &str, title: impl Into<String>, blocks: Vec<Block<'a>>) -> Self {
-        Self { place: Place::Body, id: id.to_owned(), title: title.into(), blocks }
+        Self { landmark: Landmark::Body, id: id.to_owned(), title: title.into(), blocks }
     }
 }
 

@@ -90,18 +90,18 @@ pub fn search_pictures(found: &SearchFindings) -> Vec<(String, String)> {
 
 /// Every question of a run in one picture; of a factorial none, whose questions are its main effects.
 pub(crate) fn all_questions(input: &Input<'_>) -> Option<Picture> {
-    let places = (0..input.findings.workloads.len()).filter_map(|index| Place::of(input, index)).collect::<Vec<_>>();
+    let places = (0..input.findings.workloads.len()).filter_map(|index| Subject::of(input, index)).collect::<Vec<_>>();
     contrasts::all_questions(&places).filter(|_| input.findings.factors.is_empty())
 }
 
 /// The trials of one workload; `None` when there is no such workload.
 pub(crate) fn rows_of(input: &Input<'_>, index: usize) -> Option<Rows> {
-    Place::of(input, index).map(|place| Rows::of(&place, input))
+    Subject::of(input, index).map(|place| Rows::of(&place, input))
 }
 
 /// The charts of one workload, in the order of the report. A chart without content is absent.
 pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<Picture> {
-    let Some(place) = Place::of(input, index) else { return Vec::new() };
+    let Some(place) = Subject::of(input, index) else { return Vec::new() };
     let mut all = Vec::new();
     all.extend(designs::main_effects(&place));
     all.extend(grid::curves(&place));
@@ -118,7 +118,7 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<P
 }
 
 /// The workload a picture is drawn of.
-pub(crate) struct Place<'a> {
+pub(crate) struct Subject<'a> {
     findings: &'a Findings,
     workload: &'a WorkloadFindings,
     /// Its index on the page.
@@ -126,7 +126,7 @@ pub(crate) struct Place<'a> {
     stem: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Subject<'a> {
     fn of(input: &Input<'a>, index: usize) -> Option<Self> {
         let findings = input.findings;
         let workload = findings.workloads.get(index)?;

@@ -9,7 +9,7 @@ mod prerequisites;
 mod related;
 mod words;
 
-pub use builds::{Build, Counted, Proof, Step};
+pub use builds::{Build, Proof, RunCount, Step};
 pub use prerequisites::{Prerequisites, Wanted};
 pub use related::{Discovery, Member};
 pub use words::confidence;

@@ -1,6 +1,6 @@
 //! The page of a search: what won and by how much, from fresh trials; what else was measured; what was left out.
 
-use crate::document::{Block, Document, Place, Remark, Section, Tone};
+use crate::document::{Block, Document, Landmark, Remark, Section, Tone};
 use crate::number::{effect, effect_text, given, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::{Effect, Objective, SearchFindings, SearchedPoint, Seen};
@@ -17,7 +17,7 @@ pub fn search(found: &SearchFindings) -> Document {
     head.extend(found.shrinkage().map(Block::Text));
     head.extend(Block::remarks(found.rivals().into_iter().map(Remark::note)));
     head.extend(unfinished(found));
-    page.0.push(Section { place: Place::Head, id: "head".into(), title: String::new(), blocks: head });
+    page.0.push(Section { landmark: Landmark::Head, id: "head".into(), title: String::new(), blocks: head });
     if !found.confirmed.is_empty() {
         page.add("Measured again, in fresh trials", confirmed(found));
     }

@@ -6,10 +6,10 @@ mod commands;
 mod exit;
 mod input;
 mod output;
-mod place;
 mod progress;
 mod reference_spelling;
 mod session;
+mod trial_host;
 
 use schedlab_plan::{PlanError, SettingError};
 use schedlab_sys::interrupt::Interrupt;

@@ -1,8 +1,8 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
 use crate::output::say;
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::trial_host::TrialHost;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_plan::lane::Provenance;
@@ -124,7 +124,7 @@ pub(crate) struct Begun {
 }
 
 /// Runs a new or resumed experiment into its run directory and seals it.
-pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn Place) -> Result<Ended> {
+pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn TrialHost) -> Result<Ended> {
     let Begun { manifest, mut writer, trials } = begun;
     let mut manifest = conduct(dir, manifest, trials, &mut writer, place)?;
     manifest.environment_end = place.at_end();
@@ -154,7 +154,7 @@ fn conduct(
     manifest: Manifest,
     trials: Vec<TrialRecord>,
     writer: &mut RunWriter,
-    place: &dyn Place,
+    place: &dyn TrialHost,
 ) -> Result<Manifest> {
     let mut runner = place.runner(&manifest, &trials)?;
     let watch = place.watch();

@@ -13,7 +13,7 @@ use schedlab_vm::VmError;
 use std::path::Path;
 
 /// A place where trials run.
-pub(crate) trait Place {
+pub(crate) trait TrialHost {
     /// The manifest of a run that is about to begin; what cannot work here is refused.
     fn prepare(&self, plan: &Plan) -> Result<Manifest>;
 
@@ -36,7 +36,7 @@ pub(crate) trait Place {
 }
 
 /// Selects this host or guests, as the plan asks.
-pub(crate) fn of(plan: &Plan) -> Result<Box<dyn Place>> {
+pub(crate) fn of(plan: &Plan) -> Result<Box<dyn TrialHost>> {
     Ok(match Guests::of(plan)? {
         Some(guests) => Box::new(guests),
         None => Box::new(ThisHost),
@@ -50,7 +50,7 @@ pub(crate) fn watch() -> Watch {
 
 struct ThisHost;
 
-impl Place for ThisHost {
+impl TrialHost for ThisHost {
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let manifest = prepare::manifest(&settled(plan)?, std::env::args().collect(), environment(true))?;
         session::host_is_free_for(&manifest)?;

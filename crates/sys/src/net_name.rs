@@ -19,21 +19,21 @@ const KIND: &str = "netns";
 /// A name in use; taken back on drop.
 #[derive(Debug)]
 pub struct NetName {
-    place: Place,
+    place: NameFiles,
     /// Kept for the lock's sake.
     _entry: OwnedEntry,
 }
 
 /// The two files of a name.
 #[derive(Debug, Clone)]
-struct Place {
+struct NameFiles {
     /// Ours: holds the namespace's inode number.
     entry: PathBuf,
     /// Everybody's: what `ip netns` lists.
     mount_point: PathBuf,
 }
 
-impl Place {
+impl NameFiles {
     fn new(run_root: &Path, name: &str) -> Self {
         let (entry, mount_point) = (owned_entry::entries(run_root, KIND).join(name), run_root.join("netns").join(name));
         Self { entry, mount_point }
@@ -64,7 +64,7 @@ impl NetName {
     /// Gives the caller's present network namespace a name. `AlreadyExists` when the name is taken, by whomever; `EPERM`
     /// without CAP_SYS_ADMIN over the host's mounts.
     pub fn give(run_root: &Path, name: &str) -> io::Result<Self> {
-        let place = Place::new(run_root, name);
+        let place = NameFiles::new(run_root, name);
         std::fs::create_dir_all(run_root.join("netns"))?;
         let inode = NetNamespace::current()?.inode()?.to_string();
         let entry = OwnedEntry::create(run_root, KIND, name, &inode)?;
@@ -96,7 +96,8 @@ pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
 /// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them. Those that are another
 /// user's to take back are left.
 pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    let take_back = |orphan: Orphan| match Place::new(run_root, &orphan.name).take_back(orphan.content.parse().ok()) {
+    let take_back = |orphan: Orphan| match NameFiles::new(run_root, &orphan.name).take_back(orphan.content.parse().ok())
+    {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
         taken => Some(taken.map(|()| orphan.name)),
     };

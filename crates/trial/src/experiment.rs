@@ -134,7 +134,7 @@ pub struct Known {
 
 /// Where a trial belongs in the design.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct TrialSlot {
     workload: u32,
     arm: Option<u32>,
     block: u32,
@@ -274,10 +274,10 @@ impl Experiment<'_> {
             let label = if warm_up { u32::MAX } else { block };
             block_order(self.manifest.seed, workload, label, &arms).into_iter().map(Some).collect()
         };
-        let place = |(position, arm)| Place { workload, arm, block, position, repeats_block, warm_up };
-        let places: Vec<Place> = (0..).zip(order).map(place).collect();
+        let place = |(position, arm)| TrialSlot { workload, arm, block, position, repeats_block, warm_up };
+        let places: Vec<TrialSlot> = (0..).zip(order).map(place).collect();
         let number = if warm_up { 0 } else { u64::from(block) + 1 };
-        let is_dropped = |place: &&Place| place.arm.is_some_and(|arm| dropped.contains(&arm));
+        let is_dropped = |place: &&TrialSlot| place.arm.is_some_and(|arm| dropped.contains(&arm));
         let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
         self.runner.block(number, planned);
         let mut cut = false;
@@ -338,7 +338,7 @@ impl Experiment<'_> {
     }
 
     /// Whether an interrupted run has this trial already.
-    fn has(&self, place: Place) -> bool {
+    fn has(&self, place: TrialSlot) -> bool {
         self.known.tally.has(place.workload, place.block, place.position, place.warm_up)
     }
 
@@ -346,7 +346,7 @@ impl Experiment<'_> {
         self.known.tally.of(workload).dropped.clone()
     }
 
-    fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {
+    fn run_trial(&mut self, place: TrialSlot) -> Result<TrialRecord> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
         let (status, outcome) = match self.runner.run(&self.planned(place))? {
             Err(reason) => (TrialStatus::Failed(reason), None),
@@ -378,7 +378,7 @@ impl Experiment<'_> {
 
     /// Adds to the applied settings of a trial those that no runner sees: options of its workload, which are always in
     /// force, after those of the machine; and the settings of a switchback that had no effect.
-    fn complete(&self, applied: &mut Vec<Applied>, place: Place) {
+    fn complete(&self, applied: &mut Vec<Applied>, place: TrialSlot) {
         let options = self.settings(place).filter(|setting| setting.is_workload_option());
         let in_force =
             options.map(|option| Applied { setting: option.clone(), effective: option.to_string(), not_applied: None });

@@ -81,27 +81,27 @@ const DELEGATED: &str = "a delegated cgroup: `systemd-run --user --scope -p Dele
 
 /// Where a group of ours goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct GroupParent {
     pub(crate) parent: PathBuf,
     /// A `cgroup.subtree_control` that must hand `cpu` down first.
     pub(crate) enable: Option<PathBuf>,
 }
 
 impl Hierarchy {
-    pub(crate) fn place(&self) -> Result<Place, String> {
+    pub(crate) fn place(&self) -> Result<GroupParent, String> {
         if self.version == Version::V1 {
-            return Ok(Place { parent: self.own.clone(), enable: None });
+            return Ok(GroupParent { parent: self.own.clone(), enable: None });
         }
         let ancestors = || self.own.ancestors().take_while(|a| a.starts_with(&self.mount));
         let control = |group: &Path| group.join("cgroup.subtree_control");
         if let Some(parent) = ancestors().find(|a| hands(&control(a))) {
-            return Ok(Place { parent: parent.to_owned(), enable: None });
+            return Ok(GroupParent { parent: parent.to_owned(), enable: None });
         }
         let empty =
             |group: &Path| std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|p| p.trim().is_empty());
         let may_start = |a: &&Path| (**a == self.mount || empty(a)) && hands(&a.join("cgroup.controllers"));
         match ancestors().find(may_start) {
-            Some(parent) => Ok(Place { parent: parent.to_owned(), enable: Some(control(parent)) }),
+            Some(parent) => Ok(GroupParent { parent: parent.to_owned(), enable: Some(control(parent)) }),
             None => Err(format!(
                 "no group above {} may hand the cpu controller down (each holds processes); run in a scope of its own: \
                  `systemd-run --scope -p Delegate=yes`",
@@ -213,7 +213,7 @@ pub(crate) const V2_GROUPS_OF_BOTH: &str = "on cgroup v2 a group that holds proc
      cpu_weight or cpu_quota cannot be measured with a workload that spreads its tasks over cgroups; leave out one of them";
 
 /// The hierarchy and the place of a group of ours, if we may make one there. Nothing is changed.
-pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, Place), String> {
+pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, GroupParent), String> {
     let hierarchy = hierarchy(roots)?;
     let place = hierarchy.place()?;
     let controls = [Knob::file(place.parent.join("cgroup.procs"))].into_iter();
@@ -307,7 +307,7 @@ mod tests {
         let (_tree, roots) =
             v2("/a/b/c", &[("", "cpu", "1"), ("a", "cpu memory", ""), ("a/b", "memory", ""), ("a/b/c", "", "7")]);
         let place = hierarchy(&roots).unwrap().place().unwrap();
-        assert_eq!(place, Place { parent: roots.cgroup.join("a"), enable: None });
+        assert_eq!(place, GroupParent { parent: roots.cgroup.join("a"), enable: None });
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let (_tree, roots) = v2("/a/b", &[("", "memory", "1"), ("a", "", ""), ("a/b", "", "7")]);
         let place = hierarchy(&roots).unwrap().place().unwrap();
         let control = roots.cgroup.join("a/cgroup.subtree_control");
-        assert_eq!(place, Place { parent: roots.cgroup.join("a"), enable: Some(control) });
+        assert_eq!(place, GroupParent { parent: roots.cgroup.join("a"), enable: Some(control) });
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod legs;
 mod tables;
 
 pub use document::{Instructions, Leg, ProfileFile, Profiled, SCHEMA, legs};
-pub use legs::{Counted, LEGS, Landmark, landmarks};
+pub use legs::{LEGS, Landmark, LegCounts, landmarks};
 pub use tables::{alone, compared};
 
 use crate::error::VmError;
@@ -141,15 +141,16 @@ mod tests {
 
     #[test]
     fn addresses_become_functions_and_nothing_is_lost() {
-        let profile = Counted::parse(TEXT).unwrap().whole().by_function(name_of);
+        let profile = LegCounts::parse(TEXT).unwrap().whole().by_function(name_of);
         assert_eq!((profile.programs, profile.unknown, profile.kernel()), (50, 4, 20));
         assert_eq!(profile.per_operation(2), [("schedule", 7.0), ("(no function)", 2.0), ("pick", 1.0)]);
     }
 
     #[test]
     fn two_kernels_differ_by_function_per_operation() {
-        let a = Counted::parse(TEXT).unwrap().whole().by_function(name_of);
-        let b = Counted::parse("ffffffff81000000 40\nffffffff81000001 4\nend\n").unwrap().whole().by_function(name_of);
+        let a = LegCounts::parse(TEXT).unwrap().whole().by_function(name_of);
+        let b =
+            LegCounts::parse("ffffffff81000000 40\nffffffff81000001 4\nend\n").unwrap().whole().by_function(name_of);
         let rows = differences((&a, 2), (&b, 4));
         let row = |name, a, b| Difference { name, a, b };
         let expected = [row("schedule", 7.0, 11.0), row("(no function)", 2.0, 0.0), row("pick", 1.0, 0.0)];

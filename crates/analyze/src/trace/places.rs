@@ -8,7 +8,7 @@ const MOST_MOVES: usize = 64;
 
 /// Where one thread is queued.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct QueuePosition {
     cpu: Option<Cpu>,
     since: u64,
     /// Its waker's CPU and when it was woken, until a queue has it: what moves it from there is the placement, as long as the
@@ -20,7 +20,7 @@ pub(super) struct Place {
     forgotten: u32,
 }
 
-impl Place {
+impl QueuePosition {
     /// It left its CPU; a waking that came before is its own only if it sleeps.
     #[inline]
     pub(super) fn left(&mut self, ts: u64, cpu: Cpu, runnable: bool) {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn however_often_it_is_moved_the_parts_are_the_whole() {
-        let mut place = Place::default();
+        let mut place = QueuePosition::default();
         place.left(5, Cpu(0), true);
         for n in 1..=200_u16 {
             let (tid, comm, prio) = (Tid(1), Name::UNKNOWN, Prio::UNKNOWN);

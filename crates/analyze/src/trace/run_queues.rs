@@ -2,14 +2,14 @@
 
 use super::follow::{Known, KnownTasks};
 use super::lanes::{Does, Lanes, OnCpu};
-use super::places::Place;
+use super::places::QueuePosition;
 use schedlab_trace::engine::{TaskId, Wait};
 use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, What};
 
 /// Follows threads from queue to queue, and CPUs from thread to thread.
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
-    places: PerTask<Place>,
+    places: PerTask<QueuePosition>,
     pub(super) lanes: Lanes,
 }
 
@@ -55,7 +55,7 @@ impl RunQueues {
 
     /// Moves of a wait that are not handed out one by one.
     pub(super) fn forgotten(&self, task: TaskId) -> u32 {
-        self.places.get(task).map_or(0, Place::forgotten)
+        self.places.get(task).map_or(0, QueuePosition::forgotten)
     }
 
     /// Hands out the stretches of a wait that has ended, between two times in it; of each its begin and end.
@@ -69,7 +69,7 @@ impl RunQueues {
     ) {
         let queued = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end).clamp(from, to);
         each(Stretch::Placing, from, queued);
-        let nowhere = Place::default();
+        let nowhere = QueuePosition::default();
         self.places.get(task).unwrap_or(&nowhere).within(queued, to, wait.cpu, |cpu, start, end| {
             // Parts after the end that is asked for are ignored.
             let (start, end) = (start.min(to), end.min(to));
@@ -81,7 +81,7 @@ impl RunQueues {
 
     /// Forgets a task, whose number will be another's.
     pub(super) fn retired(&mut self, task: TaskId) {
-        *self.places.of(task) = Place::default();
+        *self.places.of(task) = QueuePosition::default();
     }
 }
 

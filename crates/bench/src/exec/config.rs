@@ -1,7 +1,7 @@
 //! The options of `exec/1`, from their written form to a script that can be run.
 
 use super::INFO;
-use super::extract::{Pick, Place, Wanted, pattern};
+use super::extract::{MetricSource, Pick, Wanted, pattern};
 use super::script::Script;
 use crate::error::BenchError;
 use crate::options::Arguments;
@@ -99,7 +99,7 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
         (Some(_), Some(_)) => {
             return Err(args.conflict("give metric (a regular expression) or pointer (JSON), not both"));
         }
-        (Some(text), None) => Place::Pattern {
+        (Some(text), None) => MetricSource::Pattern {
             pattern: pattern(text).map_err(|why| args.bad("metric", text, why))?,
             pick: args.choice(
                 "pick",
@@ -107,7 +107,7 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
                 &[("only", Pick::Only), ("first", Pick::First), ("last", Pick::Last)],
             )?,
         },
-        (None, Some(text)) if text.is_empty() || text.starts_with('/') => Place::Pointer(text.to_owned()),
+        (None, Some(text)) if text.is_empty() || text.starts_with('/') => MetricSource::Pointer(text.to_owned()),
         (None, Some(text)) => {
             return Err(args.bad("pointer", text, "is not a JSON pointer; they begin with a slash: /jobs/0/read/iops"));
         }
@@ -119,7 +119,7 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
             };
         }
     };
-    if args.get("pick").is_some() && matches!(place, Place::Pointer(_)) {
+    if args.get("pick").is_some() && matches!(place, MetricSource::Pointer(_)) {
         return Err(args.conflict("pick chooses among the matches of metric=; a pointer has one"));
     }
     if args.get("direction").is_none() {

@@ -15,7 +15,7 @@ pub(super) enum Pick {
 
 /// Where the number is.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum MetricSource {
     Pattern { pattern: Regex, pick: Pick },
     Pointer(String),
 }
@@ -23,7 +23,7 @@ pub(super) enum Place {
 /// A metric to be taken from the output.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
-    pub(super) place: Place,
+    pub(super) place: MetricSource,
     pub(super) name: String,
     pub(super) unit: String,
     pub(super) direction: Direction,
@@ -42,8 +42,8 @@ impl Wanted {
     /// The number, or one clause on why there is none.
     pub(super) fn find(&self, output: &str) -> Result<f64, String> {
         match &self.place {
-            Place::Pattern { pattern, pick } => by_pattern(pattern, *pick, output),
-            Place::Pointer(pointer) => by_pointer(pointer, output),
+            MetricSource::Pattern { pattern, pick } => by_pattern(pattern, *pick, output),
+            MetricSource::Pointer(pointer) => by_pointer(pointer, output),
         }
     }
 }

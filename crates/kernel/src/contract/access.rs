@@ -21,7 +21,7 @@ pub enum Access {
 
 /// How a state is named in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kept {
+pub enum StateKind {
     /// `a->NAME`.
     Member,
     /// A variable at file scope, also one of each CPU.
@@ -31,12 +31,12 @@ pub enum Kept {
 }
 
 /// How the token `at`, the name of the state, is accessed; `None` if the name means something else there.
-pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
+pub(crate) fn access(side: &Side<'_>, at: usize, kind: StateKind) -> Option<Access> {
     let is_member = side.is_member(at);
-    match kept {
-        Kept::Member if is_member => Some(of_value(side, at)),
-        Kept::Variable if !is_member => Some(of_value(side, at)),
-        Kept::Flag if !is_member => Some(of_flag(side, at)),
+    match kind {
+        StateKind::Member if is_member => Some(of_value(side, at)),
+        StateKind::Variable if !is_member => Some(of_value(side, at)),
+        StateKind::Flag if !is_member => Some(of_flag(side, at)),
         _ => None,
     }
 }
@@ -300,11 +300,11 @@ fn of_flag(side: &Side<'_>, at: usize) -> Access {
 mod tests {
     use super::*;
 
-    fn of(code: &str, name: &str, kept: Kept) -> Vec<Access> {
+    fn of(code: &str, name: &str, kind: StateKind) -> Vec<Access> {
         let side = Side::of(code.as_bytes());
         (0..side.tokens.len())
             .filter(|&at| side.word(at) == Some(name))
-            .filter_map(|at| access(&side, at, kept))
+            .filter_map(|at| access(&side, at, kind))
             .collect()
     }
 
@@ -356,14 +356,14 @@ mod tests {
                 &[Read, Read, Read],
             ),
         ] {
-            assert_eq!(of(code, "w", Kept::Member), expected, "{code}");
+            assert_eq!(of(code, "w", StateKind::Member), expected, "{code}");
         }
         assert_eq!(
-            of("w = 1; this_cpu_inc(w); x->w = 2; y = __this_cpu_read(w);", "w", Kept::Variable),
+            of("w = 1; this_cpu_inc(w); x->w = 2; y = __this_cpu_read(w);", "w", StateKind::Variable),
             [Set, Change, Read]
         );
         assert_eq!(
-            of("per_cpu(w, 3) = 0; y = per_cpu(w, cpu); per_cpu(w, i)++;", "w", Kept::Variable),
+            of("per_cpu(w, 3) = 0; y = per_cpu(w, cpu); per_cpu(w, i)++;", "w", StateKind::Variable),
             [Clear, Read, Change]
         );
     }
@@ -382,7 +382,7 @@ mod tests {
             ("sock_set_flag(sk, F); sock_reset_flag(sk, F);", &[Set, Clear]),
             ("set_bit(BIT(F), &x);", &[Set]),
         ] {
-            assert_eq!(of(code, "F", Kept::Flag), expected, "{code}");
+            assert_eq!(of(code, "F", StateKind::Flag), expected, "{code}");
         }
     }
 }

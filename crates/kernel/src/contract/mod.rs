@@ -12,7 +12,7 @@ mod reads;
 mod tree;
 
 pub(crate) use access::access;
-pub use access::{Access, Kept};
+pub use access::{Access, StateKind};
 pub use tree::Text;
 
 use crate::port::Port;
@@ -34,7 +34,7 @@ pub struct State {
     /// The struct that a member belongs to.
     pub of: Option<String>,
     /// How it is named in code.
-    pub kept: Kept,
+    pub kind: StateKind,
     /// Numbers of the findings that read it.
     pub read_by: Vec<usize>,
     /// Functions that change it themselves: in the tree that the series is from, in the target.
@@ -88,7 +88,7 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
         if files.iter().any(Vec::is_empty) {
             continue;
         }
-        let (kept, of) = match kept(&mut trees, &name, is_member, &mut files) {
+        let (kind, of) = match kind_of(&mut trees, &name, is_member, &mut files) {
             Ok(Some(found)) => found,
             Ok(None) => continue,
             Err(()) => {
@@ -96,7 +96,7 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
                 continue;
             }
         };
-        let mut state = State { name, of, kept, read_by, ..State::new() };
+        let mut state = State { name, of, kind, read_by, ..State::new() };
         compare(&mut trees, &files, &mut state);
         if state.writers.iter().any(|writers| !writers.is_empty()) {
             out.states.push(state);
@@ -107,12 +107,12 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
 
 /// How the state is named in code and the struct that has it; `None`: it is not a state. Both trees are asked. `Err`:
 /// several structs have a member of this name, or several files a variable.
-fn kept(
+fn kind_of(
     trees: &mut [Tree<'_>; 2],
     name: &str,
     is_member: bool,
     files: &mut [Vec<usize>; 2],
-) -> Result<Option<(Kept, Option<String>)>, ()> {
+) -> Result<Option<(StateKind, Option<String>)>, ()> {
     let is_capital = !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let (mut structs, mut is_constant, mut variables) = (BTreeSet::new(), false, [Vec::new(), Vec::new()]);
     for (number, tree) in trees.iter_mut().enumerate() {
@@ -136,10 +136,14 @@ fn kept(
         }
     }
     if is_member {
-        return if structs.len() > 1 { Err(()) } else { Ok(structs.pop_first().map(|of| (Kept::Member, Some(of)))) };
+        return if structs.len() > 1 {
+            Err(())
+        } else {
+            Ok(structs.pop_first().map(|of| (StateKind::Member, Some(of))))
+        };
     }
     if is_capital {
-        return Ok(is_constant.then_some((Kept::Flag, None)));
+        return Ok(is_constant.then_some((StateKind::Flag, None)));
     }
     match variables.each_ref().map(Vec::len) {
         [1, 1] => {
@@ -149,7 +153,7 @@ fn kept(
                     *files = of;
                 }
             }
-            Ok(Some((Kept::Variable, None)))
+            Ok(Some((StateKind::Variable, None)))
         }
         [0, _] | [_, 0] => Ok(None),
         _ => Err(()),
@@ -171,7 +175,7 @@ impl State {
         Self {
             name: String::new(),
             of: None,
-            kept: Kept::Member,
+            kind: StateKind::Member,
             read_by: Vec::new(),
             writers: Default::default(),
             differences: Vec::new(),
@@ -197,7 +201,7 @@ struct Candidate<'a> {
 fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State) {
     let mut both: [Levels; 2] = Default::default();
     for ((tree, files), levels) in trees.iter_mut().zip(files).zip(&mut both) {
-        levels[0] = tree.writers(&state.name, state.kept, files, state.of.as_deref());
+        levels[0] = tree.writers(&state.name, state.kind, files, state.of.as_deref());
         for level in 1..levels.len() {
             levels[level] = tree.callers(&levels[level - 1]);
         }

@@ -1,6 +1,6 @@
 //! The states that the code which a series adds reads.
 
-use super::access::{Access, Kept, access};
+use super::access::{Access, StateKind, access};
 use crate::needs::side::Side;
 use crate::series::{Hunk, Line};
 use crate::source::lex::is_keyword;
@@ -19,12 +19,12 @@ pub(super) fn read(hunk: &Hunk, number: usize, out: &mut Reads) {
         // What is called is not a state.
         let is_member = side.is_member(at);
         let is_capital = !word.bytes().any(|byte| byte.is_ascii_lowercase());
-        let kept = match is_member {
-            true => Kept::Member,
-            false if is_capital => Kept::Flag,
-            false => Kept::Variable,
+        let kind = match is_member {
+            true => StateKind::Member,
+            false if is_capital => StateKind::Flag,
+            false => StateKind::Variable,
         };
-        if side.is(Some(at + 1), b'(') || access(&side, at, kept) != Some(Access::Read) {
+        if side.is(Some(at + 1), b'(') || access(&side, at, kind) != Some(Access::Read) {
             continue;
         }
         let hunks = out.entry((word.to_owned(), is_member)).or_default();

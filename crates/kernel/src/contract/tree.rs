@@ -1,6 +1,6 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
-use super::access::{Access, Kept, access};
+use super::access::{Access, StateKind, access};
 use super::pointers::overwritten;
 use crate::names::{Names, words};
 use crate::needs::side::Side;
@@ -99,7 +99,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The functions that change a state themselves, in the files that name it or the struct that it is a member of.
-    pub(super) fn writers(&mut self, name: &str, kept: Kept, files: &[usize], of: Option<&str>) -> Reach {
+    pub(super) fn writers(&mut self, name: &str, kind: StateKind, files: &[usize], of: Option<&str>) -> Reach {
         let (mut out, all) = (Reach::new(), self.files);
         let of_struct = of.map(|of| self.rare(of)).unwrap_or_default();
         for file in files.iter().chain(&of_struct).copied().collect::<BTreeSet<usize>>() {
@@ -114,7 +114,7 @@ impl<'a> Tree<'a> {
                 }
                 let side = Side::of(text);
                 let named = (0..side.tokens.len()).filter(|&at| side.word(at) == Some(name));
-                for found in named.filter_map(|at| access(&side, at, kept)).filter(|found| *found != Access::Read) {
+                for found in named.filter_map(|at| access(&side, at, kind)).filter(|found| *found != Access::Read) {
                     *entry(&mut out, path, function).does.entry(found).or_default() += 1;
                 }
             }

@@ -1,6 +1,6 @@
 //! Two versions of a function line by line, with the line numbers of both files.
 
-use super::{File, FunctionChange, Place, find};
+use super::{File, FunctionChange, SourceLine, find};
 use crate::port::common;
 use crate::source::Function;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct Body {
     /// Its name, in the second tree if it is there.
     pub function: String,
     /// Where it is in each tree.
-    pub places: [Option<Place>; 2],
+    pub places: [Option<SourceLine>; 2],
     /// The text there.
     pub lines: Vec<BodyLine>,
 }
@@ -34,7 +34,7 @@ pub fn body(change: &FunctionChange, before: &[File], after: &[File]) -> Body {
 }
 
 /// Lines with their numbers.
-fn text(files: &[File], place: Option<&Place>, name: &str) -> Vec<(usize, String)> {
+fn text(files: &[File], place: Option<&SourceLine>, name: &str) -> Vec<(usize, String)> {
     let found = place.and_then(|place| {
         let file = find(files, &place.file)?;
         let is_it = |function: &&Function| function.line == place.line && function.name == name;

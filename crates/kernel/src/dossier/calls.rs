@@ -1,7 +1,7 @@
 //! Who calls what changed, and through which operations: the functions to read first.
 
 use super::functions::{Named, by_name};
-use super::{File, FunctionChange, Place};
+use super::{File, FunctionChange, SourceLine};
 use crate::source::{Call, assigned};
 use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct KeyFunction {
     /// Its name.
     pub name: String,
     /// Where it is, in the second tree if it has it.
-    pub place: Place,
+    pub place: SourceLine,
     /// Lines of its code in the diff; with the callers, the tables and the signature what its rank is made of.
     pub lines: usize,
     /// Its signature differs.
@@ -94,7 +94,7 @@ impl<'a> Tree<'a> {
     }
 
     /// What a function calls; `->` stands before what it calls through a member.
-    pub(super) fn calls(&self, name: &str, place: Option<&Place>) -> BTreeSet<String> {
+    pub(super) fn calls(&self, name: &str, place: Option<&SourceLine>) -> BTreeSet<String> {
         let Some(place) = place else { return BTreeSet::new() };
         let found = self.functions.get(name).into_iter().flatten();
         let here = found.filter(|(file, f)| file.path == place.file && f.line == place.line);

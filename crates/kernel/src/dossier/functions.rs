@@ -1,7 +1,7 @@
 //! Functions that changed, came, went or took another name.
 
 use super::lines::{Numbers, difference, in_both};
-use super::{File, Place};
+use super::{File, SourceLine};
 use crate::port::common;
 use crate::source::{Function, code_lines, inner_conditions};
 use schedlab_plan::InOrder;
@@ -35,9 +35,9 @@ pub struct FunctionChange {
     /// What became of it: `new`, `removed`, `changed`, or an object whose `renamed_from` is the old name.
     pub status: Status,
     /// Where its name is in the first tree.
-    pub before: Option<Place>,
+    pub before: Option<SourceLine>,
     /// Where it is in the second tree.
-    pub after: Option<Place>,
+    pub after: Option<SourceLine>,
     /// Lines of code that are new.
     pub added: usize,
     /// Lines of code that are gone.
@@ -153,7 +153,7 @@ fn read<'a>(found: Option<&Vec<(&'a File, &'a Function)>>, numbers: &mut Numbers
 
 fn change(status: Status, before: Option<&At>, after: Option<&At>) -> FunctionChange {
     let code = |at: Option<&At>| at.map(|a| a.code.clone()).unwrap_or_default();
-    let place = |at: &At| Place { file: at.file.path.clone(), line: at.function.line };
+    let place = |at: &At| SourceLine { file: at.file.path.clone(), line: at.function.line };
     let (added, removed) = difference(&code(before), &code(after));
     let shown = after.or(before).map(|at| at.function);
     let signatures = match (before, after) {

@@ -1,6 +1,6 @@
 //! What a file offers to user space, administrators, modules and tracers.
 
-use super::{Place, makers, sysctl};
+use super::{SourceLine, makers, sysctl};
 use crate::source::{Entry, Invocation, Table, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub struct Interface {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Where it is defined.
-    pub place: Place,
+    pub place: SourceLine,
 }
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
@@ -116,7 +116,7 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
 }
 
 impl Interface {
-    pub(super) fn new(kind: Kind, name: String, detail: String, condition: String, place: Place) -> Self {
+    pub(super) fn new(kind: Kind, name: String, detail: String, condition: String, place: SourceLine) -> Self {
         Self { kind, name, detail, condition, folder: String::new(), place }
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn of_assembly(path: &str, text: &[u8]) -> Vec<Interface> {
     let text = String::from_utf8_lossy(text);
     let export = |(at, line): (usize, &str)| {
         let (by, rest) = line.trim().split_once('(').filter(|(by, _)| by.starts_with("EXPORT_SYMBOL"))?;
-        let (name, place) = (rest.split([')', ',']).next()?.trim(), Place { file: path.to_owned(), line: at + 1 });
+        let (name, place) = (rest.split([')', ',']).next()?.trim(), SourceLine { file: path.to_owned(), line: at + 1 });
         Some(Interface::new(Kind::Export, name.to_owned(), format!("{by}()"), String::new(), place))
     };
     text.lines().enumerate().filter_map(export).collect()
@@ -161,7 +161,7 @@ impl Collected<'_> {
     }
 
     fn add(&mut self, kind: Kind, name: &str, detail: String, condition: &str, line: usize) {
-        let place = Place { file: self.path.to_owned(), line };
+        let place = SourceLine { file: self.path.to_owned(), line };
         self.out.push(Interface::new(kind, name.to_owned(), detail, condition.to_owned(), place));
     }
 }

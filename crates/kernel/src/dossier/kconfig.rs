@@ -1,6 +1,6 @@
 //! Options of a Kconfig file (Documentation/kbuild/kconfig-language.rst).
 
-use super::Place;
+use super::SourceLine;
 use super::interfaces::{Interface, Kind};
 use crate::source::conditions::joined;
 
@@ -38,7 +38,7 @@ pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
         let rest = words[1..].join(" ");
         match first {
             "config" | "menuconfig" if words.len() == 2 => {
-                let place = Place { file: path.to_owned(), line: at + 1 };
+                let place = SourceLine { file: path.to_owned(), line: at + 1 };
                 let held: Vec<String> =
                     around.iter().filter(|held| !held.is_empty()).map(|held| joined(held)).collect();
                 out.push(Interface::new(Kind::Kconfig, rest, String::new(), held.join(" && "), place));

@@ -1,6 +1,6 @@
 //! Where the documentation names an interface.
 
-use super::{InterfaceChange, Kind, Place};
+use super::{InterfaceChange, Kind, SourceLine};
 use crate::names::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub struct Mention {
     /// Its name.
     pub name: String,
     /// The first place.
-    pub place: Place,
+    pub place: SourceLine,
     /// Files that name it.
     pub files: usize,
 }
@@ -44,7 +44,7 @@ pub fn mentions(names: &[String], files: &[(String, Vec<u8>)]) -> Vec<Mention> {
             }
         }
         for (name, line) in here {
-            let new = || Mention { name: name.to_owned(), place: Place { file: path.clone(), line }, files: 0 };
+            let new = || Mention { name: name.to_owned(), place: SourceLine { file: path.clone(), line }, files: 0 };
             found.entry(name).or_insert_with(new).files += 1;
         }
     }

@@ -66,7 +66,7 @@ impl File {
 
 /// A line of a file, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct SourceLine {
     /// Path in its tree.
     pub file: String,
     /// From 1.
@@ -113,7 +113,7 @@ pub struct SkippedPlace {
     /// 0 for the first tree, 1 for the second.
     pub tree: usize,
     /// Where.
-    pub place: Place,
+    pub place: SourceLine,
     /// The text there.
     pub what: String,
 }
@@ -125,7 +125,7 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
     let key_functions = calls::key_functions(&functions, &trees);
     let skipped = |tree: usize, files: &[File]| -> Vec<SkippedPlace> {
         let of = |file: &File| -> Vec<SkippedPlace> {
-            let place = |line| Place { file: file.path.clone(), line };
+            let place = |line| SourceLine { file: file.path.clone(), line };
             file.unit
                 .skipped
                 .iter()

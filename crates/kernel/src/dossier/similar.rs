@@ -1,6 +1,6 @@
 //! Functions that use what the changed ones use: where to look for a feature like this one.
 
-use super::{File, FunctionChange, Place, find};
+use super::{File, FunctionChange, SourceLine, find};
 use crate::names::words;
 use crate::source::code_lines;
 use schedlab_plan::{InOrder, OneByOne};
@@ -18,7 +18,7 @@ pub struct Similar {
     /// Its name.
     pub function: String,
     /// Where it is, in the tree that the changed functions are in.
-    pub place: Place,
+    pub place: SourceLine,
     /// Members, constants and knobs that both use, the rarest first.
     pub shared: Vec<String>,
     /// The changed functions that use them.
@@ -48,7 +48,7 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
         let with: BTreeSet<&str> = shared.iter().flat_map(|name| asked[name].iter().copied()).collect();
         Similar {
             function: function.name.clone(),
-            place: Place { file: file.path.clone(), line: function.line },
+            place: SourceLine { file: file.path.clone(), line: function.line },
             with: with.into_iter().map(str::to_owned).collect(),
             shared: shared.into_iter().map(str::to_owned).collect(),
         }
@@ -99,7 +99,7 @@ fn ranked<'a>(
 }
 
 /// The code of the function whose name is there.
-fn code(files: &[File], place: Option<&Place>) -> Vec<String> {
+fn code(files: &[File], place: Option<&SourceLine>) -> Vec<String> {
     let found = place.and_then(|place| {
         let file = find(files, &place.file)?;
         Some((file, file.unit.functions.iter().find(|function| function.line == place.line)?))

@@ -1,7 +1,7 @@
 //! The data structures of a feature: their members before and after, and which functions write and read each.
 
-use super::{File, InterfaceChange, Kind, Place};
-use crate::contract::{Access, Kept, access};
+use super::{File, InterfaceChange, Kind, SourceLine};
+use crate::contract::{Access, StateKind, access};
 use crate::needs::side::Side;
 use crate::source::{Member, Type};
 use schedlab_plan::InOrder;
@@ -17,7 +17,7 @@ pub struct Structure {
     /// `struct cfs_rq`.
     pub name: String,
     /// Where it is defined in each tree.
-    pub places: [Option<Place>; 2],
+    pub places: [Option<SourceLine>; 2],
     /// Members that differ, in the order of the second tree, those that are gone last.
     pub members: Vec<MemberUse>,
     /// Members that both trees have as they are.
@@ -77,7 +77,7 @@ fn structure(name: String, sides: [&[File]; 2]) -> Option<Structure> {
         let mut all = all.filter(|(_, t)| format!("{} {}", t.keyword, t.name) == name);
         all.next()
     });
-    let place = |(file, t): (&File, &Type)| Place { file: file.path.clone(), line: t.line };
+    let place = |(file, t): (&File, &Type)| SourceLine { file: file.path.clone(), line: t.line };
     let members = |side: usize| found[side].map(|(_, t)| &t.members[..]).unwrap_or_default();
     let text = |side: usize, name: &str| {
         let texts: Vec<&str> = members(side).iter().filter(|m| m.name == name).map(|m| m.text.as_str()).collect();
@@ -112,7 +112,7 @@ fn uses(files: &[File], wanted: &BTreeSet<String>) -> Uses {
             let side = Side::of(&file.text[function.bytes.clone()]);
             for at in 0..side.tokens.len() {
                 let Some(word) = side.word(at).filter(|word| wanted.contains(*word)) else { continue };
-                let Some(does) = access(&side, at, Kept::Member) else { continue };
+                let Some(does) = access(&side, at, StateKind::Member) else { continue };
                 let (writers, readers) = out.entry(word.to_owned()).or_default();
                 let to = if does == Access::Read { readers } else { writers };
                 to.insert(function.name.clone());

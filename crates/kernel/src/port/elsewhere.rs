@@ -1,7 +1,7 @@
 //! Finds hunks that patch puts into a place that contradicts the wider context. If the tree that the series comes from
 //! is known, a hunk can get as many lines of context as are needed to tell two places of one function apart.
 
-use super::rehearse::{Place, rehearse};
+use super::rehearse::{HunkPlace, rehearse};
 use super::series::{Made, Port, Read};
 use super::source::Source;
 use crate::gnu::Placement;
@@ -54,7 +54,7 @@ pub fn doubt<E>(
     Ok(())
 }
 
-fn said(place: &Place) -> String {
+fn said(place: &HunkPlace) -> String {
     let function = if place.function.is_empty() { String::new() } else { format!(" in `{}`", place.function) };
     format!("by the lines around it where it is from it belongs to line {}{function}", place.line)
 }

@@ -2,7 +2,7 @@
 
 use super::adapt::Edit;
 use super::present::Sign;
-use super::rehearse::{Confidence, Place, Rehearsed, rehearse};
+use super::rehearse::{Confidence, HunkPlace, Rehearsed, rehearse};
 use super::series::{FileFinding, Finding, Obstacle, Read, Tree};
 use super::source::Source;
 use super::splice::{joined, placed, spliced, unified};
@@ -90,7 +90,7 @@ pub(super) fn look<E>(
         }),
         (Change::Created, _) => all(&|_| {
             let at = Placement::At { line: 0, offset: 0, fuzz: 0 };
-            let place = Place { line: 1, function: String::new() };
+            let place = HunkPlace { line: 1, function: String::new() };
             finding(None, Some(without_text(at, Some(place), false)))
         }),
         (_, None) => all(&|_| finding(Some(Obstacle::NoFile), None)),
@@ -121,7 +121,7 @@ impl Look {
     }
 }
 
-fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Rehearsed {
+fn without_text(patch: Placement, place: Option<HunkPlace>, is_present: bool) -> Rehearsed {
     Rehearsed { patch, place, flagged: None, is_present, proposal: None }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use file::meant;
 pub use outcome::{Outcome, Reason};
 pub use prerequisites::{Missed, Prerequisite, missed};
 pub use present::{Commit, Fixed, Present, Sign, abbreviated, apply_reverts, fixed, present};
-pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
+pub use rehearse::{Confidence, HunkPlace, Proposal, Rehearsed, rehearse};
 pub(crate) use section::{name_of_hunk as section_name, name_of_line as section_of_line};
 pub use series::{FileFinding, Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

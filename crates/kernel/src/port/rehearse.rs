@@ -22,7 +22,7 @@ pub enum Confidence {
 
 /// Where a change belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HunkPlace {
     /// First line of the text that changes, from 1.
     pub line: usize,
     /// The function, struct or table around it; empty if there is none.
@@ -44,7 +44,7 @@ pub struct Rehearsed {
     /// Where GNU patch puts it.
     pub patch: Placement,
     /// Where it belongs; `None`: no place in the text is similar.
-    pub place: Option<Place>,
+    pub place: Option<HunkPlace>,
     /// Why it should not go where patch puts it.
     pub flagged: Option<String>,
     /// The text already contains its new side.
@@ -118,9 +118,9 @@ fn has_side(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
     stands(0..before.min(end)) || stands(end - behind.min(end)..end)
 }
 
-fn here(line: usize, source: &Source<'_>) -> Place {
+fn here(line: usize, source: &Source<'_>) -> HunkPlace {
     let function = source.section(line).map(|s| String::from_utf8_lossy(&s.name).into_owned()).unwrap_or_default();
-    Place { line: line + 1, function }
+    HunkPlace { line: line + 1, function }
 }
 
 /// Why patch's place is not the right one.

@@ -57,7 +57,7 @@ enum Node<'a> {
 
 /// A place in the answer: `workloads[].metrics[]`.
 #[derive(Debug, Default, Clone, Copy)]
-struct Place {
+struct ListSize {
     /// Bytes, without those of lists inside.
     bytes: usize,
     /// Entries of the longest list there.
@@ -69,7 +69,7 @@ struct Place {
     is_rows: bool,
 }
 
-impl Place {
+impl ListSize {
     /// At least this many entries are kept.
     fn least(&self) -> usize {
         match (self.is_rows, self.is_numbers) {
@@ -130,8 +130,9 @@ enum Cuts {
 fn to_bytes(tree: &mut Node<'_>, most: usize, cuts: Cuts) {
     while size(tree) > most {
         let places = places(tree);
-        let can_be_cut =
-            |(_, place): &(&String, &Place)| place.longest > place.least() && (place.is_numbers || cuts == Cuts::All);
+        let can_be_cut = |(_, place): &(&String, &ListSize)| {
+            place.longest > place.least() && (place.is_numbers || cuts == Cuts::All)
+        };
         let largest = places.iter().filter(can_be_cut).max_by_key(|(_, place)| place.bytes);
         let text = if cuts == Cuts::All { longest_text(tree) } else { 0 };
         match largest {
@@ -143,7 +144,7 @@ fn to_bytes(tree: &mut Node<'_>, most: usize, cuts: Cuts) {
     }
 }
 
-fn cut_list(tree: &mut Node<'_>, most: usize, at: &str, place: &Place) {
+fn cut_list(tree: &mut Node<'_>, most: usize, at: &str, place: &ListSize) {
     if place.is_numbers {
         return cut(tree, "", at, 0);
     }
@@ -169,14 +170,14 @@ fn size(tree: &Node<'_>) -> usize {
 }
 
 /// All lists, by their place.
-fn places(tree: &Node<'_>) -> BTreeMap<String, Place> {
+fn places(tree: &Node<'_>) -> BTreeMap<String, ListSize> {
     let mut found = BTreeMap::new();
     look(tree, "", "", &mut found);
     found
 }
 
 /// `list` is the list that contains a node; the node's bytes are counted there.
-fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Place>) {
+fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, ListSize>) {
     let mut note = |entries: usize, bytes: usize, is_numbers: bool, is_rows: bool| {
         let place = found.entry(at.to_owned()).or_default();
         place.longest = place.longest.max(entries);
@@ -308,7 +309,7 @@ fn before(quoted: &str, most: usize) -> usize {
 }
 
 /// What was cut, and where: objects of JSON.
-fn notes(before: &BTreeMap<String, Place>, after: &BTreeMap<String, Place>) -> Vec<String> {
+fn notes(before: &BTreeMap<String, ListSize>, after: &BTreeMap<String, ListSize>) -> Vec<String> {
     // What was inside something that was cut is not listed separately.
     let kept = |at: &String| after.get(at).map_or(0, |place| place.entries);
     let is_cut = |at: &str| before.get(at).is_some_and(|place| kept(&at.to_owned()) < place.entries);

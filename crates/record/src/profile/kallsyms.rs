@@ -1,6 +1,6 @@
 //! The kernel's own symbol table: /proc/kallsyms, modules and BPF programs included. Pure. Source: kernel/kallsyms.c.
 
-use crate::parse_error::{ParseError, Place};
+use crate::parse_error::{FileLine, ParseError};
 use schedlab_plan::InOrder;
 
 const FILE: &str = "/proc/kallsyms";
@@ -34,7 +34,7 @@ struct Line<'a> {
 impl<'a> KernelSymbols<'a> {
     /// Reads the whole table. Empty where the kernel hides its addresses from us (`kernel.kptr_restrict`): all are 0.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
-        let lines = text.lines().enumerate().map(|(at, text)| line(text, Place { file: FILE, line: at + 1 }));
+        let lines = text.lines().enumerate().map(|(at, text)| line(text, FileLine { file: FILE, line: at + 1 }));
         let mut lines = lines.collect::<Result<Vec<Line<'a>>, _>>()?;
         lines.retain(|line| line.address != 0);
         lines.in_order_by_key(|line| (line.address, !line.is_code, line.rank));
@@ -62,7 +62,7 @@ impl<'a> KernelSymbols<'a> {
 }
 
 /// `ffffffff81000000 T _text` or `ffffffffc0001000 t nf_hook\t[nf_tables]`.
-fn line(text: &str, place: Place) -> Result<Line<'_>, ParseError> {
+fn line(text: &str, place: FileLine) -> Result<Line<'_>, ParseError> {
     let mut words = text.split_ascii_whitespace();
     let word = words.next().unwrap_or_default();
     let address = u64::from_str_radix(word, 16).map_err(|_| place.error(word, "address"))?;

@@ -2,7 +2,7 @@
 
 use super::sentences::{self as s, Lang, Said};
 use super::{Block, DossierSubject, differences, term};
-use schedlab_kernel::dossier::{Dossier, Event, Place, Status, fixed};
+use schedlab_kernel::dossier::{Dossier, Event, SourceLine, Status, fixed};
 use std::collections::BTreeSet;
 
 /// A page as it grows.
@@ -186,6 +186,6 @@ fn summary(dossier: &Dossier) -> [String; 6] {
     .map(|n| n.to_string())
 }
 
-pub(super) fn place(place: &Place) -> String {
+pub(super) fn place(place: &SourceLine) -> String {
     format!("{}:{}", place.file, place.line)
 }

@@ -4,7 +4,7 @@ use super::chapters::{Page, place};
 use super::sentences as s;
 use super::{Block, flow, modules};
 use schedlab_kernel::dossier::{
-    Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Place, Similar, Status,
+    Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Similar, SourceLine, Status,
     SubsystemChange,
 };
 use schedlab_plan::InOrder;
@@ -107,7 +107,7 @@ fn code(page: &mut Page<'_>) {
     page.table(&s::FILE_COLUMNS, rows);
     page.text(s::FUNCTIONS);
     let row = |f: &FunctionChange| {
-        let at = |p: &Option<Place>| p.as_ref().map_or(String::new(), place);
+        let at = |p: &Option<SourceLine>| p.as_ref().map_or(String::new(), place);
         let size = format!("+{} -{}", f.added, f.removed);
         vec![f.name.clone(), status(page, f), size, at(&f.before), at(&f.after), conditions(page, f)]
     };

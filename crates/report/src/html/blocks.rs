@@ -1,7 +1,7 @@
 //! Sections and blocks on the page.
 
 use super::build::{Page, escape};
-use crate::document::{Block, Place, Remark, RemarkKind, Section, Tone};
+use crate::document::{Block, Landmark, Remark, RemarkKind, Section, Tone};
 use crate::{tables, words};
 
 /// Remarks above the fold of a callout; the others are a click away.
@@ -10,19 +10,19 @@ const SHOWN: usize = 4;
 /// A section in the element of its place.
 pub(super) fn section(page: &mut Page, section: &Section<'_>) {
     let (id, title) = (&section.id, &section.title);
-    let (element, attributes) = match section.place {
-        Place::Head => ("header", String::new()),
-        Place::Callout => ("aside", format!("class=\"callout\" id=\"{id}\" aria-label=\"{title}\"")),
-        Place::Legend => ("section", format!("class=\"arms\" id=\"{id}\" aria-label=\"{title}\"")),
-        Place::Body if id.is_empty() => ("section", String::new()),
-        Place::Body => ("section", format!("id=\"{id}\"")),
+    let (element, attributes) = match section.landmark {
+        Landmark::Head => ("header", String::new()),
+        Landmark::Callout => ("aside", format!("class=\"callout\" id=\"{id}\" aria-label=\"{title}\"")),
+        Landmark::Legend => ("section", format!("class=\"arms\" id=\"{id}\" aria-label=\"{title}\"")),
+        Landmark::Body if id.is_empty() => ("section", String::new()),
+        Landmark::Body => ("section", format!("id=\"{id}\"")),
     };
     page.open(element, &attributes);
-    if section.place == Place::Body && !title.is_empty() {
+    if section.landmark == Landmark::Body && !title.is_empty() {
         page.element("h2", "", title);
     }
-    match (section.place, section.blocks.as_slice()) {
-        (Place::Callout, [Block::Remarks(remarks)]) => {
+    match (section.landmark, section.blocks.as_slice()) {
+        (Landmark::Callout, [Block::Remarks(remarks)]) => {
             let (first, more) = remarks.split_at(remarks.len().min(SHOWN));
             list(page, first);
             if !more.is_empty() {

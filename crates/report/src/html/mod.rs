@@ -6,7 +6,7 @@ mod build;
 mod data;
 
 use crate::chart::theme;
-use crate::document::{Place, Section};
+use crate::document::{Landmark, Section};
 use crate::sections::{self, Subject};
 use crate::{Input, words};
 use build::Page;
@@ -17,12 +17,12 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     let subject = Subject::new(*input);
     let sections = sections::whole(&subject);
-    let (above, main): (Vec<&Section>, Vec<&Section>) = sections.iter().partition(|s| s.place != Place::Body);
+    let (above, main): (Vec<&Section>, Vec<&Section>) = sections.iter().partition(|s| s.landmark != Landmark::Body);
     let mut page = Page::default();
     page.element("p", "class=\"kicker\"", &findings.title);
     for section in above {
         blocks::section(&mut page, section);
-        if section.place == Place::Head {
+        if section.landmark == Landmark::Head {
             page.element("p", "class=\"byline\"", &byline(input));
         }
     }

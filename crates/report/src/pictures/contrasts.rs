@@ -1,6 +1,6 @@
 //! The forest plots: primary metrics with their units, and all other metrics in low rows.
 
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::chart::{Forest, ForestRow, Line};
 use crate::document::Tone;
 use crate::number::{effect, given, p_value};
@@ -8,12 +8,12 @@ use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
 use schedlab_plan::Direction;
 
-pub(super) fn primary_forest(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn primary_forest(place: &Subject<'_>) -> Option<Picture> {
     let title = "Effect on the primary metric";
     forest(place, Kind::Forest, "effects", title, &caption(place, false), lines(place, Role::Primary, true), false)
 }
 
-fn caption(place: &Place<'_>, dense: bool) -> String {
+fn caption(place: &Subject<'_>, dense: bool) -> String {
     let units = if dense { String::new() } else { format!("; small dots are the single {}", unit_name(place)) };
     let sesoi = given(place.findings.rules.sesoi);
     format!(
@@ -26,8 +26,8 @@ fn caption(place: &Place<'_>, dense: bool) -> String {
 const TALL: usize = 10;
 
 /// All questions of a run in one plot: what a reader wants to see first.
-pub(super) fn all_questions(places: &[Place<'_>]) -> Option<Picture> {
-    let of_place = |place: &Place<'_>| {
+pub(super) fn all_questions(places: &[Subject<'_>]) -> Option<Picture> {
+    let of_place = |place: &Subject<'_>| {
         let label = words::workload_label(place.findings, place.workload);
         let mut lines = lines(place, Role::Primary, true);
         for line in &mut lines {
@@ -44,14 +44,14 @@ pub(super) fn all_questions(places: &[Place<'_>]) -> Option<Picture> {
     Some(Picture { name: "questions".into(), ..picture })
 }
 
-pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn other_forest(place: &Subject<'_>) -> Option<Picture> {
     let lines = lines(place, Role::Secondary, false);
     let caption = "Exploratory: judged after a correction for looking at all of them.";
     forest(place, Kind::OtherMetrics, "other-metrics", "Effect on every other metric", caption, lines, true)
 }
 
 pub(super) fn forest(
-    place: &Place<'_>,
+    place: &Subject<'_>,
     kind: Kind,
     name: &str,
     title: &str,
@@ -79,12 +79,12 @@ pub(super) fn forest(
     })
 }
 
-fn unit_name<'a>(place: &Place<'a>) -> &'a str {
+fn unit_name<'a>(place: &Subject<'a>) -> &'a str {
     let contrasts = place.workload.metrics.first().map(|m| m.contrasts.as_slice()).unwrap_or_default();
     contrasts.first().map_or("blocks", |c| c.unit_name.as_str())
 }
 
-fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
+fn lines(place: &Subject<'_>, role: Role, with_empty: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for metric in place.workload.metrics.iter().filter(|m| m.role == role) {
         let contrasts: Vec<&Contrast> = metric.contrasts.iter().filter(|c| with_empty || drawable(c)).collect();
@@ -110,7 +110,7 @@ fn drawable(contrast: &Contrast) -> bool {
     contrast.effect.is_some_and(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())
 }
 
-pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
+pub(super) fn row(place: &Subject<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
     let text = contrast.effect.map(|e| effect(&e, &metric.unit));
     let (value, bracket) = text.map_or_else(Default::default, |t| (t.value, t.interval));
     let interval = contrast.effect.filter(|_| drawable(contrast)).map(|e| (e.value, e.lo, e.hi));

@@ -1,14 +1,14 @@
 //! Forest plots of a run's design: the main effects of a factorial, and how linearly a swept option scales.
 
 use super::contrasts::{forest, good_side, row};
-use super::{Kind, Picture, Place, slug};
+use super::{Kind, Picture, Subject, slug};
 use crate::chart::{Forest, ForestRow, Line};
 use crate::number::{given, maybe_quantity, percent};
 use crate::words;
 use schedlab_analyze::{Findings, MainEffect, Scaling, ScalingRow};
 
 /// The main effects of a workload, a heading for each metric.
-pub(super) fn main_effects(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn main_effects(place: &Subject<'_>) -> Option<Picture> {
     let mut lines = Vec::new();
     for metric in &place.workload.metrics {
         let effects: Vec<&MainEffect> =

@@ -1,6 +1,6 @@
 //! The grid of a plan: how each measure changes along one of its settings while the other stays.
 
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::chart::{ArmKey, Panel, PanelRow, Panels};
 use crate::words;
 use schedlab_analyze::{MetricFindings, Role};
@@ -64,7 +64,7 @@ fn place_of(known: &mut Vec<String>, value: &str) -> usize {
     })
 }
 
-pub(super) fn curves(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn curves(place: &Subject<'_>) -> Option<Picture> {
     let grid = Grid::of(place.findings.arms.iter().enumerate().map(|(arm, info)| (arm as u32, info.name.as_str())))?;
     let metrics = &place.workload.metrics;
     let primary = metrics.iter().filter(|metric| metric.role == Role::Primary);

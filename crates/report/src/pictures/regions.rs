@@ -2,7 +2,7 @@
 //! cut.
 
 use super::grid::BESIDE;
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::chart::{ArmKey, Cut, Panel, PanelRow, Panels};
 use crate::words;
 use schedlab_analyze::{Curve, MetricFindings};
@@ -13,13 +13,13 @@ const CAPTION: &str = "Medians of the used trials at each value. A vertical line
                        the colour of the curve; the bar at its foot is the interval of that place. Dashed: the control.";
 
 /// A picture for each setting that has curves.
-pub(super) fn pictures(place: &Place<'_>) -> Vec<Picture> {
+pub(super) fn pictures(place: &Subject<'_>) -> Vec<Picture> {
     let mut knobs: Vec<&str> = place.workload.curves.iter().map(|curve| curve.knob.as_str()).collect();
     knobs.dedup();
     knobs.into_iter().filter_map(|knob| along(place, knob)).collect()
 }
 
-fn along(place: &Place<'_>, knob: &str) -> Option<Picture> {
+fn along(place: &Subject<'_>, knob: &str) -> Option<Picture> {
     let mut curves: Vec<&Curve> = place.workload.curves.iter().filter(|curve| curve.knob == knob).collect();
     // By the number of the other setting, not by its digits.
     let other = |curve: &Curve| curve.others.rsplit_once('=').and_then(|(_, value)| parse_number(value)).unwrap_or(0.0);
@@ -39,7 +39,7 @@ fn along(place: &Place<'_>, knob: &str) -> Option<Picture> {
     Some(place.picture(Kind::Forest, &format!("regions-{name}"), title, CAPTION, Box::new(Panels { rows })))
 }
 
-fn panel(place: &Place<'_>, metric: &MetricFindings, curves: &[&Curve], steps: &[String], name: &str) -> Panel {
+fn panel(place: &Subject<'_>, metric: &MetricFindings, curves: &[&Curve], steps: &[String], name: &str) -> Panel {
     let at = |curve: &Curve, point: usize| steps.iter().position(|step| Some(step) == curve.values.get(point));
     let median = |curve: &Curve, step: &String| {
         let point = curve.values.iter().position(|value| value == step)?;
@@ -78,7 +78,7 @@ fn steps(curves: &[&Curve]) -> Vec<String> {
 
 /// The setting's name and the others that a curve's arms share, both as the plan has them in the arms' names (`m=1ms w=3ms`);
 /// elsewhere as settings.
-fn names(place: &Place<'_>, curve: &Curve) -> (String, String) {
+fn names(place: &Subject<'_>, curve: &Curve) -> (String, String) {
     let words = |arm: &u32| place.arm_name(*arm).split(' ').map(str::to_owned).collect::<Vec<_>>();
     let all: Vec<Vec<String>> = curve.arms.iter().map(words).collect();
     let shared = |word: &&String| all.iter().all(|of_arm| of_arm.contains(word));

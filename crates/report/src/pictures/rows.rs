@@ -1,6 +1,6 @@
 //! Every trial of a workload once, in the order it is drawn: what the pictures of trials and the page's script share.
 
-use super::Place;
+use super::Subject;
 use crate::Input;
 use crate::chart::PointState;
 use crate::number::unit_for;
@@ -44,7 +44,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Rows by time, or arm after arm where two runs numbered theirs alike.
-    pub(crate) fn of(place: &Place<'_>, input: &Input<'_>) -> Self {
+    pub(crate) fn of(place: &Subject<'_>, input: &Input<'_>) -> Self {
         let two_runs = matches!(place.findings.source, Source::TwoRuns { .. });
         // Two runs number their trials alike, so records of the first would be taken for those of the second.
         let records: BTreeMap<u64, &TrialRecord> = match two_runs {

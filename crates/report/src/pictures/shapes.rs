@@ -1,6 +1,6 @@
 //! Pictures of what happened inside the trials: latency curves, placement, counters per operation, where variance is.
 
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::chart::{BarGroup, Bars, Curve, Quantiles, Segment, Stack, Stacks};
 use crate::number::{count, ns, percent};
 use crate::{remarks, tables, words};
@@ -12,7 +12,7 @@ const PICTURED: [&str; 6] =
 
 const TIER_CLASSES: [&str; 5] = ["t0", "t1", "t2", "t3", "t4"];
 
-pub(super) fn latencies(place: &Place<'_>) -> Vec<Picture> {
+pub(super) fn latencies(place: &Subject<'_>) -> Vec<Picture> {
     let mut names: Vec<&str> = Vec::new();
     for distribution in place.workload.arms.iter().flat_map(|a| &a.distributions) {
         if distribution.count > 0 && !names.contains(&distribution.name.as_str()) {
@@ -22,7 +22,7 @@ pub(super) fn latencies(place: &Place<'_>) -> Vec<Picture> {
     names.into_iter().map(|name| latency(place, name)).collect()
 }
 
-fn latency(place: &Place<'_>, name: &str) -> Picture {
+fn latency(place: &Subject<'_>, name: &str) -> Picture {
     let (mut curves, mut arms, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for key in place.fact_keys() {
         let facts = place.workload.arms.iter().find(|f| f.arm == key.arm);
@@ -56,7 +56,7 @@ fn latency(place: &Place<'_>, name: &str) -> Picture {
         .described(said.join("; "))
 }
 
-pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn placement(place: &Subject<'_>) -> Option<Picture> {
     let seen = tables::tiers(place.workload);
     let stack = |key: crate::chart::ArmKey| {
         let facts = place.workload.arms.iter().find(|f| f.arm == key.arm).filter(|f| !f.tiers.is_empty())?;
@@ -80,7 +80,7 @@ pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
     })
 }
 
-pub(super) fn counters(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn counters(place: &Subject<'_>) -> Option<Picture> {
     let value = |arm: u32, name: &str| {
         let facts = place.workload.arms.iter().find(|f| f.arm == arm)?;
         facts.per_operation.iter().find(|p| p.name == name)?.median.filter(|v| v.is_finite())
@@ -105,7 +105,7 @@ pub(super) fn counters(place: &Place<'_>) -> Option<Picture> {
     })
 }
 
-pub(super) fn variance(place: &Place<'_>) -> Option<Picture> {
+pub(super) fn variance(place: &Subject<'_>) -> Option<Picture> {
     let v = place.workload.variance.as_ref()?;
     let mut kinds = vec![("t1", "between blocks".to_owned()), ("t3", "between trials of a block".into())];
     let mut split = vec![Segment { kind: 0, share: v.block_share }, Segment { kind: 1, share: v.trial_share }];

@@ -1,6 +1,6 @@
 //! The first two objectives of a sweep against each other.
 
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::Input;
 use crate::chart::{ArmKey, Scatter, ScatterPoint};
 use crate::words;
@@ -31,7 +31,7 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
         format!("{}, {}", words::objective(findings, of, &tradeoff.objectives), better(metric.direction))
     };
     let titles = [title(metrics[0], first), title(metrics[1], second)];
-    let place = Place::of(input, 0)?;
+    let place = Subject::of(input, 0)?;
     (points.len() > 1).then(|| {
         let chart = Box::new(Scatter { titles, points });
         let picture =

@@ -1,7 +1,7 @@
 //! Pictures of single trials: the distribution of each arm, and every trial in order.
 
 use super::rows::{Column, Rows};
-use super::{Kind, Picture, Place};
+use super::{Kind, Picture, Subject};
 use crate::Input;
 use crate::chart::{CROWDED, Dot, Plot, Point, PointState, Strip, StripRow, Timeline};
 use crate::number::{count, maybe_quantity};
@@ -10,15 +10,15 @@ use schedlab_analyze::{ArmValues, MetricFindings, Role, Source};
 use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::noun;
 
-fn primaries<'a>(place: &Place<'a>) -> impl Iterator<Item = (usize, &'a MetricFindings)> {
+fn primaries<'a>(place: &Subject<'a>) -> impl Iterator<Item = (usize, &'a MetricFindings)> {
     place.workload.metrics.iter().filter(|m| m.role == Role::Primary).enumerate()
 }
 
-fn plot(place: &Place<'_>, index: usize, column: &Column) -> Plot {
+fn plot(place: &Subject<'_>, index: usize, column: &Column) -> Plot {
     Plot { workload: place.index, column: index, scale: column.scale }
 }
 
-pub(super) fn distributions(place: &Place<'_>, rows: &Rows) -> Vec<Picture> {
+pub(super) fn distributions(place: &Subject<'_>, rows: &Rows) -> Vec<Picture> {
     let of_metric = |(index, metric): (usize, &MetricFindings)| {
         let column = rows.columns.get(index)?;
         let of_arm = |values: &ArmValues| StripRow {
@@ -52,7 +52,7 @@ pub(super) fn distributions(place: &Place<'_>, rows: &Rows) -> Vec<Picture> {
     primaries(place).filter_map(of_metric).collect()
 }
 
-pub(super) fn timelines(place: &Place<'_>, input: &Input<'_>, rows: &Rows) -> Vec<Picture> {
+pub(super) fn timelines(place: &Subject<'_>, input: &Input<'_>, rows: &Rows) -> Vec<Picture> {
     let two_runs = matches!(place.findings.source, Source::TwoRuns { .. });
     let ordered = !two_runs && input.manifest.order == OrderKnown::Randomized;
     let caption = match (two_runs, ordered, rows.rows.len() > CROWDED) {

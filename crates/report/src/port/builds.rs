@@ -46,12 +46,12 @@ pub struct Proof {
     /// The workload that ran in it.
     pub workload: String,
     /// A row for each function that the series changes or adds, and for each counter.
-    pub counts: Vec<Counted>,
+    pub counts: Vec<RunCount>,
 }
 
 /// One function or counter.
 #[derive(Debug)]
-pub struct Counted {
+pub struct RunCount {
     /// Which patch of the series, from 0.
     pub patch: usize,
     /// The function, or a counter such as `TcpExt.TCPAutoCorking`.
@@ -64,7 +64,7 @@ impl Build {
     /// Every patch compiled and, where it was booted, something of the series ran.
     pub fn is_good(&self) -> bool {
         let is_failed = self.steps.iter().any(|step| matches!(step, Step::Failed { .. }));
-        !is_failed && self.proof.as_ref().is_none_or(|proof| proof.counts.iter().any(Counted::ran))
+        !is_failed && self.proof.as_ref().is_none_or(|proof| proof.counts.iter().any(RunCount::ran))
     }
 }
 
@@ -78,7 +78,7 @@ impl Step {
     }
 }
 
-impl Counted {
+impl RunCount {
     fn ran(&self) -> bool {
         self.count.as_ref().is_ok_and(|count| *count > 0)
     }
@@ -134,7 +134,7 @@ fn failed(mistakes: &[Mistake], said: &str, out: &mut dyn Write) -> io::Result<(
 fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nin a guest with it, while `bench {}` ran:", proof.workload)?;
     for counted in &proof.counts {
-        let Counted { patch, name, count } = counted;
+        let RunCount { patch, name, count } = counted;
         match count {
             Ok(count) => writeln!(out, "{:>5} {count:>12}  {name}", patch + 1)?,
             Err(why) => writeln!(out, "{:>5} {:>12}  {name}: {why}", patch + 1, "unknown")?,

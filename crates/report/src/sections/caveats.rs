@@ -1,7 +1,7 @@
 //! What must be known before a number is read.
 
 use super::Subject;
-use crate::document::{Block, Place, Section};
+use crate::document::{Block, Landmark, Section};
 use crate::remarks;
 use schedlab_analyze::Source;
 use schedlab_plan::{CheckState, counted};
@@ -21,6 +21,6 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     });
     let all = source.into_iter().chain(remarks::problems(findings)).chain(checks);
     let section =
-        |block| Section { place: Place::Callout, ..Section::body("caveats", "Before you read on", vec![block]) };
+        |block| Section { landmark: Landmark::Callout, ..Section::body("caveats", "Before you read on", vec![block]) };
     Block::warnings(all).map(section).into_iter().collect()
 }

@@ -1,7 +1,7 @@
 //! The head of a report: what it comes down to, what it says besides, and what was compared.
 
 use super::Subject;
-use crate::document::{Block, Place, Section, Tone};
+use crate::document::{Block, Landmark, Section, Tone};
 use crate::{pictures, remarks, words};
 use schedlab_analyze::{Claim, Findings};
 
@@ -30,7 +30,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         blocks.push(Block::Text(format!("{}; see the tables.", remarks::more_claims(more.len()))));
         blocks.push(Block::More("These claims".into(), Box::new(move || Vec::from_iter(said(&more)))));
     }
-    vec![Section { place: Place::Head, ..Section::body("claims", "", blocks) }]
+    vec![Section { landmark: Landmark::Head, ..Section::body("claims", "", blocks) }]
 }
 
 /// The arms: name, settings, role.
@@ -41,6 +41,6 @@ pub(super) fn arms<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         (name, format!("{}{}", words::spec(findings, spec), words::arm_role(findings, arm)))
     };
     let arms = Block::Arms(words::arms(findings).into_iter().map(term).collect());
-    let section = Section { place: Place::Legend, ..Section::body("arms", "Arms", vec![arms]) };
+    let section = Section { landmark: Landmark::Legend, ..Section::body("arms", "Arms", vec![arms]) };
     (!findings.arms.is_empty()).then_some(section).into_iter().collect()
 }

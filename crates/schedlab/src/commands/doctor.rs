@@ -148,7 +148,7 @@ fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
         manifest,
         trials: Vec::new(),
         runner: &mut HostRunner::of_this_host()?,
-        watch: Some(crate::place::watch()),
+        watch: Some(crate::trial_host::watch()),
         store: &mut Forget,
         traces: std::env::temp_dir(),
         events: &mut |_| {},

@@ -7,7 +7,7 @@ use super::vm::architecture;
 use crate::cli::Repeat;
 use crate::exit::{self, usage};
 use crate::output::{print_answer, print_findings, print_line, print_page, say};
-use crate::{input, place, session};
+use crate::{input, session, trial_host};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
@@ -79,7 +79,7 @@ struct RepeatForecast<'a> {
 fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
     let described = |names: Vec<(String, String)>| -> Result<String> {
         let plan = plan(pack, &names, args)?;
-        place::of(&plan)?.describe(&plan)
+        trial_host::of(&plan)?.describe(&plan)
     };
     let described = match (other_architecture(pack), kernels.here()) {
         (Some(why), _) | (None, Some(Err(why))) => Err(why),
@@ -135,7 +135,7 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     if let Some(run) = args.resume.then(|| finished(&dir, &plan)).transpose()?.flatten() {
         return Ok(Ok(answered(pack, &dir, &run.manifest, &run.trials)));
     }
-    let begun = place::of(&plan).and_then(|place| Ok((begun(&dir, &plan, &*place, args.resume)?, place)));
+    let begun = trial_host::of(&plan).and_then(|place| Ok((begun(&dir, &plan, &*place, args.resume)?, place)));
     let (begun, place) = match begun {
         Err(error) if is_of_directory(&error) || args.resume || Interrupt::seen().is_some() => return Err(error),
         Err(error) => return Ok(Err(format!("{error:#}"))),

@@ -2,7 +2,7 @@
 
 use super::{destination, run};
 use crate::output::{say, say_whole};
-use crate::{place, session};
+use crate::{session, trial_host};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Plan, RunEnd, counted};
 use schedlab_run::{Run, RunError};
@@ -66,14 +66,14 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
         destination::set_aside(rounds, &format!("{number:03}"), &format!("is void ({why}) and is run again"))?;
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
-    let place = place::of(plan)?;
+    let place = trial_host::of(plan)?;
     let begun = if dir.exists() {
         run::begun(dir, plan, &*place, true)
     } else {
         session::restore_leftovers()?;
         match place.prepare(plan) {
             Ok(manifest) => run::created(dir, manifest),
-            Err(why) if Interrupt::seen().is_none() && !place::is_of_machine(&why) => {
+            Err(why) if Interrupt::seen().is_none() && !trial_host::is_of_machine(&why) => {
                 return Ok(Measured::NotBegun(why));
             }
             Err(error) => Err(error),

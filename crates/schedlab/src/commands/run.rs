@@ -6,8 +6,8 @@ use crate::cli::{Run, RunOutput};
 use crate::exit::{self, usage};
 use crate::input;
 use crate::output::{say_whole, to_stdout};
-use crate::place::{self, Place};
 use crate::session::{self, Begun};
+use crate::trial_host::{self, TrialHost};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Manifest, Plan, RunEnd, Setting, TraceSetting, shell_words};
 use schedlab_run::{RunError, RunReader, RunWriter};
@@ -30,7 +30,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
         return search::run(plan, &dir, output);
     }
     let plan = &traced(plan, output.trace.as_deref())?;
-    let place = place::of(plan)?;
+    let place = trial_host::of(plan)?;
     if output.dry_run {
         let description = place.describe(plan)?;
         to_stdout(|out| write!(out, "{description}"))?;
@@ -77,7 +77,7 @@ fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
 }
 
 /// Begins the run of a plan in `dir`, or continues the one that was cut there.
-pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn Place, go_on: bool) -> Result<Begun> {
+pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn TrialHost, go_on: bool) -> Result<Begun> {
     // Settings that a killed run left must not count as the machine's own.
     session::restore_leftovers()?;
     if go_on {
@@ -97,7 +97,7 @@ pub(super) fn created(dir: &Path, manifest: Manifest) -> Result<Begun> {
     Ok(Begun { manifest, writer, trials: Vec::new() })
 }
 
-fn resume(dir: &Path, plan: &Plan, place: &dyn Place) -> Result<Begun> {
+fn resume(dir: &Path, plan: &Plan, place: &dyn TrialHost) -> Result<Begun> {
     // Before anything is moved: the writer sets aside what it cannot read.
     let begun = RunReader::open_with(dir, &mut |_, _| None)?;
     let warnings = if begun.sealed { Vec::new() } else { same_experiment(dir, &begun.manifest, plan, place)? };
@@ -114,7 +114,7 @@ fn resume(dir: &Path, plan: &Plan, place: &dyn Place) -> Result<Begun> {
 
 /// Refuses to continue with another plan, on another machine, or with another program: blocks before and after would be
 /// two experiments under one verdict. Answers what else has changed.
-fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Place) -> Result<Vec<String>> {
+fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn TrialHost) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
             "{} was started with another plan; give another --out, or the plan it was started with (manifest.json)",

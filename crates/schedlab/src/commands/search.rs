@@ -5,7 +5,7 @@ use super::rounds;
 use crate::cli::RunOutput;
 use crate::exit::{self, usage};
 use crate::output::{print_findings, say, to_stdout};
-use crate::place;
+use crate::trial_host;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
 use schedlab_plan::{Arm, Plan, RunEnd};
@@ -137,7 +137,7 @@ fn describe(plan: &Plan) -> Result<u8> {
     let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
     lines.push(format!("round 1, for seed {}: {}", plan.seed.unwrap_or(0), names.join(" · ")));
     let of_guests = match &plan.guest {
-        Some(_) => place::of(&first)?.describe(&first)?,
+        Some(_) => trial_host::of(&first)?.describe(&first)?,
         None => String::new(),
     };
     to_stdout(|out| {

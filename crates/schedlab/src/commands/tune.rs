@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Whose knobs, and where their journals are.
-struct Place {
+struct Target {
     roots: Roots,
     state: PathBuf,
     /// This machine, not a tree of files.
@@ -25,8 +25,8 @@ struct Place {
 
 pub(super) fn run(args: &Tune) -> Result<u8> {
     let place = match &args.root {
-        Some(root) => Place { roots: Roots::below(root), state: root.join("run/schedlab"), ours: false },
-        None => Place { roots: Roots::default(), state: schedlab_tune::state_dir(), ours: true },
+        Some(root) => Target { roots: Roots::below(root), state: root.join("run/schedlab"), ours: false },
+        None => Target { roots: Roots::default(), state: schedlab_tune::state_dir(), ours: true },
     };
     match &args.action {
         TuneAction::Show { names, answer } => knobs(&place, names, answer, print::values),
@@ -62,7 +62,7 @@ struct Knobs {
     knobs: Vec<Knob>,
 }
 
-fn knobs(place: &Place, names: &[String], answer: &OutputOptions, text: print::Printer) -> Result<u8> {
+fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::Printer) -> Result<u8> {
     let knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
     if answer.json {
         let kernel = schedlab_tune::release(&place.roots);
@@ -73,8 +73,8 @@ fn knobs(place: &Place, names: &[String], answer: &OutputOptions, text: print::P
     Ok(exit::DONE)
 }
 
-fn restore(place: &Place, dry_run: bool) -> Result<u8> {
-    let Place { roots, state, ours } = place;
+fn restore(place: &Target, dry_run: bool) -> Result<u8> {
+    let Target { roots, state, ours } = place;
     if dry_run {
         return preview(roots, state);
     }

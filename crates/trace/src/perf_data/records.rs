@@ -73,7 +73,7 @@ pub(super) enum HeaderPiece {
 
 /// Numbers of records that nothing else counts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct RecordCounts {
     /// Records that are no samples.
     pub(super) others: u64,
     /// Events lost by the kernel's LOST records.
@@ -98,7 +98,7 @@ pub(super) struct Records {
     /// The oldest sample that is there of each CPU's ring which overwrites itself, ns.
     rings_begin: BTreeMap<Cpu, u64>,
     pub(super) coverage: Coverage,
-    pub(super) counted: Counted,
+    pub(super) counted: RecordCounts,
     pub(super) dictionary: Dictionary,
     pub(super) order: Order,
     pub(super) problems: Problems,
@@ -129,7 +129,7 @@ impl Records {
             held: Vec::new(),
             rings_begin: BTreeMap::new(),
             coverage: Coverage::default(),
-            counted: Counted::default(),
+            counted: RecordCounts::default(),
             dictionary: Dictionary::default(),
             order: Order::default(),
             problems: Problems::default(),

@@ -50,7 +50,7 @@ pub(super) struct Buffer {
 
 /// What the kernel had counted when the recording ended, over all CPUs of all buffers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct RecorderCounts {
     /// CPUs that are counted in, one per buffer.
     pub(super) cpus: u32,
     /// Events that were read from the ring or were in it still: what the file should hold.
@@ -78,7 +78,7 @@ pub(super) struct Header {
     pub(super) notices: Vec<(ProblemKind, String)>,
     /// What moves the times.
     shifts: Shifts,
-    pub(super) counted: Counted,
+    pub(super) counted: RecorderCounts,
     /// The file names its clock, somewhere.
     clocks_follow: bool,
     /// How compressed sections of version 7 are.

@@ -23,7 +23,7 @@ use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
 use crate::unseen::Unseen;
 use crate::{ByteSource, TraceError};
-use header::{Buffer, Counted, Header};
+use header::{Buffer, Header, RecorderCounts};
 use records::{Plans, Sink, Times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -158,7 +158,7 @@ impl TraceDat {
 
     /// Events that the kernel had counted and that are not in the file, or that never came into it.
     fn tell_missing(&mut self) {
-        let Counted { cpus, events, overrun, dropped } = self.header.counted;
+        let RecorderCounts { cpus, events, overrun, dropped } = self.header.counted;
         let found = self.plans.records;
         // Buffers of which nothing was counted would hide what is missing in others.
         if cpus as usize >= self.streams.len() && events > found {

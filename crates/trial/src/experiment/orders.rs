@@ -1,6 +1,6 @@
 //! The order of a trial, from its place in the design.
 
-use super::{Experiment, Place, trace_file, trial_duration_ns};
+use super::{Experiment, TrialSlot, trace_file, trial_duration_ns};
 use crate::require;
 use crate::runner::Planned;
 use crate::schedule::{Coins, switchback_coins};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 impl Experiment<'_> {
     /// A switchback trial begins and ends with A's settings; B's are applied and undone inside it.
-    pub(super) fn settings(&self, place: Place) -> impl Iterator<Item = &Setting> {
+    pub(super) fn settings(&self, place: TrialSlot) -> impl Iterator<Item = &Setting> {
         self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.iter()
     }
 
-    pub(super) fn planned(&self, place: Place) -> Planned {
+    pub(super) fn planned(&self, place: TrialSlot) -> Planned {
         let order = self.order(place);
         let timeout = timeout(&order);
         let (workload, arm, position) = (place.workload, place.arm.unwrap_or(0), place.position);
@@ -27,7 +27,7 @@ impl Experiment<'_> {
         trace.order(|| trace_file(&self.traces, self.next_trial()))
     }
 
-    fn order(&self, place: Place) -> TrialOrder {
+    fn order(&self, place: TrialSlot) -> TrialOrder {
         let manifest = &self.manifest;
         let (mut options, mut settings) = (Vec::new(), Vec::new());
         for setting in self.settings(place) {
@@ -64,7 +64,7 @@ impl Experiment<'_> {
         self.manifest.arms[arm].settings.iter().filter(|s| !s.is_trace()).cloned().collect()
     }
 
-    fn switchback(&self, place: Place) -> Option<SwitchbackOrder> {
+    fn switchback(&self, place: TrialSlot) -> Option<SwitchbackOrder> {
         let window_ns = self.manifest.switchback_window_ns?;
         let duration = trial_duration_ns(&self.manifest.workloads[place.workload as usize]);
         let pairs = (duration / (2 * window_ns)).max(1) as usize;

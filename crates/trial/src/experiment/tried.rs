@@ -1,6 +1,6 @@
 //! Whether the arms can be in force here, found out before anything is measured: each is applied and read back once.
 
-use super::{Experiment, Place, status_of};
+use super::{Experiment, TrialSlot, status_of};
 use anyhow::Result;
 use schedlab_plan::{TrialRecord, TrialStatus};
 
@@ -12,7 +12,7 @@ impl Experiment<'_> {
                 break;
             }
             let place =
-                Place { workload: 0, arm: Some(arm), block: 0, position: 0, repeats_block: None, warm_up: true };
+                TrialSlot { workload: 0, arm: Some(arm), block: 0, position: 0, repeats_block: None, warm_up: true };
             if !self.settings(place).any(|setting| !setting.is_workload_option()) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! A row of the table on this machine: which of its places is here, what it shows, whether it can be written.
 
 use super::names::absent;
-use super::table::{Place, Row, Version};
+use super::table::{Location, Row, Version};
 use crate::cgroup;
 use crate::knob::Knob;
 use crate::reason;
@@ -17,7 +17,7 @@ const OF_A_TREE: &str = "not known for a tree of files: only the kernel itself r
 
 /// What was found.
 pub(super) struct Here<'a> {
-    pub(super) place: Option<&'a Place>,
+    pub(super) place: Option<&'a Location>,
     pub(super) path: Option<PathBuf>,
     pub(super) value: Option<String>,
     pub(super) set: &'static str,
@@ -82,7 +82,7 @@ pub(crate) fn one_word(present: &str) -> &str {
     if words.all(|word| word == first) { first } else { present }
 }
 
-fn shown<'a>(place: &'a Place, knob: &Knob, words: impl Fn(&str) -> String) -> Here<'a> {
+fn shown<'a>(place: &'a Location, knob: &Knob, words: impl Fn(&str) -> String) -> Here<'a> {
     let (value, why_not) = match knob.read() {
         // As 6.12 shows `sched_energy_aware` where placing by energy is not possible.
         Ok(present) if present.is_empty() => {
@@ -99,7 +99,7 @@ pub(super) fn not_writable(knob: &Knob) -> Option<String> {
     knob.open_for_write().err().map(|e| reason::refused(knob.path(), &e, None))
 }
 
-fn of_task(place: &Place) -> Here<'_> {
+fn of_task(place: &Location) -> Here<'_> {
     let setting: Setting = place.path().parse().expect("a setting of knobs.txt");
     let shown = task::read_back(0, std::slice::from_ref(&setting)).remove(0);
     // The value is shown without its key, which is the name.
@@ -138,7 +138,7 @@ pub(super) fn is_at(pattern: &str, place: &str) -> bool {
 }
 
 /// What this kernel starts with there, scaled as it scales.
-pub(super) fn defaults(roots: &Roots, row: &Row, place: &Place) -> Vec<String> {
+pub(super) fn defaults(roots: &Roots, row: &Row, place: &Location) -> Vec<String> {
     let factor = if row.scaled { scaling_factor(roots, place) } else { Some(1) };
     let Some(factor) = factor else { return Vec::new() };
     let scaled = |text: &&str| match text.parse::<u64>() {
@@ -149,7 +149,7 @@ pub(super) fn defaults(roots: &Roots, row: &Row, place: &Place) -> Vec<String> {
 }
 
 /// kernel/sched/fair.c `get_update_sysctl_factor`, the same from 5.4 to 6.18.
-fn scaling_factor(roots: &Roots, place: &Place) -> Option<u64> {
+fn scaling_factor(roots: &Roots, place: &Location) -> Option<u64> {
     let scaling =
         if place.kind() == "sysctl" { "sysctl:kernel.sched_tunable_scaling" } else { "debugfs:sched/tunable_scaling" };
     let mode = exact_files(roots, scaling).ok()?.read().ok()?;

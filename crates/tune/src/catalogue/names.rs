@@ -1,7 +1,7 @@
 //! Names: the catalogue's own, those of the kernel's files on any version, and what was nearly meant.
 
 use super::here::{has, is_at};
-use super::table::{Place, Row, Version, rows};
+use super::table::{Location, Row, Version, rows};
 use super::{Knob, catalogue};
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
@@ -28,7 +28,7 @@ pub(crate) fn row_of_place(place: &str) -> Option<Row> {
 
 /// The row of this file below /proc/sys or debugfs.
 pub(crate) fn row_of_file(path: &Path) -> Option<Row> {
-    let is_it = |place: &Place| match place.kind() {
+    let is_it = |place: &Location| match place.kind() {
         "sysctl" => path.ends_with(place.path().replace('.', "/")),
         kind => kind == "debugfs" && path.ends_with(place.path()),
     };
@@ -122,7 +122,7 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
 }
 
 /// Where this kernel has the row. Not here: the newest place gives the reason when it is resolved.
-fn place<'a>(roots: &Roots, row: &'a Row) -> &'a Place {
+fn place<'a>(roots: &Roots, row: &'a Row) -> &'a Location {
     let here = row.places.iter().find(|place| exact_files(roots, place.at).is_ok());
     here.or(row.places.last()).expect("a row has a place")
 }

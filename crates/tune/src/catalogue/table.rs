@@ -34,7 +34,7 @@ pub(crate) struct Row {
     pub(crate) scaled: bool,
     /// As in the table; empty when there is none.
     pub(crate) range: &'static str,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Location>,
     /// Options of the kernel's build, without `CONFIG_`; may be empty.
     pub(crate) options: &'static str,
     /// Values with a meaning of their own.
@@ -56,7 +56,7 @@ pub struct Special {
 
 /// Where some versions have a knob.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// `debugfs:sched/base_slice_ns`.
     pub(crate) at: &'static str,
     pub(crate) from: Option<Version>,
@@ -65,7 +65,7 @@ pub(crate) struct Place {
     pub(crate) defaults: Vec<&'static str>,
 }
 
-impl Place {
+impl Location {
     pub(crate) fn kind(&self) -> &'static str {
         self.at.split_once(':').map_or("", |(kind, _)| kind)
     }
@@ -182,11 +182,11 @@ fn head(family: &'static str, line: &'static str) -> Row {
     Row { family, name, unit, scale, scaled, range, places, options: "", special, neutral, coupled: "", does: "" }
 }
 
-fn place(at: &'static str, rest: &'static str) -> Place {
+fn place(at: &'static str, rest: &'static str) -> Location {
     let mut words = rest.split(' ');
     let (from, to) = words.next().and_then(|span| span.split_once("..")).expect("FROM..TO in knobs.txt");
     let defaults = words.next().map(|all| all.split('|').map(|d| d.trim_end_matches('*')).collect());
-    Place { at, from: Version::of(from), to: Version::of(to), defaults: defaults.unwrap_or_default() }
+    Location { at, from: Version::of(from), to: Version::of(to), defaults: defaults.unwrap_or_default() }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::kernel::modules::{Module, load_order};
 use crate::lane::{Lane, NoKvm};
 use crate::machine::{Machine, Topology};
-use crate::profile::{self, Counted, Landmark};
+use crate::profile::{self, Landmark, LegCounts};
 use crate::qemu::{self, Counting, Guest, Keeping};
 use crate::qemu_version;
 use schedlab_plan::counted;
@@ -125,7 +125,7 @@ pub struct Ended {
     /// Files by absolute path, each below a place of the job's `collect`.
     pub files: Vec<(String, Vec<u8>)>,
     /// What was counted.
-    pub counts: Option<Counted>,
+    pub counts: Option<LegCounts>,
     /// Why it was booted translated in the end, where KVM was to run it.
     pub fell_back: Option<NoKvm>,
 }
@@ -200,12 +200,12 @@ impl<'a> Laid<'a> {
     }
 
     /// What QEMU wrote of a guest whose instructions are counted, once it has ended.
-    pub(super) fn counts(&self) -> Result<Option<Counted>, VmError> {
+    pub(super) fn counts(&self) -> Result<Option<LegCounts>, VmError> {
         if self.boot.counting.is_none() {
             return Ok(None);
         }
         let text = std::fs::read_to_string(self.at(COUNTS)).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
-        Counted::parse(&text).map(Some)
+        LegCounts::parse(&text).map(Some)
     }
 
     pub(super) fn at(&self, name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! A profile with what it is of: what `vm profile --json` writes and `--against` reads again, and its legs.
 
-use super::{Counted, LEGS, Profile};
+use super::{LEGS, LegCounts, Profile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl Profiled {
 }
 
 /// The legs of what was counted, by function as `name_of` knows them.
-pub fn legs<'s>(counted: &Counted, name_of: impl Fn(u64) -> Option<&'s str>) -> Vec<Leg> {
+pub fn legs<'s>(counted: &LegCounts, name_of: impl Fn(u64) -> Option<&'s str>) -> Vec<Leg> {
     let leg = |((counts, calls), name): ((&super::Counts, &u64), &&str)| {
         let profile = counts.by_function(&name_of);
         let instructions = Instructions::from(&profile);

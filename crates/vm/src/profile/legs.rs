@@ -37,14 +37,14 @@ pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmar
 
 /// The plugin's whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct LegCounts {
     /// Complete system calls of each of the LEGS; empty if they were not counted separately.
     pub calls: Vec<u64>,
     /// Instructions of each of the LEGS, or of all as one.
     pub legs: Vec<Counts>,
 }
 
-impl Counted {
+impl LegCounts {
     /// Lines of a hexadecimal address and its counts, one for each leg, address 0 for programs; before them `calls` where
     /// there are legs; `end` at the end.
     pub fn parse(text: &str) -> Result<Self, VmError> {
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn legs_together_are_the_whole() {
         let text = "calls 7 0 2 0 3\n0 9 0 0 0 0\nffffffff81000004 1 0 4 0 0\nffffffff81000000 2 0 0 0 5\nend\n";
-        let counted = Counted::parse(text).unwrap();
+        let counted = LegCounts::parse(text).unwrap();
         assert_eq!(counted.calls, [7, 0, 2, 0, 3]);
         assert_eq!(counted.legs[2].kernel, [(0xffff_ffff_8100_0004, 4)]);
-        let whole = Counted::parse("0 9\nffffffff81000000 7\nffffffff81000004 5\nend\n").unwrap();
+        let whole = LegCounts::parse("0 9\nffffffff81000000 7\nffffffff81000004 5\nend\n").unwrap();
         assert!(whole.calls.is_empty());
         assert_eq!(counted.whole(), whole.whole());
     }
@@ -123,7 +123,7 @@ mod tests {
             ("calls 0 1\nend\n", "`calls 0 1`"),
             ("lost\ncalls 0 1 2 3 4\n0 5 0 0 0 0\nend\n", "more tasks"),
         ] {
-            let why = Counted::parse(text).unwrap_err().to_string();
+            let why = LegCounts::parse(text).unwrap_err().to_string();
             assert!(why.contains(needle) && !why.contains('\n'), "{why}");
         }
     }

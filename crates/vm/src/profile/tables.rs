@@ -113,7 +113,7 @@ fn by_function(legs: &[Leg]) -> Vec<(&str, Vec<u64>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Counted, Instructions, Profile, legs};
+    use super::super::{Instructions, LegCounts, Profile, legs};
     use super::*;
 
     fn name_of(address: u64) -> Option<&'static str> {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn profiled(text: &str, with_legs: bool) -> Profiled {
-        let counted = Counted::parse(text).unwrap();
+        let counted = LegCounts::parse(text).unwrap();
         let profile: Profile = counted.whole().by_function(name_of);
         Profiled {
             command: "bench pipe".into(),

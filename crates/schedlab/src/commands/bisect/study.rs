@@ -5,7 +5,7 @@ use crate::commands::rounds::ROUNDS;
 use crate::commands::run;
 use crate::exit::usage;
 use crate::output::say;
-use crate::place;
+use crate::trial_host;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Lacking, Scale, arm_effects, bisect_findings, relative};
 use schedlab_plan::{Arm, Direction, Plan};
@@ -143,7 +143,7 @@ impl BisectStudy {
         let why = match self.members.make(member, &self.dir)? {
             Err(why) => why,
             Ok(()) if self.members.builds() => match self.boots(member) {
-                Err(error) if place::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
+                Err(error) if trial_host::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
                 booted => booted.err().map(|error| format!("{error:#}")).unwrap_or_default(),
             },
             Ok(()) => String::new(),
@@ -165,7 +165,7 @@ impl BisectStudy {
         let arm = self.members.arm(member, self.plan.arms.first().context("the plan has no arms")?)?;
         let again = Arm { name: format!("{} again", arm.name), ..arm.clone() };
         let plan = Plan { arms: vec![arm, again], require: Vec::new(), ..self.plan.clone() };
-        place::of(&plan)?.prepare(&plan).map(drop)
+        trial_host::of(&plan)?.prepare(&plan).map(drop)
     }
 
     /// Says in a line why a member is skipped; an end that does not run ends the study.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use schedlab_kernel::dossier::{File, Status, compare};
 use schedlab_kernel::{Change, FilePatch, Line, Made, Read, is_c};
 use schedlab_plan::{Count, OneByOne, TrialOutcome};
-use schedlab_report::port::{Counted, Proof, Rehearsal};
+use schedlab_report::port::{Proof, Rehearsal, RunCount};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -41,7 +41,7 @@ pub(super) fn prove(
     let names: BTreeSet<&str> = functions.iter().filter_map(|(_, name)| with_symbol(name, &symbols)).collect();
     let names: Vec<&str> = names.into_iter().take(PROBES).collect();
     let outcome = vm::measured::measured(kernel, &words(workload, &names))?;
-    let mut counts: Vec<Counted> = functions
+    let mut counts: Vec<RunCount> = functions
         .iter()
         .map(|(patch, name)| {
             let count = match with_symbol(name, &symbols) {
@@ -51,12 +51,12 @@ pub(super) fn prove(
                 }
                 Some(symbol) => counter(&outcome, &format!("calls.{symbol}")),
             };
-            Counted { patch: *patch, name: name.clone(), count }
+            RunCount { patch: *patch, name: name.clone(), count }
         })
         .collect();
     for (patch, name) in mibs(rehearsal, read)? {
         let count = counter(&outcome, &format!("TcpExt.{name}"));
-        counts.push(Counted { patch, name: format!("TcpExt.{name}"), count });
+        counts.push(RunCount { patch, name: format!("TcpExt.{name}"), count });
     }
     Ok(Proof { workload: workload.to_owned(), counts })
 }

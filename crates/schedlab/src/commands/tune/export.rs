@@ -1,6 +1,6 @@
 //! `schedlab tune export`: settings as files that a machine keeps, beside their evidence and undo.
 
-use super::Place;
+use super::Target;
 use crate::commands::destination;
 use crate::commands::report::write_file;
 use crate::exit::{self, usage};
@@ -10,7 +10,7 @@ use schedlab_plan::Setting;
 use schedlab_tune::{Exports, Roots, exports};
 use std::path::Path;
 
-pub(super) fn run(place: &Place, values: &[String], dir: &Path) -> Result<u8> {
+pub(super) fn run(place: &Target, values: &[String], dir: &Path) -> Result<u8> {
     let settings = super::settings(&place.roots, values)?;
     schedlab_tune::check(&place.roots, &settings)?;
     let evidence = ["Settings given by hand: nothing was measured.".to_owned()];

@@ -1,6 +1,6 @@
 //! `schedlab tune set`: journalled, read back, all or nothing; to stay, or for the length of a command.
 
-use super::Place;
+use super::Target;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use schedlab_tune::{HostGuard, Of, Restored, check, needs_in_own_network, task};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[String]) -> Result<u8> {
+pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[String]) -> Result<u8> {
     let settings = super::settings(&place.roots, values)?;
     settings.iter().try_for_each(|setting| refuse(setting, !command.is_empty()))?;
     check(&place.roots, &settings)?;

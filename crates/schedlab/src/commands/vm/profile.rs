@@ -20,7 +20,7 @@ use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::boot::{Ended, dry_run};
 use schedlab_vm::host::kept;
 use schedlab_vm::kernel::cache::Cache;
-use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, SCHEMA, landmarks};
+use schedlab_vm::profile::{self, Instructions, LegCounts, ProfileFile, Profiled, SCHEMA, landmarks};
 use schedlab_vm::{Boot, Handed, VmError};
 use serde::Serialize;
 use std::path::Path;
@@ -120,7 +120,7 @@ fn words(command: &[String]) -> Vec<String> {
 struct Counting {
     outcome: TrialOutcome,
     symbols: String,
-    counted: Counted,
+    counted: LegCounts,
     /// The saved state that it was restored from.
     state: Option<u32>,
 }

@@ -1,7 +1,7 @@
 //! A plan with a `[guest]` table: trials in guests that are booted for them.
 
 mod booted;
-mod place;
+mod trial_host;
 mod tried;
 
 use super::guest::{self, Capabilities, USUAL_LIMIT};

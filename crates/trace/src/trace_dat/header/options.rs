@@ -1,6 +1,6 @@
 //! The options that both versions have.
 
-use super::{Counted, Header, MOST_CPUS, chosen, text};
+use super::{Header, MOST_CPUS, RecorderCounts, chosen, text};
 use crate::TraceError;
 use crate::bytes::Cursor;
 
@@ -57,7 +57,7 @@ pub(super) mod option {
     pub(in super::super) const BUFFER_TEXT: u16 = 22;
 }
 
-impl Counted {
+impl RecorderCounts {
     /// Adds a CPU's `per_cpu/cpuN/stats`.
     fn add(&mut self, stats: &str) {
         let of = |name: &str| {

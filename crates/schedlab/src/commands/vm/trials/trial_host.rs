@@ -1,7 +1,7 @@
 //! Guests as the place where a plan's trials run.
 
 use super::Guests;
-use crate::place::{self, Place};
+use crate::trial_host::{self, TrialHost};
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Environment, Manifest, Plan, TrialRecord, counted};
 use schedlab_sys::clock;
@@ -9,7 +9,7 @@ use schedlab_trial::guest::{GuestTrial, description, guests, other_llc, preparat
 use schedlab_trial::{Runner, Watch, prepare};
 use std::path::Path;
 
-impl Place for Guests {
+impl TrialHost for Guests {
     /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
     /// that does not boot, or that cannot run the plan, is reported before anything is measured. Its warnings are a
     /// sentence on each kind of guest.
@@ -106,7 +106,7 @@ impl Place for Guests {
         let boot = |trial: &GuestTrial| match self.booted(trial) {
             Ok((answer, _)) => Ok(Ok(answer)),
             // Every trial after it would fail as well, and the run would end without them.
-            Err(error) if place::is_of_machine(&error) => Err(error),
+            Err(error) if trial_host::is_of_machine(&error) => Err(error),
             Err(error) => Ok(Err(format!("{error:#}"))),
         };
         let (first, at_once) = (self.first_seed(), self.at_once());
@@ -114,6 +114,6 @@ impl Place for Guests {
     }
 
     fn watch(&self) -> Option<Watch> {
-        (!self.are_virtual()).then(place::watch)
+        (!self.are_virtual()).then(trial_host::watch)
     }
 }
