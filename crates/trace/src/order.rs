@@ -10,6 +10,7 @@ mod tests;
 use crate::TraceError;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::Problems;
+use crate::unseen::Unseen;
 use gaps::Begin;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,6 +43,8 @@ pub(crate) struct Order {
     finished: bool,
     /// Only some tasks were recorded, so a break in a CPU's chain of switches is expected.
     breaks_are_expected: bool,
+    unseen: Unseen,
+    has_switches: bool,
 }
 
 /// A reader whose events are put into order.
@@ -120,11 +123,17 @@ impl Order {
         self.push_in(lane_index(event.cpu), event, problems);
     }
 
+    /// A CPU has an event that is not added, as nobody wants its kind.
+    #[inline]
+    pub(crate) fn meet(&mut self, cpu: Cpu) {
+        self.unseen.meet(cpu);
+    }
+
     /// Adds an event of a stream that is in order by itself, where a CPU has several of them.
     #[inline(always)]
     pub(crate) fn push_in(&mut self, index: usize, event: Event, problems: &mut Problems) {
         if index >= self.cpus.len() {
-            self.meet(index);
+            self.make_room(index);
         }
         let lane = &mut self.cpus[index];
         if let Some(places) = &mut self.places {
@@ -145,11 +154,15 @@ impl Order {
                 lane.chain_break(event.cpu, event.ts, prev, (!self.breaks_are_expected).then_some(&mut *problems));
             }
             lane.current = (!lane.held).then_some(next);
+            self.has_switches = true;
+        } else {
+            self.unseen.take(event.ts, event.what);
         }
         if let What::Exec { tid, old_tid } = event.what {
             // The thread on the CPU has another id from now on.
             lane.current = lane.current.map(|c| if c == old_tid { tid } else { c });
         }
+        self.unseen.meet(event.cpu);
         lane.last = event.ts;
         lane.seen = true;
         lane.put(event);
@@ -158,7 +171,7 @@ impl Order {
     }
 
     #[cold]
-    fn meet(&mut self, index: usize) {
+    fn make_room(&mut self, index: usize) {
         let place = u64::from(self.places.is_some());
         self.cpus.resize_with(index + 1, || CpuQueue { place, ..CpuQueue::default() });
     }

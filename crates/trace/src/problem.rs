@@ -35,6 +35,8 @@ pub enum ProblemKind {
     GuessedStates,
     /// Only some tasks were recorded: of every CPU switches and wakings are missing, by choice.
     SomeTasks,
+    /// Only some CPUs were recorded, or are in the file: of the others everything is missing.
+    SomeCpus,
     /// The recorder lost something at a time that is not known; whether it was of the scheduler is not known either.
     MayBeLost,
     /// Something about the recording that changes what can be concluded from it.

@@ -115,14 +115,21 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();
     let may_be_lost = problems.count(ProblemKind::MayBeLost);
     let infers_prev = reader.info().infers_prev;
-    let only_some_tasks = problems.count(ProblemKind::SomeTasks) > 0;
+    let [only_some_tasks, only_some_cpus] =
+        [ProblemKind::SomeTasks, ProblemKind::SomeCpus].map(|kind| problems.count(kind) > 0);
     let out_of_order = problems.count(ProblemKind::Unsorted);
     let gaps = seen.gaps;
     let losses = Losses::new(&cpus, reported_lost);
     Ok(Check {
         schema: SCHEMA,
         trace,
-        completeness: Completeness::new(losses, &cpus, out_of_order, unread + may_be_lost, only_some_tasks),
+        completeness: Completeness::new(
+            losses,
+            &cpus,
+            out_of_order,
+            unread + may_be_lost,
+            [only_some_tasks, only_some_cpus],
+        ),
         losses,
         cpus,
         reported_lost,

@@ -15,6 +15,8 @@ pub enum Completeness {
     NoneFoundMissing,
     /// Only some tasks were recorded, so the events cannot show it; the losses are what the recorder reported.
     OnlySomeTasks,
+    /// Only some CPUs were recorded, or are in the file; nothing says that events of these are missing.
+    OnlySomeCpus,
 }
 
 /// What the recorder reported lost: each loss is in one of the three.
@@ -52,13 +54,15 @@ impl Completeness {
         cpus: &[CpuCheck],
         out_of_order: u64,
         unread: u64,
-        only_some_tasks: bool,
+        [some_tasks, some_cpus]: [bool; 2],
     ) -> Self {
         let is_broken = cpus.iter().any(|cpu| cpu.chain_breaks + cpu.clock_backs > 0);
-        if only_some_tasks {
+        if some_tasks {
             Self::OnlySomeTasks
         } else if !losses.are_none() || is_broken || out_of_order > 0 {
             Self::Missing
+        } else if some_cpus {
+            Self::OnlySomeCpus
         } else if unread > 0 {
             Self::MayBeMissing
         } else {
@@ -94,12 +98,15 @@ mod tests {
     fn events_that_contradict_each_other_are_a_loss_that_nobody_reported() {
         let of =
             |cpus: &[CpuCheck], late, unread, some| Completeness::new(Losses::new(cpus, 0), cpus, late, unread, some);
-        assert_eq!(of(&[cpu(0, 0)], 0, 0, false), Completeness::NoneFoundMissing);
-        assert_eq!(of(&[cpu(0, 0)], 0, 1, false), Completeness::MayBeMissing);
-        assert_eq!(of(&[cpu(0, 0)], 1, 1, false), Completeness::Missing);
-        assert_eq!(of(&[cpu(0, 1)], 0, 0, false), Completeness::Missing);
+        let (all, some_tasks, some_cpus) = ([false; 2], [true, false], [false, true]);
+        assert_eq!(of(&[cpu(0, 0)], 0, 0, all), Completeness::NoneFoundMissing);
+        assert_eq!(of(&[cpu(0, 0)], 0, 1, all), Completeness::MayBeMissing);
+        assert_eq!(of(&[cpu(0, 0)], 1, 1, all), Completeness::Missing);
+        assert_eq!(of(&[cpu(0, 1)], 0, 0, all), Completeness::Missing);
         let broken = [CpuCheck { chain_breaks: 1, ..cpu(0, 0) }];
-        assert_eq!(of(&broken, 0, 0, false), Completeness::Missing);
-        assert_eq!(of(&broken, 0, 0, true), Completeness::OnlySomeTasks, "there a break is the rule");
+        assert_eq!(of(&broken, 0, 0, all), Completeness::Missing);
+        assert_eq!(of(&[cpu(0, 0)], 0, 1, some_cpus), Completeness::OnlySomeCpus);
+        assert_eq!(of(&[cpu(1, 0)], 0, 0, some_cpus), Completeness::Missing);
+        assert_eq!(of(&broken, 0, 0, some_tasks), Completeness::OnlySomeTasks, "there a break is the rule");
     }
 }

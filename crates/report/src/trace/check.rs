@@ -54,6 +54,12 @@ fn missing(found: &Check) -> String {
         Completeness::OnlySomeTasks => {
             format!("Other tasks were not recorded; of those recorded, {}.", parts.join(", "))
         }
+        Completeness::OnlySomeCpus => {
+            format!(
+                "Not all CPUs were recorded, or are in the file; of those that are, none is reported lost{}.",
+                chain(found)
+            )
+        }
         Completeness::Missing => {
             if found.out_of_order > 0 {
                 parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));

@@ -3,11 +3,13 @@
 //! A wait or a sleep is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events
 //! are missing, and it is taken to stay among the CPUs where it was seen, or where an event says that it was. So a gap
 //! taints those intervals of the threads of its CPU, and a machine that loses all events of one CPU can still be
-//! analysed on the others. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only
+//! analysed on the others. A CPU to which tasks were sent, and of which there is no event yet, was not recorded: it is
+//! in a gap until its first event. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only
 //! gaps there can falsify it.
 
 use crate::event::Cpu;
 use crate::numbered::PerCpu;
+use crate::unseen::Sent;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuGaps {
@@ -15,6 +17,15 @@ struct CpuGaps {
     open: u32,
     /// End of the last gap.
     end: u64,
+    /// Tasks sent to it before its first event.
+    sent: Sent,
+    has_events: bool,
+}
+
+impl CpuGaps {
+    fn is_unseen(&self) -> bool {
+        !self.has_events && self.sent.has_any()
+    }
 }
 
 /// The gaps of all CPUs so far.
@@ -38,8 +49,13 @@ impl Gaps {
     pub(super) fn end(&mut self, cpu: Cpu, ts: u64) {
         let lane = self.lane(cpu);
         (lane.open, lane.end) = (lane.open.saturating_sub(1), ts);
+        self.set_latest();
+    }
+
+    fn set_latest(&mut self) {
         let all = || self.lanes.all().iter().chain([&self.anywhere]);
-        let latest = if all().any(|l| l.open > 0) { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
+        let goes_on = all().any(|l| l.open > 0 || l.is_unseen());
+        let latest = if goes_on { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
         self.latest = latest.max(self.waits_from);
     }
 
@@ -49,6 +65,27 @@ impl Gaps {
         self.latest = self.latest.max(until);
     }
 
+    /// An event sends a task to a CPU.
+    #[inline]
+    pub(super) fn sent(&mut self, cpu: Cpu, ts: u64) {
+        if !self.has_events(cpu) && cpu.0 < Cpu::MOST {
+            self.lanes.of(cpu).sent.take(ts);
+            self.latest = u64::MAX;
+        }
+    }
+
+    #[inline]
+    pub(super) fn has_events(&self, cpu: Cpu) -> bool {
+        self.lanes.get(cpu).is_some_and(|lane| lane.has_events)
+    }
+
+    /// The first event of a CPU: it was recorded, and who runs on it did so all the time.
+    #[cold]
+    pub(super) fn begins(&mut self, cpu: Cpu) {
+        self.lane(cpu).has_events = true;
+        self.set_latest();
+    }
+
     fn lane(&mut self, cpu: Cpu) -> &mut CpuGaps {
         if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
     }
@@ -56,19 +93,19 @@ impl Gaps {
     /// Whether a thread may have run and slept unseen between `since` and now, where it was seen on the CPUs `seen_on` (bits
     /// of their numbers modulo 64).
     #[inline]
-    pub(super) fn taint(&self, since: u64, seen_on: u64) -> bool {
-        since < self.latest && (since < self.waits_from || self.taint_of(since, seen_on))
+    pub(super) fn taint(&self, since: u64, now: u64, seen_on: u64) -> bool {
+        since < self.latest && (since < self.waits_from || self.taint_of(since, now, seen_on))
     }
 
     /// Whether events are missing between `since` and now on a CPU, where a thread ran.
     #[inline]
     pub(super) fn taint_run(&self, since: u64, cpu: Cpu) -> bool {
-        since < self.latest && self.taint_of(since, bit(cpu))
+        since < self.latest && self.taint_of(since, since, bit(cpu))
     }
 
     #[cold]
-    fn taint_of(&self, since: u64, seen_on: u64) -> bool {
-        let hit = |lane: &CpuGaps| lane.open > 0 || lane.end > since;
+    fn taint_of(&self, since: u64, now: u64, seen_on: u64) -> bool {
+        let hit = |lane: &CpuGaps| lane.open > 0 || lane.end > since || lane.is_unseen() && lane.sent.is_overdue(now);
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
         hit(&self.anywhere) || self.lanes.all().iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
     }
@@ -87,13 +124,13 @@ mod tests {
     #[test]
     fn a_gap_taints_what_overlaps_it_on_its_cpu() {
         let mut gaps = Gaps::default();
-        assert!(!gaps.taint(0, u64::MAX));
+        assert!(!gaps.taint(0, 99, u64::MAX));
         gaps.begin(Cpu(1));
-        assert!(gaps.taint(10, 0b10) && !gaps.taint(10, 0b01));
+        assert!(gaps.taint(10, 99, 0b10) && !gaps.taint(10, 99, 0b01));
         gaps.end(Cpu(1), 20);
-        assert!(gaps.taint(19, 0b11));
-        assert!(!gaps.taint(20, 0b10), "what begins with the event that ends it is known");
-        assert!(!gaps.taint(5, 0b101));
+        assert!(gaps.taint(19, 99, 0b11));
+        assert!(!gaps.taint(20, 99, 0b10), "what begins with the event that ends it is known");
+        assert!(!gaps.taint(5, 99, 0b101));
     }
 
     #[test]
@@ -101,20 +138,20 @@ mod tests {
         let mut gaps = Gaps::default();
         (0..2).for_each(|_| gaps.begin(Cpu(1)));
         gaps.end(Cpu(1), 20);
-        assert!(gaps.taint(30, 0b10));
+        assert!(gaps.taint(30, 99, 0b10));
         gaps.end(Cpu(1), 40);
-        assert!(gaps.taint(30, 0b10) && !gaps.taint(40, 0b10));
+        assert!(gaps.taint(30, 99, 0b10) && !gaps.taint(40, 99, 0b10));
     }
 
     #[test]
     fn waits_may_be_unknown_where_runs_are_known() {
         let mut gaps = Gaps::default();
         gaps.waits_unknown(50);
-        assert!(gaps.taint(49, 0) && !gaps.taint(50, u64::MAX));
+        assert!(gaps.taint(49, 99, 0) && !gaps.taint(50, 99, u64::MAX));
         assert!(!gaps.taint_run(10, Cpu(0)));
         gaps.begin(Cpu(1));
         gaps.end(Cpu(1), 20);
-        assert!(gaps.taint(49, 0) && gaps.taint_run(10, Cpu(1)) && !gaps.taint_run(20, Cpu(1)));
+        assert!(gaps.taint(49, 99, 0) && gaps.taint_run(10, Cpu(1)) && !gaps.taint_run(20, Cpu(1)));
     }
 
     #[test]
@@ -124,6 +161,6 @@ mod tests {
         gaps.end(Cpu::ANY, 50);
         gaps.begin(Cpu(3));
         gaps.end(Cpu(3), 40);
-        assert!(gaps.taint(49, 0) && !gaps.taint(50, u64::MAX));
+        assert!(gaps.taint(49, 99, 0) && !gaps.taint(50, 99, u64::MAX));
     }
 }

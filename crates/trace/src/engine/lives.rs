@@ -21,6 +21,7 @@ pub(super) struct Tasks {
 
 impl Engine {
     pub(super) fn wakeup_new<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
+        self.gaps.sent(wake.target_cpu, ts);
         let known = *self.tids.get(wake.tid);
         if known.task != NO_TASK && !known.fresh && !known.is_name_only() {
             // Its fork was not traced: the id belongs to another thread now.

@@ -95,7 +95,7 @@ impl Engine {
 
     /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).
     pub fn missed(&self, since: u64, seen_on: u64) -> bool {
-        self.gaps.taint(since, seen_on)
+        self.gaps.taint(since, self.now, seen_on)
     }
 
     /// Times of the first and of the latest event, ns; `None` before the first.
@@ -115,6 +115,9 @@ impl Engine {
         let (ts, cpu) = (event.ts, event.cpu);
         if self.first.is_none() && !event.is_from_before() {
             self.first = Some(ts);
+        }
+        if !self.gaps.has_events(cpu) && cpu != Cpu::ANY && !event.what.is_mark() && !event.is_from_before() {
+            self.gaps.begins(cpu);
         }
         match event.what {
             What::Switch { prev, next, prev_comm, next_comm, prev_state, prev_prio, next_prio } => {
@@ -147,6 +150,7 @@ impl Engine {
                 let slot = self.tids.get(tid);
                 slot.see(orig_cpu);
                 slot.see(dest_cpu);
+                self.gaps.sent(dest_cpu, ts);
             }
             What::Fork { parent, child, comm } => self.fork(ts, parent, child, comm, observer),
             What::Exit { tid, .. } => {
@@ -269,12 +273,12 @@ impl Engine {
         slot.told(prio);
         let mut doubted = false;
         if slot.phase == Phase::Sleeping && slot.pending {
-            doubted = self.gaps.taint(slot.waking, ANY_CPU);
+            doubted = self.gaps.taint(slot.waking, ts, ANY_CPU);
             self.counts.repaired += u64::from(!doubted);
             slot.wait_from_repaired();
         } else if slot.phase == Phase::Preempted && slot.pending {
             // Woken from a sleep that was not traced, if one may have been missed on any CPU.
-            doubted = self.gaps.taint(slot.since, ANY_CPU);
+            doubted = self.gaps.taint(slot.since, ts, ANY_CPU);
         }
         let began = match slot.phase {
             Phase::Woken | Phase::Preempted => Some(slot.began()),
@@ -297,7 +301,7 @@ impl Engine {
             // Where wakings are recorded, one that is not seen was lost, or is before the trace.
             let late = began == Began::WakeupOnly && self.wakings_recorded;
             self.counts.unseen_wakings += u64::from(late);
-            if ts < start || doubted || late || self.gaps.taint(start, slot.seen_on) {
+            if ts < start || doubted || late || self.gaps.taint(start, ts, slot.seen_on) {
                 observer.wait_censored(task, &slot.censored(Censored::Gap));
             } else {
                 let (left, prio) = (slot.left(), slot.prio);
@@ -334,7 +338,7 @@ impl Engine {
                 self.counts.cancelled += u64::from(slot.pending);
                 // Where it ran last, seen or not.
                 slot.see(wake.target_cpu);
-                if slot.since <= ts && !self.gaps.taint(slot.since, slot.seen_on) {
+                if slot.since <= ts && !self.gaps.taint(slot.since, ts, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
                 }
             }
@@ -351,6 +355,7 @@ impl Engine {
 
     #[inline]
     fn wakeup<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
+        self.gaps.sent(wake.target_cpu, ts);
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
         slot.told(wake.prio);
         match slot.phase {
@@ -371,7 +376,7 @@ impl Engine {
                 self.counts.cancelled += u64::from(slot.pending);
                 slot.pending = false;
             }
-            Phase::Sleeping if slot.pending && !self.gaps.taint(slot.waking, ANY_CPU) => {
+            Phase::Sleeping if slot.pending && !self.gaps.taint(slot.waking, ts, ANY_CPU) => {
                 self.counts.repaired += 1;
                 slot.wait_from_repaired();
                 slot.queued = ts;
@@ -380,7 +385,7 @@ impl Engine {
             Phase::Sleeping => {
                 // Where wakings are recorded, the one that ended the sleep came before, at an unknown time.
                 let known = !slot.pending && !self.wakings_recorded && slot.since <= ts;
-                if known && !self.gaps.taint(slot.since, slot.seen_on) {
+                if known && !self.gaps.taint(slot.since, ts, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
                 }
                 slot.woken(ts, ts, How::WakeupOnly, wake);

@@ -254,6 +254,27 @@ fn a_clock_that_goes_back_censors_what_overlaps_it() {
 }
 
 #[test]
+fn a_wait_on_a_cpu_that_was_not_recorded_may_have_been_a_run() {
+    let sent = "
+        0 1 . R > W
+        0 10 waking A by W
+        0 11 wakeup A on 1
+        0 20 waking B by W
+        0 21 wakeup B on 1
+        0 10005 migrate A 1 0
+        0 10010 migrate B 1 0
+        0 10009 W S > A
+        0 10015 A S > B
+    ";
+    let tell_more = |more: &str| tell(&format!("{sent}{more}"));
+    // For 10 ms CPU 1 may be on the way to A; then it is not recorded.
+    assert_eq!(tell(sent).waits(), ["A waited 10-10009 Waking queued 11", "B censored Waking Gap"]);
+    let waits = ["A waited 10-10009 Waking queued 11", "B waited 20-10015 Waking queued 21"];
+    assert_eq!(tell_more("1 15 waking C by V").waits()[..2], waits, "it has an event");
+    assert_eq!(tell(&sent.replace("B on 1", "B on 0").replace("B 1 0", "B 0 0")).waits(), waits, "one may be damage");
+}
+
+#[test]
 fn a_trace_that_ends_leaves_waits_unfinished() {
     let seen = tell(
         "

@@ -46,7 +46,7 @@ impl Order {
             Cpu(n) => format!("CPU {n} lost events, noticed at {:.6} s", Seconds(ts)),
         });
         if index >= self.cpus.len() {
-            self.meet(index);
+            self.make_room(index);
         }
         let lane = &mut self.cpus[index];
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
@@ -77,7 +77,7 @@ impl Order {
     pub(crate) fn begins_late(&mut self, cpu: Cpu) {
         let index = lane_index(cpu);
         if index >= self.cpus.len() {
-            self.meet(index);
+            self.make_room(index);
         }
         let lane = &mut self.cpus[index];
         if !lane.seen && lane.losing.is_none() {
@@ -103,7 +103,7 @@ impl Order {
     fn waits_unknown(&mut self, from: u64, until: u64) {
         let index = lane_index(Cpu::ANY);
         if index >= self.cpus.len() {
-            self.meet(index);
+            self.make_room(index);
         }
         let lane = &mut self.cpus[index];
         let ts = from.max(lane.last).max(self.handed_out);
@@ -140,7 +140,7 @@ impl Order {
     pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
         let index = lane_index(cpu);
         if index >= self.cpus.len() {
-            self.meet(index);
+            self.make_room(index);
         }
         self.cpus[index].begin = Some(Begin { until: Some(ts), ..Begin::of(cpu, false) });
         self.begins_late = true;

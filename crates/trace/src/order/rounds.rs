@@ -42,6 +42,10 @@ impl Order {
         for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
             self.pending += lane.end_of_gap(self.latest.max(lane.last));
         }
+        // Where switches were not recorded, a CPU to which tasks were sent needs no event.
+        if self.has_switches {
+            self.unseen.tell(self.cpus.iter().map(|lane| lane.last).max().unwrap_or(0), problems);
+        }
         self.limit = u64::MAX;
         self.finished = true;
         self.gather(problems);

@@ -72,7 +72,7 @@ impl Coverage {
         }
         let recorded = self.cpus.len() as u64;
         if let Some(online) = online.filter(|online| recorded > 0 && recorded < u64::from(*online)) {
-            problems.add(ProblemKind::Recording, || {
+            problems.add(ProblemKind::SomeCpus, || {
                 let cpus: Vec<String> = self.cpus.iter().take(16).map(u64::to_string).collect();
                 format!(
                     "only {recorded} of {online} CPUs were recorded ({}): what tasks did on the others is missing, and a wait \
@@ -113,7 +113,7 @@ mod tests {
         for (online, seen) in [(None, 0), (Some(1), 0), (Some(2), 1)] {
             let mut problems = Problems::default();
             coverage.tell(online, &mut problems);
-            assert_eq!(problems.count(ProblemKind::Recording), seen, "{online:?}");
+            assert_eq!(problems.count(ProblemKind::SomeCpus), seen, "{online:?}");
         }
     }
 }

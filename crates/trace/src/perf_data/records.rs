@@ -323,8 +323,8 @@ impl Records {
         self.end_of_stream();
         self.sort_held();
         self.lost_untold();
-        self.order.finish(&mut self.problems);
         self.coverage.tell(online, &mut self.problems);
+        self.order.finish(&mut self.problems);
         if let Some((number, kind, offset)) = self.unknown_types {
             self.problems.add(ProblemKind::UnknownRecord, || {
                 let records = if number == 1 { "record" } else { "records" };

@@ -10,9 +10,10 @@ use crate::wrapped::Failed;
 impl Text {
     /// A last line without an end: where it was cut is not known, so its numbers are not trusted.
     pub(super) fn unfinished(&mut self, line: &[u8]) {
-        let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
-        if is_blank || closes {
+        // Most recorders pad their lines in front: blanks are the begin of one, too.
+        let line_end = line.trim_ascii_end();
+        let closes = self.ends.is_html && (line_end.is_empty() || line_end.ends_with(b">"));
+        if line.is_empty() || closes {
             return self.line(&String::from_utf8_lossy(line), true);
         }
         let (number, bytes) = (self.lines, line.len());
@@ -49,8 +50,7 @@ impl Text {
         }
         self.tell_misspelt();
         self.letters.tell(&mut self.problems);
-        let machine = self.cpus.online.or(self.cpus.below);
-        self.lacks.tell(self.kinds, &self.letters, (machine, self.now), &mut self.problems);
+        self.lacks.tell(self.kinds, &self.letters, &mut self.problems);
         if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
             self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
         }

@@ -3,7 +3,6 @@
 use super::letters::Letters;
 use crate::kind::{Kind, Kinds};
 use crate::problem::{ProblemKind, Problems};
-use crate::unseen::Unseen;
 
 /// What was met so far.
 #[derive(Debug, Default)]
@@ -12,27 +11,17 @@ pub(super) struct Lacks {
     pub(super) overwritten: u64,
     /// Some line has flags.
     pub(super) has_flags: bool,
-    pub(super) unseen: Unseen,
 }
 
 impl Lacks {
-    /// Tells it, of a text with these kinds that ends at `end`, and of a machine with so many CPUs.
-    pub(super) fn tell(
-        &self,
-        kinds: Kinds,
-        letters: &Letters,
-        (cpus, end): (Option<u16>, u64),
-        problems: &mut Problems,
-    ) {
+    /// Tells it, of a text with these kinds.
+    pub(super) fn tell(&self, kinds: Kinds, letters: &Letters, problems: &mut Problems) {
         const NO_FLAGS: &str = "the interrupt context of wakings is not in this text: where an interrupt woke a task, the thread \
                                 that it stopped is taken for the waker; give the perf.data or trace.dat itself, or record \
                                 with the trace option irq-info";
         const NO_PLUS: &str = "the words of trace-cmd's plugin do not show a preemption inside the kernel: `R` is `R` or `R+`, \
                                and before Linux 4.14 another letter may be a preemption, too; give the trace.dat itself, or \
                                print it with `trace-cmd report -N`";
-        if kinds.has(Kind::SchedSwitch) {
-            self.unseen.tell(cpus.map(u32::from), end, problems);
-        }
         let wakings = [Kind::SchedWaking, Kind::SchedWakeup, Kind::SchedWakeupNew];
         if wakings.into_iter().any(|kind| kinds.has(kind)) && !self.has_flags {
             problems.add(ProblemKind::Recording, || NO_FLAGS.into());

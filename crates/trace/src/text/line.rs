@@ -30,7 +30,8 @@ pub(super) struct Line<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     Event(Line<'a>),
-    /// `CPU:1 [LOST 123 EVENTS]`, or dropped ones in trace-cmd's words; 0 if they were not counted.
+    /// `CPU:1 [LOST 123 EVENTS]`, dropped ones in trace-cmd's words, or `PERF_RECORD_LOST lost 123` of `perf script`; 0 if
+    /// they were not counted.
     Lost {
         cpu: Cpu,
         lost: u64,
@@ -72,8 +73,7 @@ impl<'a> Said<'a> {
         match event(line).or_else(|| latency(line)) {
             Some(Self::Event(found)) if holds_another(found.payload) => Self::Damaged,
             Some(said) => said,
-            None if is_named(line) => Self::Damaged,
-            None => Self::Nothing,
+            None => record_lost(line).unwrap_or(if is_named(line) { Self::Damaged } else { Self::Nothing }),
         }
     }
 }
@@ -142,6 +142,15 @@ fn lost(text: &str) -> Option<Said<'_>> {
     }
     let lost = words.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
     Some(Said::Lost { cpu, lost })
+}
+
+/// `perf 23001 [000] 17945.230538246: PERF_RECORD_LOST lost 40`, and LOST_SAMPLES: `perf script --show-lost-events`. Where
+/// the CPU is not known, `[-01]`, it may be any.
+fn record_lost(line: &str) -> Option<Said<'_>> {
+    let (before, behind) = line.split_once(": PERF_RECORD_LOST")?;
+    let lost = behind.strip_prefix("_SAMPLES").unwrap_or(behind).strip_prefix(" lost ")?.trim().parse().ok()?;
+    let cpu = before.rsplit_once('[')?.1.split_once(']')?.0.parse().ok().and_then(Cpu::from_raw);
+    Some(Said::Lost { cpu: cpu.unwrap_or(Cpu::ANY), lost })
 }
 
 fn event(line: &str) -> Option<Said<'_>> {

@@ -160,7 +160,7 @@ impl Text {
 
     fn event(&mut self, line: &Line<'_>) {
         self.lacks.has_flags |= line.context.is_some();
-        self.lacks.unseen.meet(line.cpu);
+        self.order.meet(line.cpu);
         match self.events.iter().position(|(name, _)| name == line.event) {
             Some(at) => self.events[at].1 += 1,
             None if self.events.len() < MOST_EVENTS => self.events.push((line.event.to_owned(), 1)),
@@ -186,9 +186,6 @@ impl Text {
         self.kinds = self.kinds.with(kind);
         self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
-        if matches!(kind, Kind::SchedWakeup | Kind::SchedWakeupNew | Kind::SchedMigrateTask) {
-            self.lacks.unseen.take(line.ts, what);
-        }
         self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
     }
 }

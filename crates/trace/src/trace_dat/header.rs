@@ -123,19 +123,6 @@ impl Header {
         Ok(header)
     }
 
-    /// CPUs of the machine, as far as the file says.
-    pub(super) fn cpus(&self) -> u32 {
-        let listed = self.buffers.iter().map(|buffer| buffer.cpus.len() as u32).max();
-        self.cpu_count.max(listed.unwrap_or(0))
-    }
-
-    /// Whether a buffer has events of some CPUs and nothing of others.
-    pub(super) fn lacks_some_cpu(&self) -> bool {
-        let machine = self.cpus() as usize;
-        let filled = |buffer: &Buffer| buffer.cpus.iter().filter(|data| data.size > 0).count();
-        self.buffers.iter().any(|buffer| (1..machine).contains(&filled(buffer)))
-    }
-
     /// How the times of a buffer become nanoseconds, or why they cannot.
     pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
         let clock = buffer.clock.as_str();

@@ -16,12 +16,11 @@ use crate::clock;
 use crate::event::{Cpu, Event, Tid, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
-use crate::kind::{Kind, Kinds};
+use crate::kind::Kinds;
 use crate::order::{Merging, Order};
 use crate::page::PageFormat;
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
-use crate::unseen::Unseen;
 use crate::{ByteSource, TraceError};
 use header::{Buffer, Header, RecorderCounts};
 use records::{Plans, Sink, Times};
@@ -46,8 +45,6 @@ pub(crate) struct TraceDat {
     problems: Problems,
     /// The buffer whose scheduler events are read, where several have some.
     owner: Option<usize>,
-    /// Where tasks are sent, if some CPU has no events.
-    sent: Option<Unseen>,
 }
 
 /// A CPU's pages in a buffer.
@@ -104,7 +101,6 @@ impl TraceDat {
             order: Order::default(),
             problems,
             owner: None,
-            sent: header.lacks_some_cpu().then(Unseen::default),
             header,
         };
         notices.into_iter().for_each(|(kind, why)| reader.problems.add_sentence(kind, why));
@@ -176,16 +172,6 @@ impl TraceDat {
         }
     }
 
-    fn tell_unseen(&mut self) {
-        let Some(mut sent) = self.sent.take() else { return };
-        // Without switches a CPU to which tasks were sent needs no event.
-        let has_switches = self.plans.kinds().has(Kind::SchedSwitch);
-        let read = self.streams.iter().filter(|stream| has_switches && self.owner == Some(stream.buffer));
-        let end = read.clone().map(|stream| stream.ts).max().unwrap_or(0);
-        read.for_each(|stream| sent.meet(stream.cpu));
-        sent.tell(Some(self.header.cpus()), end, &mut self.problems);
-    }
-
     /// Formats of all events are always there; whether any was recorded is known at the end.
     fn has_events(&self) -> Result<(), TraceError> {
         if self.plans.have_events() {
@@ -235,7 +221,9 @@ impl Merging for TraceDat {
     fn advance(&mut self) -> Result<(), TraceError> {
         let Some(Reverse((_, number))) = self.open.pop() else {
             self.tell_missing();
-            self.tell_unseen();
+            // Records that nobody wants are events, too.
+            let read = self.streams.iter().filter(|stream| self.owner == Some(stream.buffer));
+            read.for_each(|stream| self.order.meet(stream.cpu));
             self.order.finish(&mut self.problems);
             return self.has_events();
         };
@@ -246,7 +234,6 @@ impl Merging for TraceDat {
             order: &mut self.order,
             problems: &mut self.problems,
             owner: &mut self.owner,
-            sent: &mut self.sent,
             // Lane 0 is that of no CPU.
             stream: (1 + number, stream.buffer, stream.cpu),
             times: stream.times,

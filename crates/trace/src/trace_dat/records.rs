@@ -8,7 +8,6 @@ use crate::order::Order;
 use crate::page::PageFormat;
 use crate::plans::{plan, tell_refused};
 use crate::problem::{ProblemKind, Problems};
-use crate::unseen::Unseen;
 
 /// What becomes of a record, by the number of its event.
 pub(super) struct Plans {
@@ -91,7 +90,6 @@ pub(super) struct Sink<'a> {
     pub(super) order: &'a mut Order,
     pub(super) problems: &'a mut Problems,
     pub(super) owner: &'a mut Option<usize>,
-    pub(super) sent: &'a mut Option<Unseen>,
     /// Number, buffer and CPU.
     pub(super) stream: (usize, usize, Cpu),
     pub(super) times: Times,
@@ -148,7 +146,6 @@ impl Sink<'_> {
         }
         match plan.decode(raw, self.dictionary) {
             Ok(what) => {
-                self.sent.iter_mut().for_each(|sent| sent.take(ts, what));
                 self.order.push_in(number, Event { ts, cpu, what }, self.problems);
             }
             Err(refused) => tell_refused(refused, offset, self.problems),

@@ -82,11 +82,16 @@ fn a_thread_past_its_exit_is_not_thread_1() {
 }
 
 #[test]
-fn losses_are_told_in_three_forms() {
+fn losses_are_told_in_four_forms() {
     let lost = |cpu, lost| Said::Lost { cpu: Cpu(cpu), lost };
     assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
     assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
     assert_eq!(Said::parse("CPU:0 [EVENTS DROPPED]"), lost(0, 0));
+    let of_perf =
+        |cpu: &str, kind: &str| format!("   perf 23001 [{cpu}] 17945.230538246: PERF_RECORD_LOST{kind} lost 40");
+    assert_eq!(Said::parse(&of_perf("001", "")), lost(1, 40));
+    assert_eq!(Said::parse(&of_perf("-01", "_SAMPLES")), Said::Lost { cpu: Cpu::ANY, lost: 40 });
+    assert_eq!(Said::parse(&of_perf("001", "_OTHER")), Said::Nothing);
     assert_eq!(Said::parse("##### CPU 12 buffer started ####"), Said::Started(Cpu(12)));
     let entries = Said::Entries { there: 140, written: 250, online: Some(4) };
     assert_eq!(Said::parse("# entries-in-buffer/entries-written: 140/250   #P:4"), entries);

@@ -32,7 +32,9 @@ fn a_number_that_was_cut_is_not_believed() {
     let why: Vec<String> = reader.problems().all().map(|p| p.to_string()).collect();
     assert_eq!(why, ["line 2: the trace ends inside a line, of which 72 bytes are there; skipped"]);
     assert_eq!(read(whole).unwrap().1.problems().all().count(), 0);
-    assert_eq!(read(&format!("{whole}\n  ")).unwrap().1.problems().all().count(), 0);
+    assert_eq!(read(&format!("{whole}\n")).unwrap().1.problems().all().count(), 0);
+    // What pads the next line in front, cut.
+    assert_eq!(read(&format!("{whole}  ")).unwrap().1.problems().count(ProblemKind::Truncated), 1);
 }
 
 #[test]
