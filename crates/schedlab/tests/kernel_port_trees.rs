@@ -128,7 +128,7 @@ fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_fo
     );
     assert_ne!(feature, checked);
     write(&lab, "from/net/x.c", feature.as_bytes());
-    commit(&lab, "x: the feature");
+    let id = commit(&lab, "x: the feature");
     let series = write(&lab, "s.patch", git(&lab, "from", &["format-patch", "-1", "--stdout"]).as_bytes());
     write(&lab, "from/net/x.c", feature.replace("corked(x)", "corked(x) > 1").as_bytes());
     commit(&lab, "x: later");
@@ -142,6 +142,16 @@ fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_fo
     let said: Vec<_> =
         commits.iter().map(|c| (c["name"].as_str().unwrap(), c["brought"][0].as_str(), c["there"].as_bool())).collect();
     assert_eq!(said, [(&*brought, Some("corked"), Some(false)), (&*wrote, None, Some(false))], "{}", ran.stdout);
+    // A commit or a range of that checkout is the same series.
+    for named in [id.clone(), format!("{id}^..{id}")] {
+        let ran = schedlab(&["kernel", "port", &named, "--onto", &onto, "--from", &from, "--json"]).success();
+        let mut of_commit = json(ran.stdout.lines().next().unwrap());
+        assert_eq!(of_commit["from"], *named);
+        of_commit["from"] = hunk["from"].clone();
+        assert_eq!(of_commit, hunk);
+    }
+    let none = schedlab(&["kernel", "port", "nonsense", "--onto", &onto, "--from", &from]);
+    assert!(none.stderr.contains("nonsense is not a commit of"), "{}", none.stderr);
     let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
     for line in [
         "prerequisites: 2 commits of 4 brought what the target misses; 0 there already",

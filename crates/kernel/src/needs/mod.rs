@@ -15,7 +15,7 @@ pub use compiler::{Mistake, lacking, mistakes};
 pub use headers::Headers;
 pub use paths::Paths;
 
-use crate::port::{Finding, Obstacle, Port, Read};
+use crate::port::{Finding, Obstacle, Port, Read, section_name};
 use crate::series::{Hunk, Line, Patch};
 use own::{Own, Scope};
 use std::collections::HashSet;
@@ -57,42 +57,53 @@ pub struct Need {
     pub last_in: Option<String>,
 }
 
-/// For each finding of a rehearsal what its hunk needs, the worst first. `read` answers the files of the tree as they
-/// were before the series.
+/// Names that are given of what is gone.
+const MOST_GONE: usize = 3;
+
+/// For each finding of a rehearsal what its hunk needs, the worst first. Hunks that are left out are told what of the
+/// code that they change is gone. `read` answers the files of the tree as they were before the series.
 pub fn needs<E>(
     patches: &[Patch],
-    port: &Port,
+    port: &mut Port,
     headers: &Headers,
     paths: &Paths,
     read: &mut Read<'_, E>,
 ) -> Result<Vec<Vec<Need>>, E> {
     let mut series = Series::default();
-    let mut findings = port.findings.iter();
     let mut out = Vec::with_capacity(port.findings.len());
+    let mut findings = port.findings.iter_mut();
     for patch in patches {
         series.made.extend(patch.files.iter().filter_map(|file| file.new.clone()));
         let parts: Vec<Vec<Added>> = patch.files.iter().map(|file| file.hunks.iter().map(added).collect()).collect();
-        series.defined.extend(parts.iter().flatten().flat_map(|part| part.defined.iter().cloned()));
+        let mut of_patch: Vec<&mut Finding> = findings.by_ref().take(parts.iter().map(Vec::len).sum()).collect();
+        // What a hunk that is left out defines is not there.
+        let defining = parts.iter().flatten().zip(&of_patch).filter(|(_, found)| found.is_taken || found.is_present);
+        series.defined.extend(defining.flat_map(|(part, _)| part.defined.iter().cloned()));
         for (file, parts) in patch.files.iter().zip(&parts) {
-            let found: Vec<&Finding> = findings.by_ref().take(file.hunks.len()).collect();
-            let Some(path) = found.first().map(|found| &*found.file) else { continue };
+            let mut found: Vec<&mut Finding> = of_patch.drain(..file.hunks.len()).collect();
+            let Some(path) = found.first().map(|found| found.file.clone()) else { continue };
             if !crate::is_c(file.path()) {
                 out.extend(found.iter().map(|finding| no_file(finding, paths).into_iter().collect()));
                 continue;
             }
-            let text = read(path)?.unwrap_or_default();
-            let own = Own::new(path, &text);
-            let functions: Vec<Option<&str>> =
+            let text = read(&path)?.unwrap_or_default();
+            let own = Own::new(&path, &text);
+            let functions: Vec<Option<String>> =
                 file.hunks.iter().zip(&found).map(|(hunk, finding)| function(hunk, finding)).collect();
-            for (number, finding) in found.iter().enumerate() {
+            for (number, finding) in found.iter_mut().enumerate() {
                 let is_with =
                     |at: &usize| *at == number || functions[number].is_some() && functions[*at] == functions[number];
                 let with: Vec<&Added> = (0..parts.len()).filter(is_with).map(|at| &parts[at]).collect();
                 let with = if functions[number].is_some() || is_new(&file.hunks[number]) { with } else { Vec::new() };
-                let scope = own.scope(functions[number], &with);
+                let scope = own.scope(functions[number].as_deref(), &with);
                 let mut needs: Vec<Need> = no_file(finding, paths).into_iter().collect();
                 if !finding.is_present {
                     let mut context = Context { headers, paths, series: &series, own: &own, scope, read };
+                    if !finding.is_taken && finding.obstacle.is_none() {
+                        let changed = changed(&file.hunks[number]);
+                        finding.gone = gone(&file.hunks[number], &changed, &mut context)?;
+                        finding.gone_lines = own.lacks(&changed);
+                    }
                     for need in of_hunk(&parts[number], &mut context)? {
                         let rank = |need: &Need| (need.kind, usize::MAX - need.lines);
                         let at = needs.partition_point(|other| (rank(other), &other.name) < (rank(&need), &need.name));
@@ -119,10 +130,10 @@ fn is_new(hunk: &Hunk) -> bool {
 }
 
 /// The function that a hunk is in, if it is only one.
-fn function<'a>(hunk: &Hunk, finding: &'a Finding) -> Option<&'a str> {
+fn function(hunk: &Hunk, finding: &Finding) -> Option<String> {
     let place = finding.rehearsed.as_ref()?.place.as_ref()?;
     let mut changed = hunk.lines.iter().skip_while(|line| matches!(line, Line::Context(_)));
-    Some(&*place.function).filter(|name| !name.is_empty() && !changed.any(begins))
+    Some(&place.function).filter(|name| !name.is_empty() && !changed.any(begins)).cloned()
 }
 
 fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {
@@ -185,6 +196,33 @@ impl<E> Context<'_, '_, E> {
             },
         })
     }
+}
+
+/// A hunk that adds what this one changes: its removed lines, or those around where it only adds.
+fn changed(hunk: &Hunk) -> Hunk {
+    let removes = hunk.lines.iter().any(|line| matches!(line, Line::Removed(text) if !text.trim_ascii().is_empty()));
+    let lines = hunk.lines.iter().filter_map(|line| match line {
+        Line::Removed(text) => Some(Line::Added(text.clone())),
+        Line::Context(text) if removes => Some(Line::Context(text.clone())),
+        Line::Context(text) => Some(Line::Added(text.clone())),
+        Line::Added(_) => None,
+    });
+    Hunk { lines: lines.collect(), ..hunk.clone() }
+}
+
+/// What is gone of the code that a hunk changes: the function around it, and what the `changed` lines use.
+fn gone<E>(hunk: &Hunk, changed: &Hunk, context: &mut Context<'_, '_, E>) -> Result<Vec<String>, E> {
+    let section = section_name(&hunk.section).and_then(|name| std::str::from_utf8(name).ok());
+    let is_gone = |name: &&str| !context.own.all.has(name) && !context.has(name);
+    let mut out: Vec<String> = section.filter(is_gone).map(str::to_owned).into_iter().collect();
+    for (used, _) in &added(changed).uses {
+        let name = used.name();
+        let is_told = !matches!(used, Use::Name { .. } | Use::Header { .. }) && !out.iter().any(|other| other == name);
+        if out.len() < MOST_GONE && is_told && context.missing(used)?.is_some() {
+            out.push(name.to_owned());
+        }
+    }
+    Ok(out)
 }
 
 fn of_hunk<E>(part: &Added, context: &mut Context<'_, '_, E>) -> Result<Vec<Need>, E> {

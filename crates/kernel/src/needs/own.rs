@@ -4,6 +4,7 @@ use super::declared::variables;
 use super::headers::{Body, Headers, body};
 use super::uses::Added;
 use crate::port::Read;
+use crate::series::{Hunk, Line};
 use crate::source::{Function, scan};
 
 /// A file of the tree.
@@ -48,6 +49,14 @@ impl<'a> Own<'a> {
         let types = bodies.iter().flat_map(|body| variables(body)).chain(parts.iter().flat_map(|p| p.types.clone()));
         let names = (!bodies.is_empty()).then(|| Headers::read(&self.path, &bodies.concat()));
         Scope { names, types: types.collect() }
+    }
+
+    /// How many of the added lines of a hunk that hold more than a bracket are nowhere in the file, and of how many.
+    pub(super) fn lacks(&self, hunk: &Hunk) -> [usize; 2] {
+        let is_code = |text: &[u8]| text.iter().any(u8::is_ascii_alphanumeric);
+        let added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if is_code(text)));
+        let is_there = |line: &Line| self.lines.iter().any(|own| own.trim_ascii() == line.text().trim_ascii());
+        added.fold([0; 2], |[gone, all], line| [gone + usize::from(!is_there(line)), all + 1])
     }
 
     /// Whether the lines of the scope can use a name; where that is not a function of the file, all of its names count.

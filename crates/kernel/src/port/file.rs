@@ -81,6 +81,8 @@ pub(super) fn look<E>(
         rehearsed: seen,
         doubt: None,
         is_taken: false,
+        gone: Vec::new(),
+        gone_lines: [0; 2],
     };
     let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
     let findings = match (change, &text) {

@@ -26,6 +26,10 @@ pub struct Finding {
     pub is_present: bool,
     /// The hunk or its proposal is in the adapted series.
     pub is_taken: bool,
+    /// Of a hunk that is left out: what the lines that it changes use and the tree lacks.
+    pub gone: Vec<String>,
+    /// Of the same hunk: how many of the lines that it changes are nowhere in the file, of how many.
+    pub gone_lines: [usize; 2],
 }
 
 /// What the rehearsal found of a file that gets another name or mode, or that comes or goes without a line.

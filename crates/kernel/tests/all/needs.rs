@@ -1,7 +1,7 @@
 //! What a hunk uses and a tree lacks, on small trees whose names are all known.
 
 use schedlab_kernel::needs::{Headers, NeedKind, Paths, lacking, mistakes, needs};
-use schedlab_kernel::{parse, rehearse_series};
+use schedlab_kernel::{Finding, parse, rehearse_series};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -40,6 +40,11 @@ static int f(struct sock *sk, int x)
 
 /// For each hunk of a series on the tree of above: what it lacks, as `kind name of there`.
 fn lacks(diff: &str) -> Vec<Vec<String>> {
+    rehearsed(diff).0
+}
+
+/// The same, and the findings.
+fn rehearsed(diff: &str) -> (Vec<Vec<String>>, Vec<Finding>) {
     let tree = BTreeMap::from([
         ("include/linux/sock.h", HEADER),
         ("include/uapi/linux/netfilter/xt_MARK.h", "struct mark { int x; };\n"),
@@ -54,8 +59,8 @@ fn lacks(diff: &str) -> Vec<Vec<String>> {
     headers.seal();
     let paths = Paths(tree.keys().map(|path| (*path).to_owned()).collect());
     let patches = parse(diff.as_bytes());
-    let Ok(port) = rehearse_series(&patches, &[], &mut read);
-    let Ok(found) = needs(&patches, &port, &headers, &paths, &mut read);
+    let Ok(mut port) = rehearse_series(&patches, &[], &mut read);
+    let Ok(found) = needs(&patches, &mut port, &headers, &paths, &mut read);
     assert_eq!(found.len(), port.findings.len());
     let kind = |kind: NeedKind| format!("{kind:?}").to_lowercase();
     let said = |need: &schedlab_kernel::needs::Need| {
@@ -63,7 +68,7 @@ fn lacks(diff: &str) -> Vec<Vec<String>> {
             .trim_end()
             .to_owned()
     };
-    found.iter().map(|needs| needs.iter().map(said).collect()).collect()
+    (found.iter().map(|needs| needs.iter().map(said).collect()).collect(), port.findings)
 }
 
 /// Lines added to `f` behind `ret = take(sk);`.
@@ -223,4 +228,34 @@ fn a_compilers_errors_are_places_and_things_that_are_missing() {
         ]
     );
     assert!(mistakes("make: *** [Makefile:250: __sub-make] Error 2\nnoise: error\n", "/b").is_empty());
+}
+
+#[test]
+fn a_hunk_that_changes_what_the_tree_lacks_says_so() {
+    let of = |section: &str, changed: &str| {
+        let context =
+            [" \tif (!x->ready_to_go)\n \t\tgoto none_of_it;\n \n", changed, " \n \twhile (one_more(x))\n \t\t;\n"];
+        let text = context.concat();
+        let count = |not: char| text.lines().filter(|line| !line.starts_with(not)).count();
+        let diff =
+            format!("--- a/net/f.c\n+++ b/net/f.c\n@@ -40,{} +40,{} @@ {section}\n{text}", count('+'), count('-'));
+        rehearsed(&diff).1.remove(0)
+    };
+    let lines = "-\tdo_this_first(x);\n-\tret = take(x);\n+\tdo_both(x, y);\n";
+    let found = of("static void f(struct sock *sk)", lines);
+    assert_eq!((found.gone, found.gone_lines), (vec!["do_this_first".to_owned()], [2, 2]));
+    assert_eq!(of("static void g(struct sock *sk)", "-\tret = take(x);\n+\tret = 0;\n").gone, ["g"]);
+    // Where it only adds, by what is around.
+    assert_eq!(of("", "+\tdo_both(x, y);\n+\tdo_more(x, y);\n").gone, ["ready_to_go", "one_more"]);
+    assert_eq!(of("static void f(struct sock *sk)", "-\tret = own;\n-\tx = ret;\n+\tx = own;\n").gone, [""; 0]);
+}
+
+#[test]
+fn what_only_a_hunk_that_is_left_out_declares_is_missing() {
+    let diff = "--- a/net/f.c\n+++ b/net/f.c\n\
+                @@ -30,4 +30,4 @@ static int other(void)\n \tint here;\n-\tlong there;\n+\tbool is_waiting;\n \n \tgone();\n\
+                @@ -10,4 +40,5 @@ static int f(struct sock *sk, int x)\n \tint ret = 0;\n \n \tret = take(sk);\n+\tret += is_waiting;\n \treturn ret;\n";
+    let (needs, findings) = rehearsed(diff);
+    assert_eq!(findings.iter().map(|found| found.is_taken).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(needs[1], ["name is_waiting"]);
 }

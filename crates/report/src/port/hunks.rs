@@ -103,6 +103,13 @@ fn remark(finding: &Finding) -> String {
             said.push("nothing like it in the file".into());
         }
     }
+    let [gone, all] = finding.gone_lines;
+    if !finding.gone.is_empty() {
+        let names = finding.gone.join(", ");
+        said.push(format!("the tree has no {names}, which it changes: drop it, or find what took its place"));
+    } else if gone > 0 {
+        said.push(format!("{gone} of the {all} lines that it changes are not in the file"));
+    }
     said.join("; ")
 }
 

@@ -63,6 +63,8 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> Port
         history,
         fixes: fixes.collect(),
         taken: finding.is_taken,
+        gone: finding.gone.clone(),
+        gone_lines: finding.gone_lines[0],
         needs: needs(rehearsal, number),
     }
 }

@@ -35,6 +35,10 @@ pub(super) struct PortHunk {
     pub(super) fixes: Vec<PortFixed>,
     /// Whether `--write` takes it.
     pub(super) taken: bool,
+    /// Of one that is left out: what the lines that it changes use and the tree lacks, three names at most.
+    pub(super) gone: Vec<String>,
+    /// Of the same: how many of the lines that it changes are nowhere in the file.
+    pub(super) gone_lines: usize,
     /// What the tree lacks for it: names, then states that other functions change there, then commits.
     pub(super) needs: Vec<PortNeed>,
 }

@@ -48,7 +48,8 @@ pub(crate) struct Related {
 
 #[derive(Debug, Args)]
 pub(crate) struct Port {
-    /// Patches or mbox files in order, or a directory of them (its `series` file, else all *.patch and *.diff by name)
+    /// Patches or mbox files in order, or a directory of them (its `series` file, else all *.patch and *.diff by name);
+    /// or commits and ranges A..B of the checkout that --from names
     #[arg(required = true, value_name = "SERIES")]
     pub(crate) series: Vec<PathBuf>,
     /// The source tree to apply them to

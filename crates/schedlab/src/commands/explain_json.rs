@@ -81,7 +81,9 @@ fn write_shape(shape: &Shape<'_>, columns: usize, out: &mut dyn std::io::Write) 
         let cells: Vec<String> = line.split(" | ").map(unlinked).collect();
         match &cells[..] {
             [name, of, means] => {
-                writeln!(out, "{}", fitted(&format!("  {name}  ({of})"), columns))?;
+                let of = schedlab_report::wrap(&format!("({of})"), columns.saturating_sub(name.len() + 4));
+                let begin = |number: usize| if number == 0 { format!("  {name}  ") } else { " ".repeat(4) };
+                of.iter().enumerate().try_for_each(|(at, line)| writeln!(out, "{}{line}", begin(at)))?;
                 let means = schedlab_report::wrap(means, columns.saturating_sub(6));
                 means.iter().try_for_each(|line| writeln!(out, "      {line}"))?;
             }

@@ -14,7 +14,7 @@ use std::path::Path;
 pub(super) fn find(
     tree: &Path,
     patches: &[Patch],
-    port: &Port,
+    port: &mut Port,
     read: &mut Read<'_, anyhow::Error>,
 ) -> Result<Vec<Vec<Need>>> {
     if !tree.join("include").is_dir() {
@@ -24,7 +24,7 @@ pub(super) fn find(
         ));
         return Ok(port.findings.iter().map(|_| Vec::new()).collect());
     }
-    let files: BTreeSet<&str> = port.findings.iter().map(|found| &*found.file).collect();
+    let files: BTreeSet<String> = port.findings.iter().map(|found| found.file.clone()).collect();
     let folders: BTreeSet<&str> =
         files.iter().map(|file| file.rsplit_once('/').map_or("", |(folder, _)| folder)).collect();
     let mut names = BTreeSet::new();

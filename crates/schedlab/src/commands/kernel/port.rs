@@ -73,7 +73,7 @@ fn places(args: &Port) -> Result<()> {
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
-    for (file, mut patch) in series::parsed(&files(&args.series)?)? {
+    for (file, mut patch) in series::parsed(&files(&args.series, args.from.as_deref())?)? {
         refuse_links(&args.onto, &mut patch);
         from.push(file);
         patches.push(patch);
@@ -88,7 +88,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
             "{onto} has none of the files that the series changes: give the root of a kernel source tree"
         ));
     }
-    let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
+    let needs = lacking::find(&args.onto, &patches, &mut port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
@@ -130,10 +130,16 @@ pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The files of the series in order, with what they hold.
-fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+/// The files of the series in order, with what they hold. What is no file may be a commit or a range of the checkout that
+/// the series is from.
+fn files(named: &[PathBuf], from: Option<&Path>) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
     for path in named {
+        let of_checkout = from.filter(|from| !path.exists() && checkout::is_checkout(from)).zip(path.to_str());
+        if let Some((from, range)) = of_checkout {
+            out.push((path.clone(), checkout::mails(from, range)?));
+            continue;
+        }
         if !path.is_dir() {
             out.push((path.clone(), input::bytes(path)?));
             continue;
