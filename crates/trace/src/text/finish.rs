@@ -70,7 +70,11 @@ impl Text {
         }
         if self.kinds == Kinds::default() {
             let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
-            let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
+            let has = match self.problems.count(ProblemKind::BadRecord) {
+                _ if has.is_empty() => "none of its lines is an event".into(),
+                0 => has.join(", "),
+                unread => format!("{}; {unread} lines are called like one and do not read as one", has.join(", ")),
+            };
             return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
         }
         Ok(())

@@ -170,7 +170,12 @@ impl Text {
         if !self.cpus.has(line.cpu) {
             return self.impossible(&line.cpu.0.to_string());
         }
-        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut self.letters) {
+        let mut what = read_payload::parse(kind, line, &mut self.dictionary, &mut self.letters);
+        if let (Err(Unread::Unlike), Some(payload)) = (&what, read_payload::without_fields(kind, line.payload)) {
+            let line = Line { payload: &payload, ..*line };
+            what = read_payload::parse(kind, &line, &mut self.dictionary, &mut self.letters);
+        }
+        let what = match what {
             Ok(what) => what,
             Err(Unread::WokeNobody) => return,
             Err(Unread::Unlike) => {

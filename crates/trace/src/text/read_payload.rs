@@ -37,6 +37,29 @@ pub(super) fn parse(
     wake(line, &mut dictionary.names).map(woken)
 }
 
+/// What tracefs prints with its option `fields`, `prio=0x78 (120)`, as without it.
+pub(super) fn without_fields(kind: Kind, payload: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), payload);
+    while let Some(at) = rest.find("=0x") {
+        let (hex, behind) = rest[at + 3..].split_once(" (")?;
+        let (number, behind) = behind.split_once(')')?;
+        let is_hex = !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit());
+        number.parse::<i64>().ok().filter(|_| is_hex)?;
+        out += &rest[..=at];
+        out += number;
+        rest = behind;
+    }
+    out += rest;
+    let words: &[[&str; 2]] = match kind {
+        Kind::SchedSwitch => &[[" next_comm=", " ==> next_comm="]],
+        Kind::SchedProcessFork => &[["parent_comm=", "comm="], [" parent_pid=", " pid="]],
+        Kind::SchedProcessExit => &[[" group_dead=(1)", " group_dead=true"], [" group_dead=(0)", " group_dead=false"]],
+        _ => &[],
+    };
+    // A comm with these words in it is ambiguous, as it is in other texts.
+    (out.len() < payload.len()).then(|| words.iter().fold(out, |out, [from, to]| out.replacen(from, to, 1)))
+}
+
 /// What is neither a switch nor a wakeup.
 fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let payload = line.payload;

@@ -40,6 +40,28 @@ fn tracefs_text_is_read() {
 }
 
 #[test]
+fn the_option_fields_of_tracefs_is_read() {
+    let hex = |line: &str| {
+        let words =
+            line.replace(" ==> ", " ").replace("prev_state=S", "prev_state=1").replace("prev_state=R", "prev_state=0");
+        let word = |word: &str| match word.split_once('=').map(|(name, number)| (name, number.parse::<u32>())) {
+            Some((name, Ok(number))) => format!("{name}=0x{number:x} ({number})"),
+            _ => word.to_owned(),
+        };
+        words.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let text: String = TRACEFS.lines().map(hex).collect();
+    assert!(text.contains("prev_state=0x1 (1) next_comm=swapper/0 next_pid=0x0 (0) next_prio=0x78 (120)"), "{text}");
+    assert_eq!(told(&text).waits(), ANSWER);
+    let fork = "A-10 [000] d..2. 1.000030: sched_process_fork: parent_comm=A parent_pid=0xa (10) child_comm=A child_pid=0xc (12)";
+    let (events, reader) = read(&format!("{text}{fork}\n")).unwrap();
+    assert!(
+        matches!(events.last().unwrap().what, What::Fork { .. })
+            && reader.problems().count(ProblemKind::BadRecord) == 0
+    );
+}
+
+#[test]
 fn trace_cmd_report_is_read_in_its_plugins_words() {
     let text = "\
 cpus=2
