@@ -48,6 +48,14 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         let mut left: Vec<_> =
             pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
         left.extend(pairs(&mut a, &mut b, may_be_one).into_iter().map(|(x, y)| (Some(x), Some(y))));
+        // It is gone when no file exports it any more, and new when none did.
+        if key.0 == Kind::Export {
+            let is_in = |all: &ByName<'_>, one: &Interface| {
+                all.get(key).is_some_and(|others| others.iter().any(|other| is_of_one_kernel(one, other)))
+            };
+            a.retain(|one| !is_in(&new, one));
+            b.retain(|one| !is_in(&old, one));
+        }
         left.extend(a.into_iter().map(|x| (Some(x), None)).chain(b.into_iter().map(|y| (None, Some(y)))));
         for (before, after) in left {
             let (before, after) = (before.cloned(), after.cloned());
@@ -81,13 +89,22 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
 /// Whether definitions of one name in two files can be one that moved and changed. Another architecture's is another; so
 /// is a macro or a static table of another C file.
 fn may_be_one(x: &Interface, y: &Interface) -> bool {
-    let arch = |i: &Interface| i.place.file.strip_prefix("arch/").map(|rest| rest.split('/').next().map(str::to_owned));
     let is_local = |i: &Interface| match i.kind {
         Kind::Operation => true,
         Kind::Macro => i.place.file.ends_with(".c"),
         _ => false,
     };
     arch(x) == arch(y) && !is_local(x) && !is_local(y)
+}
+
+/// The directory of an architecture that it is for.
+fn arch(i: &Interface) -> Option<&str> {
+    i.place.file.strip_prefix("arch/").and_then(|rest| rest.split('/').next())
+}
+
+/// Not of two architectures.
+fn is_of_one_kernel(x: &Interface, y: &Interface) -> bool {
+    arch(x).zip(arch(y)).is_none_or(|(x, y)| x == y)
 }
 
 /// Takes out the pairs that match, each with the first that is left.
@@ -107,8 +124,10 @@ fn pairs<'a>(
     out
 }
 
-fn by_name<'a>(files: &'a [File], macros: &'a [Interface]) -> BTreeMap<(Kind, &'a str), Vec<&'a Interface>> {
-    let mut out: BTreeMap<_, Vec<_>> = BTreeMap::new();
+type ByName<'a> = BTreeMap<(Kind, &'a str), Vec<&'a Interface>>;
+
+fn by_name<'a>(files: &'a [File], macros: &'a [Interface]) -> ByName<'a> {
+    let mut out = ByName::new();
     for i in files.iter().flat_map(|f| &f.interfaces).chain(macros) {
         out.entry((i.kind, i.name.as_str())).or_default().push(i);
     }

@@ -379,3 +379,21 @@ fn what_is_not_one_across_files_and_what_a_class_or_a_value_changes() {
     ];
     assert_eq!(pairs(&[("a.c", dirs[0])], &[("a.c", dirs[1])]), ["new added", "old removed"]);
 }
+
+#[test]
+fn an_export_is_gone_once_no_file_has_it() {
+    let one = "EXPORT_SYMBOL(kfree);\n";
+    let two = "EXPORT_SYMBOL(kfree);\nEXPORT_SYMBOL(only_slob);\n";
+    let arm = ("arch/arm/lib/ksyms.c", "EXPORT_SYMBOL(memcpy);\n");
+    let x86 = ("arch/x86/lib/ksyms.c", "EXPORT_SYMBOL(memcpy);\n");
+    let many = tree(&[arm, x86, ("mm/slob.c", two), ("mm/slub.c", one)]);
+    let few = tree(&[x86, ("mm/slub.c", one)]);
+    // Those of another architecture do not take its place.
+    let (gone, come) =
+        ([("memcpy", "removed"), ("only_slob", "removed")], [("memcpy", "added"), ("only_slob", "added")]);
+    for (before, after, wanted) in [(&many, &few, gone), (&few, &many, come)] {
+        let dossier = compare(before, after);
+        let found: Vec<_> = interfaces(&dossier).into_iter().map(|(_, name, change)| (name, change)).collect();
+        assert_eq!(found, wanted);
+    }
+}
