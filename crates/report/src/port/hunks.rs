@@ -108,7 +108,11 @@ fn remark(finding: &Finding) -> String {
         let names = finding.gone.join(", ");
         said.push(format!("the tree has no {names}, which it changes: drop it, or find what took its place"));
     } else if gone > 0 {
-        said.push(format!("{gone} of the {all} lines that it changes are not in the file"));
+        said.push(match (gone, all) {
+            (1, 1) => "the line that it changes is not in the file".into(),
+            _ if gone == all => format!("none of the {all} lines that it changes is in the file"),
+            _ => format!("{gone} of the {all} lines that it changes are not in the file"),
+        });
     }
     said.join("; ")
 }
