@@ -19,9 +19,9 @@ impl Lacks {
         const NO_FLAGS: &str = "the interrupt context of wakings is not in this text: where an interrupt woke a task, the thread \
                                 that it stopped is taken for the waker; give the perf.data or trace.dat itself, or record \
                                 with the trace option irq-info";
-        const NO_PLUS: &str = "the words of trace-cmd's plugin do not show a preemption inside the kernel: `R` is `R` or `R+`, \
-                               and before Linux 4.14 another letter may be a preemption, too; give the trace.dat itself, or \
-                               print it with `trace-cmd report -N`";
+        const NO_PLUS: &str = "the words of libtraceevent's plugin (trace-cmd report, perf script) do not show a preemption inside the \
+                               kernel: `R` is `R` or `R+`, and before Linux 4.14 another letter may be a preemption, too; give \
+                               the trace.dat or perf.data itself, or print it with `trace-cmd report -N`";
         let wakings = [Kind::SchedWaking, Kind::SchedWakeup, Kind::SchedWakeupNew];
         if wakings.into_iter().any(|kind| kinds.has(kind)) && !self.has_flags {
             problems.add(ProblemKind::Recording, || NO_FLAGS.into());
