@@ -32,6 +32,8 @@ pub struct DossierSubject {
     pub lang: Lang,
     /// Commits or patches, the oldest first; empty where no history was given.
     pub events: Vec<Event>,
+    /// Those are of a checkout.
+    pub is_checkout: bool,
     /// What of the input was left out, a sentence each.
     pub problems: Vec<String>,
     /// Commits after those, the oldest first.

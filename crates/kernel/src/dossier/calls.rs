@@ -1,7 +1,7 @@
 //! Who calls what changed, and through which operations: the functions to read first.
 
 use super::functions::{Named, by_name};
-use super::{File, FunctionChange, SourceLine};
+use super::{File, FunctionChange, OutsideCaller, SourceLine};
 use crate::source::{Call, assigned};
 use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
@@ -17,6 +17,9 @@ pub struct Caller {
     pub function: String,
     /// Its file.
     pub file: String,
+    /// It is outside of the paths. Such callers are looked for if the function is new, gone or has another signature.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_outside: bool,
 }
 
 /// A changed function with what surrounds it. Calls and callers are those by name: a call through a pointer is found
@@ -31,7 +34,7 @@ pub struct KeyFunction {
     pub lines: usize,
     /// Its signature differs.
     pub is_signature_changed: bool,
-    /// Callers in the tree that the place is in, by name.
+    /// Callers in the tree that the place is in, by name; those outside of the paths are the last.
     pub callers: Vec<Caller>,
     /// Calls that both versions make.
     pub calls_kept: Vec<String>,
@@ -65,7 +68,7 @@ impl<'a> Tree<'a> {
         let functions = by_name(files);
         for file in files {
             for function in &file.unit.functions {
-                let caller = Caller { function: function.name.clone(), file: file.path.clone() };
+                let caller = Caller { function: function.name.clone(), file: file.path.clone(), is_outside: false };
                 for call in &function.calls {
                     let to = if call.is_member { &mut dispatches } else { &mut callers };
                     to.entry(call.name.as_str()).or_default().insert(caller.clone());
@@ -106,10 +109,20 @@ impl<'a> Tree<'a> {
     }
 }
 
-pub(super) fn key_functions(changes: &[FunctionChange], trees: &[Tree; 2]) -> Vec<KeyFunction> {
+pub(super) fn key_functions(
+    changes: &[FunctionChange],
+    trees: &[Tree; 2],
+    outside: &[OutsideCaller],
+) -> Vec<KeyFunction> {
     let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, trees)).collect();
     ranked.in_order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect()
+    let mut out: Vec<KeyFunction> = ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect();
+    // They have no part in the rank: those of a function that kept its signature are not known.
+    for found in outside {
+        let caller = Caller { function: found.caller.clone(), file: found.place.file.clone(), is_outside: true };
+        out.iter_mut().filter(|f| f.name == found.function).for_each(|f| f.callers.push(caller.clone()));
+    }
+    out
 }
 
 fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, KeyFunction)> {

@@ -1,6 +1,7 @@
 //! Functions that changed, came, went or took another name.
 
 use super::lines::{Numbers, difference, in_both};
+use super::outside::is_seen;
 use super::{File, SourceLine};
 use crate::port::common;
 use crate::source::{Function, code_lines, inner_conditions};
@@ -30,7 +31,7 @@ pub enum Status {
 /// One function that differs.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionChange {
-    /// Its name, in the second tree if it is there.
+    /// Its name, in the second tree if it is there; `sys_futex` of a system call, `compat_sys_futex` of a compat one.
     pub name: String,
     /// What became of it: `new`, `removed`, `changed`, or an object whose `renamed_from` is the old name.
     pub status: Status,
@@ -48,6 +49,9 @@ pub struct FunctionChange {
     pub inner_conditions: Vec<String>,
     /// Signatures before and after, where they differ.
     pub signatures: Option<[String; 2]>,
+    /// Whether other files can call it, in each tree; in the first one only if no function of that name stays.
+    #[serde(skip)]
+    seen: [bool; 2],
 }
 
 impl FunctionChange {
@@ -57,6 +61,18 @@ impl FunctionChange {
             Status::RenamedFrom(old) => old,
             _ => &self.name,
         }
+    }
+
+    /// Its name in the second tree, if other files can call it there and have to know that it differs.
+    pub(super) fn seen(&self) -> Option<&str> {
+        let is_other = self.status != Status::Changed || self.signatures.is_some();
+        Some(&*self.name).filter(|_| is_other && self.seen[1])
+    }
+
+    /// Its name in the first tree, if others could call it there and no function of that name stays.
+    pub(super) fn gone(&self) -> Option<&str> {
+        let is_gone = matches!(self.status, Status::Removed | Status::RenamedFrom(_));
+        Some(self.old_name()).filter(|_| is_gone && self.seen[0])
     }
 }
 
@@ -102,6 +118,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
     }
     renamed(&mut gone, come, &numbers, &mut out);
     out.extend(gone.iter().map(|x| change(Status::Removed, Some(x), None)));
+    out.iter_mut().for_each(|c| c.seen[0] &= !new.contains_key(c.old_name()));
     let key = |c: &FunctionChange| (c.after.as_ref().or(c.before.as_ref()).map(|p| p.file.clone()), c.name.clone());
     out.in_order_by_key(key);
     out
@@ -172,6 +189,7 @@ fn change(status: Status, before: Option<&At>, after: Option<&At>) -> FunctionCh
         condition: shown.map(|f| f.condition.clone()).unwrap_or_default(),
         inner_conditions: before.zip(after).map(|(x, y)| conditions_of_diff(x, y)).unwrap_or_default(),
         signatures,
+        seen: [before, after].map(|at| at.is_some_and(|at| is_seen(&at.file.path, &at.function.signature))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a file offers to user space, administrators, modules and tracers.
 
-use super::{SourceLine, makers, sysctl};
+use super::{SourceLine, makers, sysctl, system_calls};
 use crate::source::{Entry, Invocation, Table, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -76,8 +76,11 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     }
     for f in &unit.functions {
         let is_global = !f.signature.split(' ').any(|w| w == "static");
+        if let Some(name) = system_calls::bare(f) {
+            out.add(Kind::Syscall, name, f.signature.clone(), &f.condition, f.line);
+            continue;
+        }
         let kind = match f.by.as_deref() {
-            Some(by) if by.contains("SYSCALL_DEFINE") => Kind::Syscall,
             Some(by) if by.contains("BPF_CALL_") => Kind::BpfHelper,
             None if is_global => Kind::Signature,
             _ => continue,

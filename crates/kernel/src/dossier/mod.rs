@@ -4,6 +4,7 @@ mod bodies;
 mod calls;
 mod commits;
 mod delta;
+mod files;
 mod functions;
 mod history;
 mod interfaces;
@@ -13,11 +14,13 @@ mod maintainers;
 mod makers;
 mod mentions;
 mod modules;
+mod outside;
 mod patched;
 mod similar;
 mod structures;
 mod syscall_table;
 mod sysctl;
+mod system_calls;
 
 pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
@@ -30,6 +33,7 @@ pub use interfaces::{Interface, Kind};
 pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
 pub use mentions::{Mention, mentions, names as documented_names};
 pub use modules::ModuleCalls;
+pub use outside::{NotAdapted, OutsideCaller, Wanted};
 pub use patched::{Files, patch_file};
 pub use similar::{Similar, similar};
 pub use structures::{MemberUse, Structure, structures};
@@ -53,7 +57,7 @@ impl File {
     /// Reads a C file, a Kconfig, a table of system calls, or what assembly exports; of other files nothing but their lines is known.
     pub fn read(path: String, text: Vec<u8>) -> Self {
         let name = path.rsplit('/').next().unwrap_or_default();
-        let unit = if crate::is_c(name) { scan(&text) } else { Unit::default() };
+        let unit = if crate::is_c(name) { unit(&text) } else { Unit::default() };
         let interfaces = match name {
             _ if name.starts_with("Kconfig") => kconfig::of(&path, &text),
             _ if name.ends_with(".tbl") && path.contains("syscall") => syscall_table::of(&path, &text),
@@ -62,6 +66,17 @@ impl File {
         };
         Self { path, text, unit, interfaces }
     }
+
+    /// Reads a C file outside of the paths: who calls what in it.
+    pub fn outside(path: String, text: Vec<u8>) -> Self {
+        Self { unit: unit(&text), path, text, interfaces: Vec::new() }
+    }
+}
+
+fn unit(text: &[u8]) -> Unit {
+    let mut unit = scan(text);
+    system_calls::name(&mut unit);
+    unit
 }
 
 /// A line of a file, from 1.
@@ -84,6 +99,10 @@ pub struct Dossier {
     pub functions: Vec<FunctionChange>,
     /// The highest rank first.
     pub key_functions: Vec<KeyFunction>,
+    /// Functions outside of the paths that call one that is new, gone or has another signature.
+    pub outside: Vec<OutsideCaller>,
+    /// Calls in the second tree that do not fit any more.
+    pub not_adapted: Vec<NotAdapted>,
     /// Calls of the functions that differ, between files or folders.
     pub module_calls: Vec<ModuleCalls>,
     /// What could not be read, in both trees.
@@ -93,7 +112,7 @@ pub struct Dossier {
 }
 
 /// How a file differs: lines as `diff -u` would count them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct FileChange {
     /// Path in its tree.
     pub path: String,
@@ -101,8 +120,14 @@ pub struct FileChange {
     pub added: usize,
     /// Lines that only the first tree has.
     pub removed: usize,
-    /// `new`, `gone` or `changed`.
+    /// `new`, `gone`, `changed` or `renamed`.
     pub status: &'static str,
+    /// Its path in the first tree, if it has another one now: most lines stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
+    /// Modes as git writes them, before and after, where patches change them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modes: Option<[String; 2]>,
     /// No text: git shows it as `Bin`, and no lines are counted.
     pub binary: bool,
 }
@@ -120,9 +145,18 @@ pub struct SkippedPlace {
 
 /// Compares two trees; each is sorted by path, and no path comes twice in one.
 pub fn compare(before: &[File], after: &[File]) -> Dossier {
+    compare_in(before, after, &mut |_| Default::default())
+}
+
+/// As [`compare`], for parts of two trees: `find` answers which files of the rest of each tree have a wanted name, read
+/// with [`File::outside`].
+pub fn compare_in(before: &[File], after: &[File], find: &mut dyn FnMut(&[Wanted; 2]) -> [Vec<File>; 2]) -> Dossier {
     let functions = functions::changes(before, after);
+    let found = find(&outside::wanted(&functions));
+    let known = [0, 1].map(|side| outside::Known::new(&functions, [before, after][side], &found[side]));
+    let callers = outside::callers(&functions, &known);
     let trees = [before, after].map(calls::Tree::new);
-    let key_functions = calls::key_functions(&functions, &trees);
+    let key_functions = calls::key_functions(&functions, &trees, &callers);
     let skipped = |tree: usize, files: &[File]| -> Vec<SkippedPlace> {
         let of = |file: &File| -> Vec<SkippedPlace> {
             let place = |line| SourceLine { file: file.path.clone(), line };
@@ -135,9 +169,11 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
         files.iter().flat_map(of).collect()
     };
     Dossier {
-        files: file_changes(before, after),
+        files: files::changes(before, after),
         interfaces: delta::changes(before, after),
         module_calls: modules::module_calls(&functions, &trees),
+        not_adapted: outside::not_adapted(&functions, &known[1]),
+        outside: callers,
         functions,
         key_functions,
         skipped: [skipped(0, before), skipped(1, after)].into_iter().flatten().collect(),
@@ -148,33 +184,4 @@ pub fn compare(before: &[File], after: &[File]) -> Dossier {
 /// Of files that are sorted by path.
 fn find<'a>(files: &'a [File], path: &str) -> Option<&'a File> {
     files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().map(|at| &files[at])
-}
-
-fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
-    let mut paths: Vec<&str> = before.iter().chain(after).map(|f| f.path.as_str()).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    let change = |path: &str| {
-        let [old, new] = [before, after].map(|files| find(files, path).map(|file| &file.text[..]));
-        if old == new {
-            return None;
-        }
-        let binary = [old, new].into_iter().flatten().any(is_binary);
-        let mut numbers = lines::Numbers::default();
-        let [a, b] = [old, new].map(|text| numbers.of(&crate::split(text.filter(|_| !binary).unwrap_or_default())));
-        let (added, removed) = lines::difference(&a, &b);
-        let status = match (old, new) {
-            (None, _) => "new",
-            (_, None) => "gone",
-            _ => "changed",
-        };
-        Some(FileChange { path: path.to_owned(), added, removed, status, binary })
-    };
-    paths.into_iter().filter_map(change).collect()
-}
-
-/// As git decides it: a zero byte among the first (`buffer_is_binary` in its `xdiff-interface.c`).
-fn is_binary(text: &[u8]) -> bool {
-    const FIRST: usize = 8000;
-    text[..text.len().min(FIRST)].contains(&0)
 }

@@ -4,6 +4,7 @@
 //! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that apply to it. What does
 //! not look like a declaration is named in [`Unit::skipped`].
 
+mod arguments;
 mod assigned;
 pub(crate) mod conditions;
 pub(crate) mod head;
@@ -12,6 +13,7 @@ mod members;
 mod scan;
 mod spell;
 
+pub(crate) use arguments::{passed, taken};
 pub(crate) use assigned::assigned;
 pub use scan::scan;
 pub use spell::{code_lines, inner_conditions};

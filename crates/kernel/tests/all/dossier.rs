@@ -1,6 +1,8 @@
 //! What two small trees differ in.
 
-use schedlab_kernel::dossier::{Dossier, File, Files, Kind, Status, body, compare, patch_file, similar, structures};
+use schedlab_kernel::dossier::{
+    Dossier, File, Files, Kind, Status, body, compare, compare_in, patch_file, similar, structures,
+};
 use schedlab_kernel::parse;
 
 pub(super) fn tree(files: &[(&str, &str)]) -> Vec<File> {
@@ -232,4 +234,76 @@ fn conditions_inside_a_function_that_lines_of_the_diff_stand_under() {
     assert_eq!(of(&before.replace("#ifdef CONFIG_NUMA\n\tfour(a);\n#endif\n", "")), ["CONFIG_NUMA"]);
     // The lines stay, their condition does not.
     assert_eq!(of(&before.replace("ifdef CONFIG_NUMA", "if 1")), ["CONFIG_NUMA", "1"]);
+}
+
+const PUSH: &str = "void push(struct sock *sk, int flags, int goal)\n{\n\tsend(sk);\n}\nint here(struct sock *sk)\n{\n\tpush(sk, 0, 1);\n}\n\
+    int lost(int a)\n{\n\treturn a + 1;\n}\nstatic int hidden(int a)\n{\n\treturn a;\n}\n";
+
+/// As a dossier of `net/ipv4/tcp.c` and `net/tcp.h` finds them in the rest of the tree.
+fn in_tree(before: &str, after: &str, rest: &[(&str, &str)]) -> Dossier {
+    let file = |text: &str| tree(&[("net/ipv4/tcp.c", text)]);
+    compare_in(&file(before), &file(after), &mut |wanted| {
+        let found = wanted.each_ref().map(|wanted| -> Vec<File> {
+            let with = rest.iter().filter(|(_, text)| wanted.is_in(text.as_bytes()));
+            with.map(|(path, text)| File::outside((*path).to_owned(), text.as_bytes().to_vec())).collect()
+        });
+        assert!(found.iter().all(|files| files.iter().all(|file| file.path != "net/other.c")));
+        found
+    })
+}
+
+#[test]
+fn callers_in_the_rest_of_the_tree_and_those_that_were_not_adapted() {
+    let after = PUSH
+        .replace(", int goal", "")
+        .replace("push(sk, 0, 1)", "push(sk, 0)")
+        .replace("int lost(int a)\n{\n\treturn a + 1;\n}\n", "");
+    let rest = [
+        (
+            "net/mptcp/protocol.c",
+            "void release(struct sock *sk)\n{\n\tpush(sk, (1, 2),\n\t     f(3, 4));\n\tpush (sk, 0);\n\tlost(1);\n}\n",
+        ),
+        // The same name, and another function: of the file, of its folder, through a member, of a macro.
+        ("drivers/a.c", "static void push(int a, int b, int c)\n{\n}\nvoid own(void)\n{\n\tpush(1, 2, 3);\n}\n"),
+        ("drivers/b/b.h", "static inline void push(int a, int b, int c)\n{\n}\n"),
+        ("drivers/b/b.c", "void near(void)\n{\n\tpush(1, 2, 3);\n}\n"),
+        ("net/member.c", "void member(struct ops *o)\n{\n\to->push(1, 2, 3);\n}\n"),
+        ("net/macro.c", "#define push(a, b, c) other(a)\nvoid by_macro(void)\n{\n\tpush(1, 2, 3);\n}\n"),
+        ("net/other.c", "void hidden_or(int push)\n{\n\thidden(push);\n\tpushed(1);\n}\n"),
+    ];
+    let dossier = in_tree(PUSH, &after, &rest);
+    let found: Vec<_> =
+        dossier.outside.iter().map(|o| (&*o.function, &*o.caller, &*o.place.file, o.place.line)).collect();
+    let protocol = "net/mptcp/protocol.c";
+    assert_eq!(found, [("lost", "release", protocol, 6), ("push", "release", protocol, 3)]);
+    let left: Vec<_> = dossier
+        .not_adapted
+        .iter()
+        .map(|n| (&*n.function, &*n.caller, n.place.line, n.passed, n.taken, n.is_outside))
+        .collect();
+    assert_eq!(left, [("lost", "release", 6, 1, None, true), ("push", "release", 3, 3, Some(2), true)]);
+    let push = dossier.key_functions.iter().find(|f| f.name == "push").unwrap();
+    let callers: Vec<_> = push.callers.iter().map(|c| (c.function.as_str(), c.is_outside)).collect();
+    assert_eq!(callers, [("here", false), ("release", true)]);
+    // Within the paths as well; and nothing where the body alone differs.
+    let forgotten = after.replace("push(sk, 0)", "push(sk, 0, 1)");
+    let left = in_tree(PUSH, &forgotten, &[]).not_adapted;
+    assert_eq!(left.iter().map(|n| (&*n.caller, n.is_outside)).collect::<Vec<_>>(), [("here", false)]);
+    let body = in_tree(PUSH, &PUSH.replace("send(sk)", "send(0)"), &rest);
+    assert!(body.outside.is_empty() && body.not_adapted.is_empty());
+}
+
+#[test]
+fn a_system_call_is_no_function_of_its_bare_name() {
+    let text = "int futex_wait(int a)\n{\n\treturn a;\n}\nint relay(int a)\n{\n\treturn futex_wait(a);\n}\n\
+        SYSCALL_DEFINE2(futex_wait, int, a, int, b)\n{\n\treturn check(a);\n}\n\
+        COMPAT_SYSCALL_DEFINE1(futex_wait, int, a)\n{\n\treturn check(a);\n}\n";
+    let after = text.replace("return a;", "return a + 1;").replace("check(a)", "check(0)").replace("int, b", "long, b");
+    let dossier = compare(&tree(&[("kernel/a.c", text)]), &tree(&[("kernel/a.c", &after)]));
+    let names: Vec<&str> = dossier.functions.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["compat_sys_futex_wait", "futex_wait", "sys_futex_wait"]);
+    let callers: Vec<_> = dossier.key_functions.iter().map(|f| (f.name.as_str(), f.callers.len())).collect();
+    assert_eq!(callers, [("sys_futex_wait", 0), ("futex_wait", 1), ("compat_sys_futex_wait", 0)]);
+    // Users know it without.
+    assert_eq!(interfaces(&dossier), [(Kind::Syscall, "futex_wait", "changed")]);
 }

@@ -109,7 +109,7 @@ fn what(lang: s::Lang, what: &str) -> String {
 fn evolution(page: &mut Page<'_>) {
     page.heading(2, s::EVOLUTION);
     let (subject, lang) = (page.subject, page.lang);
-    let is_history = subject.events.iter().any(|event| !event.commit.is_empty());
+    let is_history = is_history(subject);
     let is_tagged = subject.events.iter().any(|event| event.release.is_some());
     if subject.events.is_empty() {
         page.text(s::NO_HISTORY);
@@ -140,6 +140,11 @@ fn evolution(page: &mut Page<'_>) {
     }
 }
 
+/// The commits are of a checkout, whose tags and later commits are known. A mail has the id of a commit, too.
+fn is_history(subject: &DossierSubject) -> bool {
+    subject.is_checkout && !subject.events.is_empty()
+}
+
 fn measurement(page: &mut Page<'_>) {
     page.heading(2, s::MEASUREMENT);
     let subject = page.subject;
@@ -165,7 +170,7 @@ fn measurement(page: &mut Page<'_>) {
     };
     let found = later.flat_map(|event| fixed(event, &subject.events).into_iter().map(move |at| (event, at)));
     let rows: Vec<Vec<String>> = found.map(row).collect();
-    if rows.is_empty() && subject.events.iter().any(|event| !event.commit.is_empty()) {
+    if rows.is_empty() && is_history(subject) {
         page.text(s::NO_PROBLEMS);
     }
     page.table(&s::PROBLEM_COLUMNS, rows);

@@ -4,8 +4,8 @@ use super::chapters::{Page, place};
 use super::sentences as s;
 use super::{Block, flow, modules};
 use schedlab_kernel::dossier::{
-    Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Similar, SourceLine, Status,
-    SubsystemChange,
+    Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, NotAdapted, Similar, SourceLine,
+    Status, SubsystemChange,
 };
 use schedlab_plan::InOrder;
 use schedlab_plan::OneByOne;
@@ -101,7 +101,9 @@ fn code(page: &mut Page<'_>) {
     }
     let row = |f: &FileChange| {
         let [added, removed] = if f.binary { ["Bin".to_owned(), String::new()] } else { signed(f.added, f.removed) };
-        vec![f.path.clone(), page.change(f.status), added, removed]
+        let change = f.old_path.as_ref().map_or(page.change(f.status), |old| page.lang.with(s::RENAMED_FROM, &[old]));
+        let modes = f.modes.as_ref().map(|[old, new]| page.lang.with(s::MODES, &[old, new])).unwrap_or_default();
+        vec![f.path.clone(), change + &modes, added, removed]
     };
     let rows = page.dossier.files.iter().map(row).collect();
     page.table(&s::FILE_COLUMNS, rows);
@@ -139,6 +141,7 @@ fn flows(page: &mut Page<'_>) {
         page.text(s::HOW_MODULES);
         page.out.push(Block::ModulePicture);
     }
+    not_adapted(page);
     page.text(s::HOW_RANKED);
     for (number, f) in page.dossier.key_functions.iter().enumerate() {
         page.out.push(Block::Heading(4, format!("{}. {}", number + 1, f.name)));
@@ -150,13 +153,37 @@ fn flows(page: &mut Page<'_>) {
     }
 }
 
+fn not_adapted(page: &mut Page<'_>) {
+    if page.dossier.not_adapted.is_empty() {
+        return;
+    }
+    page.text(s::NOT_ADAPTED);
+    let lang = page.lang;
+    let row = |call: &NotAdapted| {
+        let at = place(&call.place);
+        let at = if call.is_outside { lang.with(s::OUTSIDE, &[&at]) } else { at };
+        let taken = call.taken.map_or(lang.of(s::IS_GONE).to_owned(), |taken| taken.to_string());
+        vec![call.function.clone(), call.caller.clone(), at, call.passed.to_string(), taken]
+    };
+    let rows = page.dossier.not_adapted.iter().map(row).collect();
+    page.table(&s::NOT_ADAPTED_COLUMNS, rows);
+}
+
 fn of_function(page: &Page<'_>, f: &KeyFunction) -> String {
     let lang = page.lang;
     let callers = |callers: &[Caller]| {
-        let names: Vec<String> = callers.iter().map(|c| format!("{} ({})", c.function, c.file)).collect();
-        page.shortened(&names, CALLERS)
+        let named = |c: &Caller| {
+            let file = if c.is_outside { lang.with(s::OUTSIDE, &[&c.file]) } else { c.file.clone() };
+            format!("{} ({file})", c.function)
+        };
+        page.shortened(&callers.iter().map(named).collect::<Vec<_>>(), CALLERS)
     };
-    let mut text = lang.with(s::REASON, &[&place(&f.place), &f.lines.to_string(), &f.callers.len().to_string()]);
+    let outside = f.callers.iter().filter(|caller| caller.is_outside).count();
+    let inside = (f.callers.len() - outside).to_string();
+    let mut text = lang.with(s::REASON, &[&place(&f.place), &f.lines.to_string(), &inside]);
+    if outside > 0 {
+        text += &lang.with(s::REASON_OUTSIDE, &[&outside.to_string()]);
+    }
     if !f.registered.is_empty() {
         text += &lang.with(s::REASON_TABLES, &[&f.registered.len().to_string()]);
     }
@@ -170,6 +197,11 @@ fn of_function(page: &Page<'_>, f: &KeyFunction) -> String {
     for (said, named) in [(s::CALLED_BY, &f.callers), (s::DISPATCHED, &f.dispatched_from)] {
         if !named.is_empty() {
             text += &lang.with(said, &[&callers(named)]);
+        }
+    }
+    for (said, named) in [(s::CALLS_ADDED, &f.calls_added), (s::CALLS_REMOVED, &f.calls_removed)] {
+        if !named.is_empty() {
+            text += &lang.with(said, &[&lang.list(named)]);
         }
     }
     text
@@ -188,16 +220,23 @@ fn affected(page: &mut Page<'_>) {
         counts[0] += 1;
         counts[2] += hit(f);
     }
-    for caller in dossier.key_functions.iter().flat_map(|f| f.callers.iter().chain(&f.dispatched_from)) {
-        folders.entry(folder(&caller.file).to_owned()).or_default()[1] += 1;
+    let callers = dossier.key_functions.iter().flat_map(|f| f.callers.iter().chain(&f.dispatched_from));
+    let inside = callers.filter(|caller| !caller.is_outside).map(|caller| &caller.file);
+    for file in inside.chain(dossier.outside.iter().map(|caller| &caller.place.file)) {
+        folders.entry(folder(file).to_owned()).or_default()[1] += 1;
     }
     let shown = if hits.is_some() { 4 } else { 3 };
+    let is_outside = |name: &str| dossier.outside.iter().any(|caller| folder(&caller.place.file) == name);
     let row = |(folder, counts): (&String, &[u64; 3])| {
-        let cells = [folder.clone()].into_iter().chain(counts.iter().map(u64::to_string));
+        let name = if is_outside(folder) { page.lang.with(s::OUTSIDE, &[folder]) } else { folder.clone() };
+        let cells = [name].into_iter().chain(counts.iter().map(u64::to_string));
         cells.take(shown).collect()
     };
     let rows = folders.iter().map(row).collect();
     page.table(&s::MODULE_COLUMNS[..shown], rows);
+    if !dossier.outside.is_empty() {
+        page.text(s::OUTSIDE_HOW);
+    }
     let Some(hits) = hits else { return };
     let ran: BTreeMap<&str, &FunctionChange> =
         dossier.functions.iter().filter(|f| hit(f) > 0).map(|f| (f.name.as_str(), f)).one_by_one();

@@ -96,11 +96,28 @@ pub(super) const HOW_RANKED: Said = [
      经指针的调用（标有 (*)）按成员名查找，因此同名成员的其他操作表也在其中。",
 ];
 pub(super) const REASON: Said = ["{0}: lines in the diff: {1}, callers: {2}", "{0}：差异行数 {1}，调用者 {2} 个"];
+pub(super) const REASON_OUTSIDE: Said = [", callers outside of the paths: {0}", "，范围之外的调用者 {0} 个"];
+pub(super) const OUTSIDE: Said = ["{0} (outside)", "{0}（范围之外）"];
+pub(super) const OUTSIDE_HOW: Said = [
+    "Outside of the paths are callers of functions that are new, gone or have another signature; of all of these, \
+     not of the key functions alone.",
+    "“范围之外”为新增、删除或签名变化的函数在所比较路径之外的调用者；包括全部此类函数，不限于关键函数。",
+];
+pub(super) const NOT_ADAPTED: Said = [
+    "Warning: calls that were left as they were. They fitted the function before and do not fit it now: such a tree \
+     does not compile, if it builds those files.",
+    "警告：未适配的调用。这些调用与改动前的函数相符，与改动后的不符：编译到这些文件时会失败。",
+];
+pub(super) const NOT_ADAPTED_COLUMNS: [Said; 5] =
+    [["function", "函数"], ["caller", "调用者"], ["place", "位置"], ["passes", "传入参数"], ["takes", "需要参数"]];
+pub(super) const IS_GONE: Said = ["it is gone", "已删除"];
 pub(super) const REASON_TABLES: Said = [", operation tables: {0}", "，操作表 {0} 个"];
 pub(super) const REASON_SIGNATURE: Said = [", signature changed", "，签名变化"];
 pub(super) const REGISTERED: Said = [" Registered as {0}.", "注册为 {0}。"];
 pub(super) const CALLED_BY: Said = [" Called by {0}.", "调用者：{0}。"];
 pub(super) const DISPATCHED: Said = [" Dispatched from {0}.", "分派自 {0}。"];
+pub(super) const CALLS_ADDED: Said = [" Calls added: {0}.", "新增调用：{0}。"];
+pub(super) const CALLS_REMOVED: Said = [" Calls removed: {0}.", "删除的调用：{0}。"];
 pub(super) const AND_MORE: Said = [" and {0} more", "，另有 {0} 个"];
 pub(super) const STOP: Said = [".", "。"];
 pub(super) const CALLS_OF: Said = ["calls of {0}", "{0} 的调用"];
@@ -188,6 +205,7 @@ pub(super) const CHANGES: &[Said] = &[
     ["gone", "删除"],
 ];
 pub(super) const RENAMED_FROM: Said = ["renamed from {0}", "由 {0} 改名"];
+pub(super) const MODES: Said = [", mode {0} → {1}", "，权限 {0} → {1}"];
 pub(super) const SIGNATURE: Said = ["signature: {0} → {1}", "签名：{0} → {1}"];
 
 /// Titles in the order of `Kind`.

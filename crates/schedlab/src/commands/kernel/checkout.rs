@@ -216,6 +216,21 @@ pub(super) fn texts<'a>(tree: &Path, names: impl Iterator<Item = &'a str>) -> Re
     Ok((0..count).map(|_| one()).collect())
 }
 
+/// The files of a commit that have one of the words.
+pub(super) fn with_words(tree: &Path, commit: &str, words: &[String]) -> Result<Vec<String>> {
+    let asked =
+        ["grep", "-l", "-z", "-a", "-F", "-w", "--no-color", "--full-name", "--no-recurse-submodules", "-f", "-"];
+    match git(tree, &[&asked[..], &[commit]].concat(), &[], words.join("\n").into_bytes()) {
+        Ok(found) => {
+            let path = |name: String| name.strip_prefix(commit)?.strip_prefix(':').map(str::to_owned);
+            Ok(names(&found).into_iter().filter_map(path).collect())
+        }
+        // So it says that there are none.
+        Err(error) if error.to_string() == "git grep: exit status: 1" => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// What git answers to `input`, written while the answer is read: either may be larger than a pipe.
 pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String], input: Vec<u8>) -> Result<Vec<u8>> {
     let mut git = Command::new("git");

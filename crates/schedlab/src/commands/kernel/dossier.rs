@@ -1,5 +1,7 @@
 //! `schedlab kernel dossier`: two states of a source, from trees, patches or git, to a report in a directory.
 
+mod callers;
+
 use super::steps::Steps;
 use super::trees::Origin;
 use super::{checkout, patched, ran, trees};
@@ -10,8 +12,8 @@ use crate::{exit, input};
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::dossier::{
     Body, Dossier, Event, File, FileChange, FunctionChange, InterfaceChange, KeyFunction, Maintainers, Mention,
-    ModuleCalls, Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names,
-    mentions, similar, structures,
+    ModuleCalls, NotAdapted, OutsideCaller, Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem,
+    compare_in, documented_names, mentions, similar, structures,
 };
 use schedlab_plan::InOrder;
 use schedlab_plan::json::pretty;
@@ -47,6 +49,11 @@ struct DossierAnswer<'a> {
     functions: &'a [FunctionChange],
     /// Those of them that matter most, the first first.
     key_functions: &'a [KeyFunction],
+    /// Functions outside of `paths` that call one that is new, gone or has another signature; static ones are not
+    /// looked for.
+    outside: &'a [OutsideCaller],
+    /// Calls that fitted what they call before and do not fit it now, in and outside of `paths`.
+    not_adapted: &'a [NotAdapted],
     /// Calls of all functions that differ, between files, or folders if the files are many.
     module_calls: &'a [ModuleCalls],
     /// Places that could not be read as C.
@@ -109,8 +116,9 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
              files of it, such as kernel/sched"
         );
     }
-    let mut dossier = compare(&before, &after);
+    let mut dossier = with_callers(&sides, &before, &after)?;
     sides.steps.name(&mut dossier.interfaces, &before)?;
+    sides.steps.modes(&mut dossier.files, &sides.paths);
     let problems = std::mem::take(&mut sides.problems);
     let (slots, was_changed) = old.map(|page| (page.slots, !page.is_ours)).unwrap_or_default();
     let subject =
@@ -124,6 +132,20 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
         dossier.skipped.len()
     ));
     Ok(exit::DONE)
+}
+
+/// The comparison, with the callers in the rest of the trees.
+fn with_callers(sides: &Sides, before: &[File], after: &[File]) -> Result<Dossier> {
+    let rest = callers::Rest { origins: &sides.origins, steps: &sides.steps, paths: &sides.paths };
+    let mut failed = None;
+    let dossier = compare_in(before, after, &mut |wanted| match rest.with(wanted) {
+        Ok(found) => found,
+        Err(error) => {
+            failed = Some(error);
+            Default::default()
+        }
+    });
+    failed.map_or(Ok(dossier), Err)
 }
 
 /// The paths as a tree spells them: `kernel/sched` for `./kernel//sched/`. None, for all of it, if one is the tree itself.
@@ -159,6 +181,7 @@ fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [
     Ok(DossierSubject {
         title: args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1])),
         lang: if args.lang == Language::Zh { Lang::Zh } else { Lang::En },
+        is_checkout: matches!(sides.origins[1], Origin::Commit(..)),
         events: sides.events,
         later: sides.later,
         subsystems: by_subsystem(&maintainers, &dossier.files),
@@ -254,6 +277,8 @@ fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec
         interfaces: &dossier.interfaces,
         functions: &dossier.functions,
         key_functions: &dossier.key_functions,
+        outside: &dossier.outside,
+        not_adapted: &dossier.not_adapted,
         module_calls: &dossier.module_calls,
         skipped: &dossier.skipped,
         files_read: dossier.files_read,
@@ -317,11 +342,18 @@ fn sides(args: &Arguments, paths: &[String]) -> Result<Sides> {
 
 /// Reads the files on all CPUs; the answer is sorted by path.
 pub(super) fn read(files: Vec<Raw>) -> Vec<File> {
-    let workers = usable_cpus();
+    let files = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
+    side_by_side_sorted(files, &|(path, text)| text.map(|text| File::read(path, text)))
+}
+
+fn side_by_side_sorted(
+    files: Vec<callers::Unread>,
+    read: &(dyn Fn(callers::Unread) -> Option<File> + Sync),
+) -> Vec<File> {
     let left = Mutex::new(files.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let read = |_| std::iter::from_fn(next).map(|(path, text)| File::read(path, text)).collect::<Vec<_>>();
-    let mut out: Vec<File> = side_by_side(workers, read).into_iter().flatten().collect();
+    let some = |_| std::iter::from_fn(next).filter_map(read).collect::<Vec<_>>();
+    let mut out: Vec<File> = side_by_side(usable_cpus(), some).into_iter().flatten().collect();
     out.in_order_by(|a, b| a.path.cmp(&b.path));
     out
 }

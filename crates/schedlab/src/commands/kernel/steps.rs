@@ -4,7 +4,7 @@ use super::checkout;
 use super::dossier::{Raw, read};
 use anyhow::Result;
 use schedlab_kernel::FilePatch;
-use schedlab_kernel::dossier::{File, Files, InterfaceChange, came_with, patch_file};
+use schedlab_kernel::dossier::{File, FileChange, Files, InterfaceChange, came_with, patch_file};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -47,6 +47,25 @@ impl Steps {
             }
         }
         Ok(())
+    }
+
+    /// Adds what patches do to the modes of files.
+    pub(super) fn modes(&self, files: &mut Vec<FileChange>, paths: &[String]) {
+        for file in self.all.iter().flat_map(|step| &step.files) {
+            let (Some((old, new)), Some(path)) = (file.modes(), &file.new) else { continue };
+            let is_in =
+                |p: &String| path.strip_prefix(&**p).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            if !paths.iter().any(is_in) {
+                continue;
+            }
+            let at = files.iter().position(|change| change.path == *path).unwrap_or_else(|| {
+                let at = files.partition_point(|change| change.path < *path);
+                files.insert(at, FileChange { path: path.clone(), status: "changed", ..FileChange::default() });
+                at
+            });
+            let first = files[at].modes.take().map_or(format!("{old:o}"), |[first, _]| first);
+            files[at].modes = Some([first, format!("{new:o}")]);
+        }
     }
 
     fn texts(&self, now: &Files, paths: &BTreeSet<&String>, commit: &str) -> Result<Vec<Raw>> {
