@@ -4,7 +4,7 @@ use super::sentences::{AND_MORE, CALLS_OF, Lang};
 use crate::escape::xml;
 use schedlab_kernel::dossier::KeyFunction;
 
-/// How many names a column shows; `… N more` follows.
+/// How many names a column shows, if not more of them differ; `… N more` follows.
 const ROWS: usize = 16;
 const ROW: usize = 20;
 const WIDTH: usize = 900;
@@ -38,11 +38,9 @@ pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
     };
     let callers: Vec<String> = f.callers.iter().map(|c| c.function.clone()).collect();
     let dispatched: Vec<String> = f.dispatched_from.iter().map(|c| c.function.clone()).collect();
-    let left = shortened([of(&callers, KEPT, ""), of(&dispatched, KEPT, "(*) ")].concat(), lang);
-    // What differs comes first: it is the last to be cut.
-    let right =
-        [of(&f.calls_added, ADDED, "+ "), of(&f.calls_removed, REMOVED, "− "), of(&f.calls_kept, KEPT, "")].concat();
-    let right = shortened(right, lang);
+    let left = shortened(Vec::new(), [of(&callers, KEPT, ""), of(&dispatched, KEPT, "(*) ")].concat(), lang);
+    let differ = [of(&f.calls_added, ADDED, "+ "), of(&f.calls_removed, REMOVED, "− ")].concat();
+    let right = shortened(differ, of(&f.calls_kept, KEPT, ""), lang);
     let height = ROW * left.len().max(right.len()).max(1) + 2 * ROW;
     let middle = height / 2;
     let mut out = open(height, &lang.with(CALLS_OF, &[&f.name]));
@@ -70,11 +68,40 @@ pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
     )
 }
 
-fn shortened(mut names: Vec<(String, &'static str)>, lang: Lang) -> Vec<(String, &'static str)> {
-    let more = names.len().saturating_sub(ROWS);
+/// All that differ, and as many of the others as there is room for.
+fn shortened(
+    mut names: Vec<(String, &'static str)>,
+    kept: Vec<(String, &'static str)>,
+    lang: Lang,
+) -> Vec<(String, &'static str)> {
+    let room = ROWS.saturating_sub(names.len()).min(kept.len());
+    let more = kept.len() - room;
+    names.extend(kept.into_iter().take(room));
     if more > 0 {
-        names.truncate(ROWS);
         names.push((format!("…{}", lang.with(AND_MORE, &[&more.to_string()])), KEPT));
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_kernel::dossier::{File, compare};
+
+    #[test]
+    fn a_call_that_differs_is_always_drawn() {
+        let calls = |name: &str, n: usize| (0..n).map(|at| format!("\t{name}{at}();\n")).collect::<String>();
+        let of = |added: usize, removed: usize| {
+            let text = |body: String| vec![File::read("a.c".into(), format!("void f(void)\n{{\n{body}}}\n").into())];
+            let sides = [calls("gone", removed), calls("come", added)].map(|own| text(own + &calls("kept", 20)));
+            picture(&compare(&sides[0], &sides[1]).key_functions[0], Lang::En)
+        };
+        let count = |svg: &str, what: &str| svg.matches(what).count();
+        let all = of(23, 12);
+        assert_eq!([">+ come", ">− gone", ">kept"].map(|what| count(&all, what)), [23, 12, 0]);
+        assert!(all.contains("… and 20 more"), "{all}");
+        let few = of(2, 1);
+        assert_eq!([">+ come", ">− gone", ">kept"].map(|what| count(&few, what)), [2, 1, 13]);
+        assert!(few.contains("… and 7 more"), "{few}");
+    }
 }
