@@ -12,7 +12,7 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
     let text = String::from_utf8_lossy(&text);
     let (what, counts) = match text.trim_start().starts_with('{') {
         true => profile(&text).with_context(|| format!("--hits {}", file.display()))?,
-        false => ("calls, by the function tracer", traced(&text)),
+        false => (CALLS, traced(&text)),
     };
     if counts.is_empty() {
         bail!(
@@ -21,17 +21,34 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
             file.display()
         );
     }
-    Ok(Hits { source: format!("{name}: {what}"), counts: of_functions(counts) })
+    Ok(Hits { source: format!("{name}: {what}"), counts: of_functions(counts, what == CALLS) })
 }
 
-/// A compiler's copies, such as `f.isra.0` and `f.constprop.0.cold`, count for their function.
-fn of_functions(counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+const CALLS: &str = "calls, by the function tracer";
+
+/// A compiler's copies, such as `f.isra.0` and `f.constprop.0.cold`, count for their function, and the functions that a
+/// system call is made of for the call. These call one another: of calls the most are taken, of samples the sum.
+fn of_functions(counts: BTreeMap<String, u64>, are_calls: bool) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     for (name, count) in counts {
         let function = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name);
-        *out.entry(function.to_owned()).or_insert(0) += count;
+        let (function, is_part) = match system_call(function) {
+            Some(call) => (call, true),
+            None => (function, false),
+        };
+        let sum = out.entry(function.to_owned()).or_insert(0);
+        *sum = if is_part && are_calls { count.max(*sum) } else { *sum + count };
     }
     out
+}
+
+/// `sys_futex` of `__x64_sys_futex`, `__do_sys_futex` and `__se_sys_futex`; `compat_sys_futex` of `__ia32_compat_sys_futex`.
+/// The table of a 32-bit program on a 64-bit kernel has `__ia32_sys_futex`, which is the same call.
+fn system_call(function: &str) -> Option<&str> {
+    const OF: [&str; 9] = ["x64", "ia32", "x32", "arm64", "riscv", "s390", "s390x", "se", "do"];
+    let (of, call) = function.strip_prefix("__")?.split_once('_')?;
+    let is_call = call.starts_with("sys_") || call.starts_with("compat_sys_");
+    (OF.contains(&of) && is_call).then_some(call)
 }
 
 /// If there are several profiles, takes the last, which is the one that was asked for.
@@ -81,6 +98,13 @@ mod tests {
         assert_eq!(profile(counted).unwrap(), ("instructions", BTreeMap::from([("tcp_push".to_owned(), 7)])));
         let sampled = r#"{"functions": [{"name": "f", "image": "[kernel]", "samples": 3}, {"name": "main", "image": "/bin/x", "samples": 9}]}"#;
         assert_eq!(profile(sampled).unwrap(), ("samples", BTreeMap::from([("f".to_owned(), 3)])));
+        let counts =
+            ["futex_wait", "__x64_sys_futex_wait", "__do_sys_futex_wait.isra.0", "__ia32_compat_sys_x", "__dont_sys_y"];
+        let counts: BTreeMap<String, u64> = counts.into_iter().zip(1..).map(|(name, n)| (name.to_owned(), n)).collect();
+        let of = |are_calls| of_functions(counts.clone(), are_calls).into_iter().collect::<Vec<_>>();
+        let wanted = |n| [("__dont_sys_y", 5), ("compat_sys_x", 4), ("futex_wait", 1), ("sys_futex_wait", n)];
+        assert_eq!(of(true), wanted(3).map(|(name, n)| (name.to_owned(), n)));
+        assert_eq!(of(false), wanted(5).map(|(name, n)| (name.to_owned(), n)));
         assert!(profile("{}").unwrap_err().to_string().contains("not a profile"));
     }
 }
