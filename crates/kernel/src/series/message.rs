@@ -18,28 +18,38 @@ pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
     let lines: Vec<String> = lines.iter().map(|l| String::from_utf8_lossy(without_end(l)).into_owned()).collect();
     // `git show` indents the message.
     let is_shown = lines.first().is_some_and(|line| line.starts_with("commit "));
-    let mut is_subject = false;
+    // A long line of a mail's head goes on behind white space.
+    let mut open = "";
     for line in lines.iter().take_while(|line| *line != "---") {
         let text = if is_shown { line.strip_prefix("    ").unwrap_or(line) } else { line };
-        let folded = text.strip_prefix([' ', '\t']).filter(|_| is_subject && !is_shown);
+        let folded = text.strip_prefix([' ', '\t']).filter(|_| !open.is_empty() && !is_shown);
         if let Some(more) = folded {
-            patch.subject.push(' ');
-            patch.subject.push_str(more.trim());
+            let author = patch.trailers.last_mut().map(|trailer| &mut trailer.value).filter(|_| open == AUTHOR);
+            *author.unwrap_or(&mut patch.subject) += &format!(" {}", more.trim());
             continue;
         }
-        is_subject = false;
+        open = "";
         match trailer(text) {
-            Some(found) if found.key.eq_ignore_ascii_case("subject") && patch.subject.is_empty() => {
+            Some(found) if found.key.eq_ignore_ascii_case(SUBJECT) && patch.subject.is_empty() => {
                 patch.subject = found.value;
-                is_subject = true;
+                open = SUBJECT;
             }
-            Some(found) if line.starts_with("    ") || !is_shown => patch.trailers.push(found),
+            Some(found) if line.starts_with("    ") || !is_shown => {
+                open = if found.key.eq_ignore_ascii_case(AUTHOR) { AUTHOR } else { "" };
+                patch.trailers.push(found);
+            }
             _ if is_shown && patch.subject.is_empty() && line.starts_with("    ") => patch.subject = text.to_owned(),
             _ => patch.copied_from.extend(origin(text)),
         }
     }
+    for author in patch.trailers.iter_mut().filter(|trailer| trailer.key.eq_ignore_ascii_case(AUTHOR)) {
+        author.value = encoded::decoded(&author.value);
+    }
     patch.subject = without_tags(&encoded::decoded(&patch.subject)).to_owned();
 }
+
+const SUBJECT: &str = "subject";
+const AUTHOR: &str = "from";
 
 /// A key is one word of letters and hyphens that begins with a capital.
 fn trailer(line: &str) -> Option<Trailer> {
