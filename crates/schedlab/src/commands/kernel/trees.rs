@@ -53,6 +53,13 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     let mut problems = Vec::new();
     let [before, after] = trees.map(|tree| files(Path::new(tree), paths, &is_read, &mut problems));
     let files = [before?, after?];
+    for (tree, files) in trees.into_iter().zip(&files) {
+        let Some(lacks) = lacks(tree) else { continue };
+        if !files.iter().any(|(path, _)| schedlab_kernel::is_c(path)) && paths.is_empty() {
+            bail!("{tree} is no kernel tree: it has no {lacks}, nor any C file");
+        }
+        problems.push(format!("{tree} is no kernel tree: it has no {lacks}"));
+    }
     let names = trees.map(|t| Path::new(t).file_name().map_or(t.clone(), |name| name.to_string_lossy().into_owned()));
     let origins = trees.map(|tree| Origin::Tree(tree.into()));
     Ok(Sides {
@@ -65,6 +72,15 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
         origins,
         problems,
     })
+}
+
+/// What a kernel's root has and this has not. A part of a tree can be compared all the same.
+fn lacks(tree: &str) -> Option<&'static str> {
+    let makefile = input::regular(&Path::new(tree).join("Makefile")).unwrap_or_default();
+    match makefile.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"VERSION =")) {
+        false => Some("Makefile with a VERSION"),
+        true => Some("Kconfig").filter(|file| !Path::new(tree).join(file).is_file()),
+    }
 }
 
 /// What a dossier reads: C and Kconfig, and of assembly, makefiles and documentation the lines.
