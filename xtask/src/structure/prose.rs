@@ -18,6 +18,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>> {
             continue;
         }
         let text = std::fs::read_to_string(&path).with_context(|| format!("{name} cannot be read"))?;
+        problems.extend(in_prose(&text).map(|line| format!("{name}:{line} has a table's rows in a paragraph")));
         problems.extend(long_lines(&text).map(|(line, columns)| format!("{name}:{line} has {columns} columns")));
         let words = text.split_whitespace().count();
         if name == METHOD && words > METHOD_WORDS {
@@ -33,9 +34,15 @@ fn long_lines(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let lines = text.lines().enumerate().filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
         is_code ^= is_fence;
-        !is_code && !is_fence && !["|", "![", ">"].iter().any(|start| line.starts_with(start))
+        !is_code && !is_fence && !["|", "![", ">"].iter().any(|start| line.trim_start().starts_with(start))
     });
     lines.map(|(at, line)| (at + 1, line.chars().count())).filter(|(_, columns)| *columns > COLUMNS)
+}
+
+/// Numbers of lines with the row below a table's head that are no row: the table was filled like a paragraph.
+fn in_prose(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_in = |line: &str| line.contains("|--") && line.contains("-:|") && !line.trim_start().starts_with('|');
+    text.lines().enumerate().filter(move |(_, line)| is_in(line)).map(|(at, _)| at + 1)
 }
 
 #[cfg(test)]
@@ -48,5 +55,8 @@ mod tests {
         let text =
             format!("{long}\n| {long} |\n```sh\n{long}\n```\n{}\n![x]({long})\n> {long}\n{long}\n", "é".repeat(100));
         assert_eq!(long_lines(&text).collect::<Vec<_>>(), [(1, 101), (9, 101)]);
+        assert_eq!(long_lines(&format!("- a\n\n  | {long} |\n")).count(), 0);
+        let filled = "| a | b |\n|---|--:|\n| 1 | 2 |\n\n  a | b | |---|--:| | 1 | 2 |\n";
+        assert_eq!(in_prose(filled).collect::<Vec<_>>(), [5]);
     }
 }
