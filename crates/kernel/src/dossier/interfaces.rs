@@ -1,6 +1,6 @@
 //! What a file offers to user space, administrators, modules and tracers.
 
-use super::{SourceLine, makers, sysctl, system_calls};
+use super::{SourceLine, events, makers, sysctl, system_calls};
 use crate::source::{Entry, Invocation, Table, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub struct Interface {
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, unit: Some(unit), out: Vec::new() };
-    let macros = makers::of(unit);
+    let (macros, event_macros) = (makers::of(unit), events::macros(unit));
     for i in &unit.invocations {
         match macros.iter().rev().find(|(name, ..)| *name == i.name) {
             Some(&(_, kind, at)) => {
@@ -64,7 +64,10 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
                 let name = i.arguments.get(at).map(|name| name.trim_matches('"')).filter(|name| !name.is_empty());
                 name.into_iter().for_each(|name| out.add(kind, name, detail.clone(), &i.condition, i.line));
             }
-            None => invocation(&mut out, i),
+            None => match events::expanded(&event_macros, i) {
+                Some(events) => events.iter().for_each(|event| invocation(&mut out, event)),
+                None => invocation(&mut out, i),
+            },
         }
     }
     let folders = sysctl::Folders::new(unit);
@@ -176,9 +179,8 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     let (kind, name_at) = match i.name.as_str() {
         "SCHED_FEAT" => (Kind::SchedFeature, Some(0)),
         "SNMP_MIB_ITEM" => (Kind::MibItem, Some(0)),
-        // Said of a tracepoint that is defined elsewhere.
-        "TRACE_EVENT_FLAGS" | "TRACE_EVENT_PERF_PERM" => return,
-        "DECLARE_EVENT_CLASS" => (Kind::Tracepoint, Some(0)),
+        // Said of a tracepoint that is defined elsewhere, and of several.
+        "TRACE_EVENT_FLAGS" | "TRACE_EVENT_PERF_PERM" | "DECLARE_EVENT_CLASS" => return,
         "BTF_ID_FLAGS" => (Kind::Kfunc, Some(1)),
         "__setup" | "__setup_param" | "early_param" => (Kind::BootParameter, Some(0)),
         // `_CONDITION`, `_FN`, `_PRINT`: the class, then the event.

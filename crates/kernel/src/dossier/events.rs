@@ -1,0 +1,69 @@
+//! Tracepoints that a macro of the file defines: `#define DEFINE_SQ_EVENT(name) DEFINE_EVENT(sq_event, sq_##name, …)`.
+
+use crate::source::head::{closing, parts};
+use crate::source::lex::{Kind, Token, lex};
+use crate::source::{Invocation, Macro, Unit};
+
+/// How deep macros are followed into others of the file.
+const DEEPEST: usize = 4;
+
+/// The macros of a file in whose text an event is defined, or another such macro is used.
+pub(super) fn macros(unit: &Unit) -> Vec<&Macro> {
+    unit.macros.iter().filter(|m| m.text.starts_with('(') && m.text.contains("EVENT")).collect()
+}
+
+/// What an invocation of one of these macros defines; `None` if it is none of them.
+pub(super) fn expanded(macros: &[&Macro], i: &Invocation) -> Option<Vec<Invocation>> {
+    let mut out = Vec::new();
+    expand(macros, i, DEEPEST, &mut out)?;
+    (!out.is_empty()).then_some(out)
+}
+
+fn expand(macros: &[&Macro], i: &Invocation, depth: usize, out: &mut Vec<Invocation>) -> Option<()> {
+    // One that is defined again counts as at last.
+    let found = macros.iter().rev().find(|m| m.name == i.name).filter(|_| depth > 0)?;
+    let (parameters, body) = found.text.strip_prefix('(')?.split_once(')')?;
+    let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
+    let tokens = lex(body.as_bytes(), 0..body.len(), false);
+    let text = |token: &Token| &body[token.start..token.end];
+    let mut at = 0;
+    while at + 1 < tokens.len() {
+        let Some(close) = closing(&tokens, at + 1).filter(|_| tokens[at + 1].is(b'(')) else {
+            at += 1;
+            continue;
+        };
+        let (name, inner) = (text(&tokens[at]), &tokens[at + 2..close]);
+        let given = |part: &[Token]| substituted(body, part, &parameters, &i.arguments);
+        let arguments = parts(inner, b',').into_iter().map(given).collect();
+        let made =
+            Invocation { name: name.to_owned(), arguments, condition: i.condition.clone(), function: None, ..*i };
+        if tokens[at].kind == Kind::Word && expand(macros, &made, depth - 1, out).is_none() && defines(name) {
+            out.push(made);
+        }
+        at = close + 1;
+    }
+    Some(())
+}
+
+fn defines(name: &str) -> bool {
+    ["DEFINE_EVENT", "TRACE_EVENT", "DECLARE_TRACE"].iter().any(|start| name.starts_with(start))
+}
+
+/// An argument in a macro's text with what the macro is given; `##` joins what stands at its sides.
+fn substituted(body: &str, part: &[Token], parameters: &[&str], given: &[String]) -> String {
+    let mut out = String::new();
+    let mut end = part.first().map_or(0, |token| token.start);
+    for token in part {
+        let text = &body[token.start..token.end];
+        if token.is(b'#') {
+            out.truncate(out.trim_end().len());
+            end = token.end + body[token.end..].len() - body[token.end..].trim_start().len();
+            continue;
+        }
+        out += body.get(end..token.start).unwrap_or_default();
+        let parameter = parameters.iter().position(|parameter| *parameter == text);
+        out += parameter.and_then(|at| given.get(at)).map_or(text, String::as_str);
+        end = token.end;
+    }
+    out
+}
