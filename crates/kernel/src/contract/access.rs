@@ -9,7 +9,7 @@ use crate::source::lex::Kind;
 pub enum Access {
     /// Nothing is changed.
     Read,
-    /// It gets a value, or a flag is set.
+    /// It gets a value, also one made of its own (`>>= 1`), or a flag is set.
     Set,
     /// It gets 0, `NULL` or `false`, or a flag is cleared.
     Clear,
@@ -88,13 +88,14 @@ pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> A
     if side.is(Some(end), b'=') {
         return if side.is(Some(end + 1), b'=') { Access::Read } else { value(side, at, end + 1) };
     }
+    // To count and to halve are not the same.
     let is_shifted = (is_twice(end, b'<') || is_twice(end, b'>')) && side.is(Some(end + 2), b'=');
     let is_assigned = side.is(Some(end + 1), b'=') && side.tokens[end].end == side.tokens[end + 1].start;
     match side.tokens.get(end).map(|token| token.kind).filter(|_| is_assigned) {
-        _ if is_shifted => Access::Change,
-        Some(Kind::Mark(b'|')) => Access::Set,
+        _ if is_shifted => Access::Set,
+        Some(Kind::Mark(b'|' | b'*' | b'/' | b'%' | b'^')) => Access::Set,
         Some(Kind::Mark(b'&')) => Access::Clear,
-        Some(Kind::Mark(b'+' | b'-' | b'*' | b'/' | b'%' | b'^')) => Access::Change,
+        Some(Kind::Mark(b'+' | b'-')) => Access::Change,
         _ => Access::Read,
     }
 }
@@ -204,6 +205,9 @@ const LOOKS: &[&str] = &[
     "_debug_",
     "_dereference_",
     "_deref_",
+    "_guard_",
+    "_assert_",
+    "_held_",
     "_lock_",
     "_unlock_",
     "_trylock_",
@@ -225,13 +229,17 @@ const LOOKS: &[&str] = &[
 
 pub(super) fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
     let name = format!("_{by}_");
+    // `rq_list_init(&x->list)` is `x->list = NULL` in other words.
+    let is_init = by.ends_with("_init") || by.starts_with("init_") || by.starts_with("INIT_");
     if !by.contains("_and_") && LOOKS.iter().any(|words| name.contains(words)) {
         Access::Read
     } else if by.ends_with("clear_bit") || by.starts_with("memset") || by.contains("zero") {
         Access::Clear
     } else if by.ends_with("set_bit") {
         Access::Set
-    } else if by.ends_with("_set") || by == "smp_store_release" {
+    } else if is_init && side.is(Some(rest), b')') {
+        Access::Clear
+    } else if is_init || by.ends_with("_set") || by == "smp_store_release" {
         value(side, usize::MAX, rest)
     } else {
         Access::Change
@@ -246,20 +254,35 @@ pub(super) fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
         _ => false,
     };
     let end = (from..side.tokens.len()).find(is_end).unwrap_or(side.tokens.len());
-    let text = |at: usize| &side.text[side.tokens[at].start..side.tokens[at].end];
-    if end == from + 1 && matches!(text(from), b"0" | b"0U" | b"0UL" | b"0ULL" | b"0L" | b"NULL" | b"false") {
+    if end == from + 1 && is_zero(side, from) {
         return Access::Clear;
     }
     if at == usize::MAX {
         return Access::Set;
     }
+    let text = |at: usize| &side.text[side.tokens[at].start..side.tokens[at].end];
     let whole = |at: usize| &side.text[side.tokens[start(side, at)].start..side.tokens[at].end];
+    let is_counted = |at: usize| (side.is(Some(at), b'+') || side.is(Some(at), b'-')) && !side.is(Some(at + 1), b'>');
     let same = (from..end).find(|&other| text(other) == text(at) && side.is_member(other) == side.is_member(at));
     match same {
-        Some(other) if whole(other) == whole(at) => Access::Change,
-        Some(_) => Access::Transfer,
-        None => Access::Set,
+        Some(other) if whole(other) != whole(at) => Access::Transfer,
+        Some(other) if is_counted(other + 1) => Access::Change,
+        _ => Access::Set,
     }
+}
+
+fn is_zero(side: &Side<'_>, at: usize) -> bool {
+    let text = side.tokens.get(at).map(|token| &side.text[token.start..token.end]);
+    matches!(text, Some(b"0" | b"0U" | b"0UL" | b"0ULL" | b"0L" | b"NULL" | b"false"))
+}
+
+/// Whether the token `at` gets 0 in one of two cases: `x->w = y ? 1 : 0`.
+pub(super) fn is_either(side: &Side<'_>, at: usize) -> bool {
+    let ends = |at: usize| [b';', b'{', b'}'].iter().any(|mark| side.is(Some(at), *mark));
+    let rest = || (at..side.tokens.len()).take_while(|&at| !ends(at));
+    let Some(asks) = rest().find(|&at| side.is(Some(at), b'?')) else { return false };
+    let answers = rest().filter(|&at| at == asks || at > asks && side.is(Some(at), b':'));
+    answers.into_iter().any(|at| is_zero(side, at + 1))
 }
 
 /// `set_bit(FLAG, …)`, `sock_reset_flag(sk, FLAG)`, `x |= FLAG`, `x &= ~FLAG`. A constant that is only assigned or
@@ -320,7 +343,7 @@ mod tests {
             ("if (a & x->w) f();", &[Read]),
             ("x->w |= 4;", &[Set]),
             ("x->w &= ~4;", &[Clear]),
-            ("x->w += n; x->w++; --x->w; x->w >>= 1;", &[Change, Change, Change, Change]),
+            ("x->w += n; x->w++; --x->w; x->w >>= 1; x->w *= 2;", &[Change, Change, Change, Set, Set]),
             ("if (x->w >= 1 || x->w >> 1) f();", &[Read, Read]),
             ("refcount_sub(n, &x->w);", &[Change]),
             ("return refcount_read(&x->w) > n;", &[Read]),
@@ -328,14 +351,16 @@ mod tests {
             ("WRITE_ONCE(x->w, 0); WRITE_ONCE(x->w, v);", &[Clear, Set]),
             ("READ_ONCE(x->w);", &[Read]),
             ("new->w = old->w;", &[Transfer, Read]),
-            ("x->w = x->w >> 1;", &[Change, Read]),
+            ("x->w = x->w >> 1; x->w = x->w + 1;", &[Set, Read, Change, Read]),
             ("x->w.deep = 1; x->w->deep = 1;", &[Set, Read]),
             ("if (test_and_set_bit(3, &x->w)) set_bit(1, &x->w);", &[Set, Set]),
-            ("spin_lock(&x->w);", &[Read]),
+            ("spin_lock(&x->w); guard(mutex)(&x->w); lockdep_sock_is_held(&x->w.deep);", &[Read, Read, Read]),
+            ("scoped_guard (raw_spinlock_irqsave, &x->w) f(); CLASS(fd, f)(x->w);", &[Read, Read]),
             ("f(x->w, 0); w = 1;", &[Read]),
             ("(x->w) = 0; ((x->w))++; if ((x->w) == 0) f();", &[Clear, Change, Read]),
             ("cmpxchg(&x->w, 1, 0); atomic_try_cmpxchg(&x->w, &o, 0);", &[Change, Change]),
             ("consume_credit(&x->w); mark_ready(&x->w); reset_clock(&x->w); block_tx(&x->w);", &[Change; 4]),
+            ("rq_list_init(&x->w); INIT_LIST_HEAD(&x->w); atomic_init(&x->w, 1);", &[Clear, Clear, Set]),
             ("drop_entry(&x->w); acquire_slot(&x->w);", &[Change, Change]),
             ("int *p = &x->w; f(p); *p = 1;", &[Change]),
             ("p = &x->w; if (*p == 1) *p = 0;", &[Clear]),
@@ -366,6 +391,20 @@ mod tests {
             of("per_cpu(w, 3) = 0; y = per_cpu(w, cpu); per_cpu(w, i)++;", "w", StateKind::Variable),
             [Clear, Read, Change]
         );
+    }
+
+    #[test]
+    fn a_value_that_is_0_in_one_of_two_cases() {
+        for (code, expected) in [
+            ("x->w = y ? 1 : 0;", true),
+            ("WRITE_ONCE(x->w, y ? NULL : z);", true),
+            ("x->w = y ? 1 : 2; z = y ? 0 : 1;", false),
+            ("x->w = 0;", false),
+        ] {
+            let side = Side::of(code.as_bytes());
+            let at = (0..side.tokens.len()).find(|&at| side.word(at) == Some("w")).unwrap();
+            assert_eq!(is_either(&side, at), expected, "{code}");
+        }
     }
 
     #[test]

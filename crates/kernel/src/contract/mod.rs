@@ -115,6 +115,7 @@ fn kind_of(
 ) -> Result<Option<(StateKind, Option<String>)>, ()> {
     let is_capital = !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let (mut structs, mut is_constant, mut variables) = (BTreeSet::new(), false, [Vec::new(), Vec::new()]);
+    let mut is_lock = true;
     for (number, tree) in trees.iter_mut().enumerate() {
         for &file in &files[number] {
             let unit = tree.unit(file);
@@ -123,6 +124,8 @@ fn kind_of(
                     is_constant = true;
                 } else {
                     structs.insert(found.name.clone());
+                    let declared = found.members.iter().filter(|member| member.name == name);
+                    is_lock &= declared.into_iter().all(|member| locks(&member.text));
                 }
             }
             is_constant |= unit.macros.iter().any(|found| found.name == name && !found.text.starts_with('('));
@@ -136,7 +139,9 @@ fn kind_of(
         }
     }
     if is_member {
-        return if structs.len() > 1 {
+        return if is_lock {
+            Ok(None)
+        } else if structs.len() > 1 {
             Err(())
         } else {
             Ok(structs.pop_first().map(|of| (StateKind::Member, Some(of))))
@@ -158,6 +163,27 @@ fn kind_of(
         [0, _] | [_, 0] => Ok(None),
         _ => Err(()),
     }
+}
+
+/// Whether a member is a lock, by its declaration. Who takes a lock changes nothing that others read.
+fn locks(declared: &str) -> bool {
+    const LOCKS: &[&str] = &[
+        "spinlock_t",
+        "raw_spinlock_t",
+        "arch_spinlock_t",
+        "rwlock_t",
+        "seqlock_t",
+        "seqcount_t",
+        "local_lock_t",
+        "mutex",
+        "rt_mutex",
+        "ww_mutex",
+        "rw_semaphore",
+        "percpu_rw_semaphore",
+        "semaphore",
+        "lockdep_map",
+    ];
+    !declared.contains(['*', '(']) && LOCKS.iter().any(|lock| has_word(declared, lock))
 }
 
 impl State {
@@ -212,31 +238,66 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
         called.filter(|called| !trees[1 - tree].has(called)).cloned().collect()
     });
     let is_new = |tree: usize, called: &str| only[tree].contains(called);
-    for Candidate { tree, name, how, .. } in candidates(&both, &is_new) {
+    for Candidate { steps, tree, name, how } in candidates(&both, &is_new) {
         let [Some(a), Some(b)] = [0, 1].map(|tree| trees[tree].lines(name, &how.file)) else { continue };
         let (through, does) = chain(&both[tree], name, &|called| is_new(tree, called));
         let (here, there) = if tree == 0 { (&a, &b) } else { (&b, &a) };
-        let calls = |lines: &[String], called: &str| lines.iter().any(|line| has_word(line, called));
-        // It calls the same there: the difference is another function's.
-        let called = through.first().map(|first| first.trim_start_matches("->"));
-        if called.is_some_and(|called| calls(there, called)) {
+        let is_common = |word: &str| trees[1 - tree].is_common(word);
+        let is_called = |called: &str| here.iter().any(|line| has_word(line, called));
+        let levels = &both[1 - tree];
+        if is_called_alike(&through, there, levels) || is_moved(name, steps, levels, there, &is_common, &is_called) {
             continue;
         }
-        // There it gets to the state by a call that it does not make here: what it does has moved.
-        if ways(&both[1 - tree], name).any(|called| !calls(here, called)) {
+        let does = match levels[0].get(name).filter(|_| through.is_empty()) {
+            Some(other) => beyond(how, other, levels, name, &is_called),
+            None => does,
+        };
+        if does.is_empty() {
             continue;
         }
         if alike(&a, &b) < ALIKE_PERCENT {
             state.rewritten += 1;
             continue;
         }
-        let does = match both[1 - tree][0].get(name).filter(|_| through.is_empty()) {
-            Some(other) => does.into_iter().filter(|d| other.does.get(d).is_none_or(|n| *n < how.does[d])).collect(),
-            None => does,
-        };
         let (function, file, is_in_target) = (name.to_owned(), how.file.clone(), tree == 1);
         state.differences.push(Difference { function, file, line: how.line, is_in_target, does, through });
     }
+}
+
+/// Whether the function calls the same in the other tree, or a macro that does: then the difference is another function's.
+fn is_called_alike(through: &[String], there: &[String], levels: &Levels) -> bool {
+    let Some(called) = through.first().map(|first| first.trim_start_matches("->")) else { return false };
+    let is_by_macro = |word: &str| {
+        let mut macros = levels.iter().filter_map(|reach| reach.get(word)).filter(|how| how.is_macro);
+        macros.any(|how| how.calls.contains_key(called))
+    };
+    there.iter().flat_map(|line| words_of(line)).any(|word| word == called || is_by_macro(word))
+}
+
+/// Whether it gets to the state in the other tree by a call that it does not make in this one: what it does has moved.
+fn is_moved(
+    name: &str,
+    steps: usize,
+    levels: &Levels,
+    there: &[String],
+    is_common: &dyn Fn(&str) -> bool,
+    is_called: &dyn Fn(&str) -> bool,
+) -> bool {
+    // A common word is not followed to those that call it.
+    let is_far = |word: &str| is_common(word) && levels.iter().take(steps + 1).any(|reach| reach.contains_key(word));
+    ways(levels, name, steps + 1).any(|called| !is_called(called))
+        || there.iter().flat_map(|line| words_of(line)).any(|word| is_far(word) && !is_called(word))
+}
+
+/// What a function does in one tree only, though it changes the state in both; what it does in the other by a call that
+/// it does not make here has moved.
+fn beyond(how: &How, other: &How, there: &Levels, name: &str, is_called: &dyn Fn(&str) -> bool) -> Vec<Access> {
+    let calls = there[1].get(name).into_iter().flat_map(|how| how.calls.keys());
+    let helpers: Vec<&How> =
+        calls.filter(|called| !is_called(called)).filter_map(|called| there[0].get(called)).collect();
+    let mut does = how.beyond(other);
+    does.retain(|access| !helpers.iter().any(|helper| helper.does.contains(access)));
+    does
 }
 
 /// The nearest first, of equals those of the target. `is_new`: a name that a tree has, and the other has not.
@@ -263,10 +324,7 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
                     }
                     // What it does less there, a helper that it calls there may do.
                     Some(0) if steps == 0 && helped(other, name) => false,
-                    Some(0) if steps == 0 => {
-                        let less = &both[other][0][name].does;
-                        how.does.iter().any(|(access, times)| less.get(access).is_none_or(|less| less < times))
-                    }
+                    Some(0) if steps == 0 => !how.beyond(&both[other][0][name]).is_empty(),
                     Some(level) => level > steps || level == steps && calls_new(),
                 };
                 if is_more {
@@ -279,11 +337,13 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
     found
 }
 
-/// What a function that does not change the state itself calls to that end: functions, and members for calls through them.
-fn ways<'a>(levels: &'a Levels, name: &str) -> impl Iterator<Item = &'a str> {
-    let at = levels.iter().position(|reach| reach.contains_key(name)).filter(|at| *at > 0);
-    let how = at.map(|at| &levels[at][name]);
-    how.into_iter().flat_map(|how| &how.calls).map(|(called, member)| member.as_deref().unwrap_or(called))
+/// What a function that does not change the state itself calls to that end: functions, and members for calls through
+/// them. Those that take up to so many steps, and the shortest.
+fn ways<'a>(levels: &'a Levels, name: &str, steps: usize) -> impl Iterator<Item = &'a str> {
+    let at = levels.iter().position(|reach| reach.contains_key(name)).unwrap_or(0);
+    let near = levels.iter().take(at.max(steps) + 1).filter(move |_| at > 0);
+    let calls = near.filter_map(|reach| reach.get(name)).flat_map(|how| &how.calls).collect::<Vec<_>>();
+    calls.into_iter().map(|(called, member)| member.as_deref().unwrap_or(called))
 }
 
 /// What a function calls down to one that changes the state itself, and what that does; by way of a new one if it calls one.
@@ -293,7 +353,7 @@ fn chain(levels: &Levels, name: &str, is_new: &dyn Fn(&str) -> bool) -> (Vec<Str
         let Some(at) = levels.iter().position(|reach| reach.contains_key(&name)) else { return (through, Vec::new()) };
         let how = &levels[at][&name];
         if at == 0 {
-            return (through, how.does.keys().copied().collect());
+            return (through, how.does.iter().copied().collect());
         }
         let leads = |called: &str| levels[..at].iter().any(|reach| reach.contains_key(called));
         let new = how.calls.iter().find(|(called, _)| leads(called) && is_new(called));
@@ -305,8 +365,12 @@ fn chain(levels: &Levels, name: &str, is_new: &dyn Fn(&str) -> bool) -> (Vec<Str
     }
 }
 
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+}
+
 fn has_word(line: &str, word: &str) -> bool {
-    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|other| other == word)
+    words_of(line).any(|other| other == word)
 }
 
 /// Percent of the lines that both have.

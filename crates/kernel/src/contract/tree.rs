@@ -1,10 +1,10 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
-use super::access::{Access, StateKind, access};
+use super::access::{Access, StateKind, access, is_either};
 use super::pointers::overwritten;
 use crate::names::{Names, words};
 use crate::needs::side::Side;
-use crate::source::{Function, Unit, assigned, code_lines, scan};
+use crate::source::{Macro, Unit, assigned, code_lines, scan};
 use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,8 @@ struct Code {
     unit: Unit,
     /// Functions by the member that they are put into: of tables, and `x->member = function;`.
     registered: Vec<(String, String)>,
+    /// What each macro calls, in the order of the unit's.
+    of_macros: Vec<Vec<String>>,
 }
 
 /// How a function changes a state.
@@ -36,13 +38,32 @@ struct Code {
 pub(super) struct How {
     pub(super) file: String,
     pub(super) line: usize,
-    /// What it does itself, and how often.
-    pub(super) does: BTreeMap<Access, usize>,
+    /// What it does itself.
+    pub(super) does: BTreeSet<Access>,
+    /// It sets or clears it in one statement, as a condition has it.
+    is_either: bool,
+    /// It is a macro's text.
+    pub(super) is_macro: bool,
     /// What it calls that does: the function, and the member that it is called through.
     pub(super) calls: BTreeMap<String, Option<String>>,
 }
 
-/// By name of the function.
+/// Values that a state can get: one of these in place of another is often the same in other words.
+const VALUES: [Access; 3] = [Access::Set, Access::Change, Access::Transfer];
+
+impl How {
+    /// What it does and the other, the same function in the other tree, does not, unless the other does it in other words.
+    pub(super) fn beyond(&self, other: &How) -> Vec<Access> {
+        let is_either = self.is_either || other.is_either;
+        let is_value = |access: &Access| VALUES.contains(access) || is_either && *access == Access::Clear;
+        let is_reworded = other.does.difference(&self.does).any(is_value);
+        let is_done = |access: &Access| other.is_either && matches!(access, Access::Set | Access::Clear);
+        let lacks = |access: &&Access| !(is_done(access) || is_reworded && is_value(access));
+        self.does.difference(&other.does).filter(lacks).copied().collect()
+    }
+}
+
+/// By name of the function, or of a macro, which is followed, but not compared.
 pub(super) type Reach = BTreeMap<String, How>;
 
 impl<'a> Tree<'a> {
@@ -81,6 +102,11 @@ impl<'a> Tree<'a> {
         &self.files[file].0
     }
 
+    /// Whether a word is in too many files to be followed.
+    pub(super) fn is_common(&self, word: &str) -> bool {
+        self.common.has(word.as_bytes())
+    }
+
     fn code(&mut self, file: usize) -> &Code {
         let text = &self.files[file].1;
         self.read[file].get_or_insert_with(|| {
@@ -90,7 +116,8 @@ impl<'a> Tree<'a> {
             let assigned = unit.functions.iter().flat_map(|function| assigned(&text[function.bytes.clone()]));
             let assigned = assigned.map(|(member, name)| (member.to_owned(), name.to_owned()));
             let registered = entries.chain(assigned).collect();
-            Code { unit, registered }
+            let of_macros = unit.macros.iter().map(called).collect();
+            Code { unit, registered, of_macros }
         })
     }
 
@@ -104,18 +131,22 @@ impl<'a> Tree<'a> {
         let of_struct = of.map(|of| self.rare(of)).unwrap_or_default();
         for file in files.iter().chain(&of_struct).copied().collect::<BTreeSet<usize>>() {
             let (path, text) = &all[file];
-            for function in &self.unit(file).functions {
-                let text = &text[function.bytes.clone()];
+            let unit = self.unit(file);
+            let functions = unit.functions.iter().map(|one| (&one.name, one.line, &text[one.bytes.clone()]));
+            let macros = unit.macros.iter().map(|one| (&one.name, one.line, one.text.as_bytes()));
+            for (writer, line, text) in functions.chain(macros) {
                 for found in of.map(|of| overwritten(text, of)).unwrap_or_default() {
-                    *entry(&mut out, path, function).does.entry(found).or_default() += 1;
+                    entry(&mut out, path, writer, line).does.insert(found);
                 }
                 if !text.windows(name.len()).any(|part| part == name.as_bytes()) {
                     continue;
                 }
                 let side = Side::of(text);
-                let named = (0..side.tokens.len()).filter(|&at| side.word(at) == Some(name));
-                for found in named.filter_map(|at| access(&side, at, kind)).filter(|found| *found != Access::Read) {
-                    *entry(&mut out, path, function).does.entry(found).or_default() += 1;
+                for at in (0..side.tokens.len()).filter(|&at| side.word(at) == Some(name)) {
+                    let Some(found) = access(&side, at, kind).filter(|found| *found != Access::Read) else { continue };
+                    let how = entry(&mut out, path, writer, line);
+                    how.does.insert(found);
+                    how.is_either |= found == Access::Set && is_either(&side, at);
                 }
             }
         }
@@ -134,7 +165,15 @@ impl<'a> Tree<'a> {
             for function in &code.unit.functions {
                 let named = |call: &&crate::source::Call| !call.is_member && call.name != function.name;
                 for call in function.calls.iter().filter(named).filter(|call| is_known(&call.name)) {
-                    entry(&mut out, &all[file].0, function).calls.insert(call.name.clone(), None);
+                    let how = entry(&mut out, &all[file].0, &function.name, function.line);
+                    how.calls.insert(call.name.clone(), None);
+                }
+            }
+            for (found, calls) in code.unit.macros.iter().zip(&code.of_macros) {
+                for call in calls.iter().filter(|call| is_known(call)) {
+                    let how = entry(&mut out, &all[file].0, &found.name, found.line);
+                    how.is_macro = true;
+                    how.calls.insert(call.clone(), None);
                 }
             }
         }
@@ -154,7 +193,7 @@ impl<'a> Tree<'a> {
             for function in &self.unit(file).functions {
                 for call in function.calls.iter().filter(|call| call.is_member) {
                     if let Some((target, _)) = members.get(&call.name) {
-                        let calls = &mut entry(&mut out, &all[file].0, function).calls;
+                        let calls = &mut entry(&mut out, &all[file].0, &function.name, function.line).calls;
                         calls.entry(target.clone()).or_insert_with(|| Some(call.name.clone()));
                     }
                 }
@@ -174,7 +213,17 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn entry<'r>(reach: &'r mut Reach, path: &str, function: &Function) -> &'r mut How {
-    let new = || How { file: path.to_owned(), line: function.line, ..How::default() };
-    reach.entry(function.name.clone()).or_insert_with(new)
+fn entry<'r>(reach: &'r mut Reach, path: &str, name: &str, line: usize) -> &'r mut How {
+    reach.entry(name.to_owned()).or_insert_with(|| How { file: path.to_owned(), line, ..How::default() })
+}
+
+/// What the text of a macro calls: `kthread_run` wakes the thread.
+fn called(found: &Macro) -> Vec<String> {
+    if !found.text.contains('(') {
+        return Vec::new();
+    }
+    let side = Side::of(found.text.as_bytes());
+    let is_call = |at: &usize| side.is(Some(*at + 1), b'(') && !side.is_member(*at);
+    let words = (0..side.tokens.len()).filter(is_call).filter_map(|at| side.word(at));
+    words.filter(|word| *word != found.name).map(str::to_owned).collect()
 }

@@ -304,3 +304,110 @@ fn a_member_of_two_structs_is_not_told_apart() {
     let found = compared(AUTOCORKING, &both(network()), &both(network()));
     assert!(found.ambiguous.contains(&"sk_wmem_alloc".to_owned()), "{found:?}");
 }
+
+/// A queue with a size, a lock and a word of flags, which `set_up` writes; added code reads them.
+const QUEUE: &str = "\
+struct queue { int size; raw_spinlock_t lock; int sleepers; };
+#define set_size(q, n) do { WRITE_ONCE((q)->size, (n)); } while (0)
+#define start(q) ({ prepare(q); launch(q); })
+";
+const SET_UP: &str = "\
+void launch(struct queue *q)
+{
+	q->size = 8;
+}
+
+int set_up(struct queue *q, int wide, int deep)
+{
+	int done = 0;
+
+	trace_set_up(q, wide, deep);
+	check_width(q, wide);
+	check_depth(q, deep);
+	WRITE
+	done += width_of(wide);
+	done += depth_of(deep);
+	trace_is_set_up(q, done);
+	account(q, done);
+	return done;
+}
+
+int size_of(struct queue *q)
+{
+	return 1;
+}
+";
+const READER: &str = "\
+--- a/block/queue.c
++++ b/block/queue.c
+@@ -23,4 +23,4 @@ int size_of(struct queue *q)
+ int size_of(struct queue *q)
+ {
+-	return 1;
++	return raw_spin_is_locked(&q->lock) ? 0 : q->size;
+ }
+";
+
+fn queue(lines: &str) -> Tree {
+    [("include/linux/queue.h", QUEUE.to_owned()), ("block/queue.c", SET_UP.replace("WRITE", lines))].into()
+}
+
+/// What differs if `set_up` has these lines in the source and those in the target.
+fn set_up_with(source: &str, target: &str) -> Vec<String> {
+    differences(&compared(READER, &queue(source), &queue(target)))
+}
+
+#[test]
+fn a_write_in_fewer_places_is_no_difference() {
+    let twice = "if (!wide) {\n		q->size = 1;\n		return 0;\n	}\n	q->size = deep;";
+    assert_eq!(set_up_with(twice, "q->size = deep;"), [""; 0]);
+    assert_eq!(set_up_with("q->size = deep;", twice), [""; 0]);
+    // One that is of another kind is.
+    let cleared = "q->size = deep;\n	q->size = 0;";
+    assert_eq!(set_up_with("q->size = deep;", cleared), ["size: set_up in the target, "]);
+    assert_eq!(set_up_with("q->size++;\n	q->size >>= 1;", "q->size >>= 1;"), ["size: set_up in the source, "]);
+}
+
+#[test]
+fn a_write_in_other_words_is_no_difference() {
+    let same =
+        ["q->size = 1;", "q->size = wide ? 1 : 0;", "WRITE_ONCE(q->size, 1);", "q->size |= 1;", "set_size(q, 1);"];
+    let either = ["if (wide)\n		q->size = 1;\n	else\n		q->size = 0;", "q->size = wide ? 1 : 0;"];
+    let cleared = ["q->size = 0;", "queue_size_init(&q->size);"];
+    for (source, target) in [(&same[..], &same[..]), (&either, &either), (&cleared, &cleared)]
+        .iter()
+        .flat_map(|(a, b)| a.iter().flat_map(|source| b.iter().map(move |target| (source, target))))
+    {
+        assert_eq!(set_up_with(source, target), [""; 0], "{source} and {target}");
+    }
+    assert_eq!(set_up_with("q->size = 1;", "q->size = 0;").len(), 2, "0 is another value");
+}
+
+#[test]
+fn a_write_by_a_macro_is_seen() {
+    assert_eq!(set_up_with("", "set_size(q, deep);"), ["size: set_up in the target, set_size"]);
+    assert_eq!(set_up_with("start(q);", "prepare(q);\n	launch(q);"), [""; 0]);
+    assert_eq!(set_up_with("prepare(q);", "prepare(q);\n	start(q);"), ["size: set_up in the target, start launch"]);
+}
+
+#[test]
+fn who_takes_a_lock_is_no_difference() {
+    let guarded = "scoped_guard (raw_spinlock_irqsave, &q->lock)\n		done++;";
+    let locked = "raw_spin_lock(&q->lock);\n	grab(&q->lock);\n	done++;";
+    assert_eq!(set_up_with(guarded, locked), [""; 0]);
+    assert_eq!(set_up_with("done++;", guarded), [""; 0]);
+}
+
+#[test]
+fn a_write_that_moves_to_a_function_that_all_call_is_no_difference() {
+    // So many files name it that it is not followed.
+    let everywhere = |lines: &str| {
+        let mut tree = queue(lines);
+        tree.extend((0..130).map(|n| (&*format!("block/{n}.c").leak(), format!("void f{n}(void) {{ launch(q); }}\n"))));
+        tree
+    };
+    let found = compared(READER, &everywhere("q->size = deep;"), &everywhere("launch(q);"));
+    assert_eq!(differences(&found), [""; 0]);
+    let found = compared(READER, &everywhere("q->size = deep;"), &everywhere(""));
+    assert_eq!(differences(&found), ["size: set_up in the source, "]);
+}
