@@ -89,6 +89,7 @@ fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
         ("base_slise=1ms", 2, "did you mean `base_slice`"),
         ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
         ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
+        ("rt_period=", 2, "has no value: write rt_period=VALUE"),
         ("slice=1ms", 2, "schedlab exec --slice=1ms -- COMMAND"),
         ("cpu_weight=50", 2, "bench exec --set"),
         ("kernel:debian:6.1", 2, "not a knob of this host"),
@@ -101,6 +102,25 @@ fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
         assert_eq!(machine.value(RUNTIME), "950000", "{value}");
     }
     assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored\n"));
+}
+
+/// A file that is installed is not read back: what it would not do is refused before it is written.
+#[test]
+fn no_file_is_written_for_what_the_machine_would_refuse() {
+    let machine = Machine::new("tune-export-refused");
+    let out = machine.lab.path("keep");
+    for (value, seen) in [
+        ("latency=3ms", "Linux up to 6.5"),
+        ("slice=200ms", "takes 100000 to 100000000 ns"),
+        ("nr_migrate=many", "not `many`"),
+        ("rt_runtime=", "has no value"),
+    ] {
+        let ran = machine.tune(&["export", value, "-o", &out]).failure();
+        assert!(ran.stderr.contains(seen), "{value}: {}", ran.stderr);
+        assert!(!std::path::Path::new(&out).exists(), "{value}");
+    }
+    machine.tune(&["export", "base_slice=3ms", "slice=3000000", "fair_server_runtime=10ms", "-o", &out]).success();
+    assert!(fs::read_to_string(machine.lab.path("keep/schedlab-run")).unwrap().contains("exec --slice=3ms --"));
 }
 
 #[test]

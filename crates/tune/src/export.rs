@@ -1,6 +1,10 @@
 //! Settings as files that a machine keeps: sysctl.d, a unit of systemd, a profile of tuned, a script that starts a command with them.
 //! Each says in its head what it rests on and how it is undone. Nothing is installed here.
 
+mod fits;
+
+pub use fits::check_exports;
+
 use crate::Roots;
 use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::{Path, PathBuf};

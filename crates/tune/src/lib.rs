@@ -32,7 +32,7 @@ mod toggles;
 
 pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, release, values};
 pub use error::TuneError;
-pub use export::{Export, Exports, exports};
+pub use export::{Export, Exports, check_exports, exports};
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs, needs_in_own_network};
 pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};

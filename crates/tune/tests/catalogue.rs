@@ -148,6 +148,19 @@ fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
     assert!(why("cpu_dma_latency=0").contains("tune catalog cpu_dma_latency"));
     assert!(why("features=WA_IDLE").contains("feature:NAME"));
     assert!(why("nice=77").contains("-20 to 19"));
+    assert_eq!(why("slice=200000000"), "slice takes 100000 to 100000000 ns, not 200000000");
+    assert_eq!(why("slice=1us"), "slice takes 100000 to 100000000 ns, not 1000");
+    // A plain number is in the knob's unit, for settings that are not files as well.
+    for (plain, setting) in [
+        ("slice=3000000", "slice=3ms"),
+        ("slice=0", "slice=default"),
+        ("slice=default", "slice=default"),
+        ("timer_slack=100000", "timer_slack=100us"),
+        ("halt_poll=100000", "halt_poll=100us"),
+        ("nice=5", "nice=5"),
+    ] {
+        assert_eq!(tree.setting(plain), setting);
+    }
     // The same bounds hold in a SPEC of an arm: debugfs itself takes anything.
     let mut guard = schedlab_tune::HostGuard::open(tree.roots.clone(), &tree.root.path().join("state")).unwrap();
     let applied = guard.apply(&["debugfs:sched/base_slice_ns=0".parse().unwrap()]).unwrap();

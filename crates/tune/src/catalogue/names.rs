@@ -96,13 +96,15 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
             Err(other) => Err(other.to_string()),
         };
     };
-    let Some(value) = value else { return Err(format!("`{text}` has no value: write {}=VALUE", row.name)) };
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Err(format!("`{text}` has no value: write {}=VALUE", row.name));
+    };
     let called = (row.name != name && !row.places.iter().any(|p| p.at == name)).then(|| row.name.to_owned());
     let setting = |text: String| text.parse().map_err(|e: SettingError| e.to_string());
     let done = |setting| Named { setting, also_called: called.clone() };
     let key = row.places[0].path().split('=').next().unwrap_or_default();
     match row.places[0].kind() {
-        "spec" | "task" => return setting(format!("{key}={value}")).map(done),
+        "spec" | "task" => return setting(format!("{key}={}", with_unit(row, value)?)).map(done),
         "cgroup1" | "cgroup2" if ["cpu_weight", "cpu_quota"].contains(&row.name) => {
             return setting(format!("{}={value}", row.name)).map(done);
         }
@@ -150,6 +152,20 @@ fn in_unit(row: &Row, value: &str) -> Result<String, String> {
         Ok(ns) if ns % ns_each == 0 => Ok((ns / ns_each).to_string()),
         Ok(_) => Err(format!("{} takes whole {}, and `{value}` is not one", row.name, row.unit)),
         Err(e) => Err(format!("{}: {e}", row.name)),
+    }
+}
+
+/// The value of a setting, which is a time with a unit, or a word: a plain number is in the knob's unit.
+fn with_unit(row: &Row, value: &str) -> Result<String, String> {
+    if row.unit.is_empty() {
+        return Ok(value.to_owned());
+    }
+    let is_plain = value.bytes().all(|b| b.is_ascii_digit());
+    let text = if is_plain { format!("{value}{}", row.unit) } else { value.to_owned() };
+    // What is not a time is a word, which the setting knows.
+    match in_unit(row, &text).ok().and_then(|number| row.out_of_range(&number)) {
+        Some(why) => Err(why),
+        None => Ok(text),
     }
 }
 

@@ -139,6 +139,13 @@ impl Row {
         }
         None
     }
+
+    /// Why the kernel will refuse this word for a knob of numbers, in words.
+    pub(crate) fn no_number(&self, value: &str) -> Option<String> {
+        let is_number = || value.parse::<i128>().is_ok() || value.starts_with("0x");
+        let fits = !self.range.contains("..") || self.special.iter().any(|special| special.value == value);
+        (!fits && !is_number()).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()))
+    }
 }
 
 const TABLE: &str = include_str!("knobs.txt");

@@ -13,6 +13,7 @@ use std::path::Path;
 pub(super) fn run(place: &Target, values: &[String], dir: &Path) -> Result<u8> {
     let settings = super::settings(&place.roots, values)?;
     schedlab_tune::check(&place.roots, &settings)?;
+    schedlab_tune::check_exports(&place.roots, &settings)?;
     let evidence = ["Settings given by hand: nothing was measured.".to_owned()];
     let lines = files(&place.roots, &settings, &evidence, dir)?;
     if lines.is_empty() {
