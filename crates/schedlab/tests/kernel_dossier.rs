@@ -451,7 +451,7 @@ fn callers_outside_of_the_paths_that_a_patch_forgot() {
         json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap())
     };
     let inputs: [&[&str]; 4] = [
-        &[&old, &tree, "--paths", "net/ipv4"],
+        &[&old, &tree, "--paths", "net/ipv4", "--all-callers"],
         &[&forgot, "--tree", &old],
         &["HEAD", "--tree", &tree],
         &["HEAD~1..HEAD", "--tree", &tree],
@@ -470,6 +470,8 @@ fn callers_outside_of_the_paths_that_a_patch_forgot() {
     }
     // The patch reaches further than the paths.
     let found = answer(&[&whole, "--tree", &old, "--paths", "net/ipv4"]);
+    assert_eq!((&found["outside"], &found["not_adapted"]), (&serde_json::json!([]), &serde_json::json!([])));
+    let found = answer(&[&whole, "--tree", &old, "--paths", "net/ipv4", "--all-callers"]);
     assert_eq!((&found["outside"][0]["caller"], &found["not_adapted"]), (&"release".into(), &serde_json::json!([])));
     let found = answer(&[&whole, "--tree", &old]);
     assert_eq!((&found["outside"], &found["not_adapted"]), (&serde_json::json!([]), &serde_json::json!([])));

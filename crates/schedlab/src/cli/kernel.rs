@@ -102,6 +102,9 @@ pub(crate) struct Dossier {
     /// Only these directories and files of the trees, such as kernel/sched,include/linux/sched
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     pub(crate) paths: Vec<String>,
+    /// With --paths: look for callers in the whole tree, as without
+    #[arg(long, requires = "paths")]
+    pub(crate) all_callers: bool,
     /// Language of the report
     #[arg(long, value_name = "LANG", default_value = "en")]
     pub(crate) lang: Language,

@@ -116,7 +116,8 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
              files of it, such as kernel/sched"
         );
     }
-    let mut dossier = with_callers(&sides, &before, &after)?;
+    let is_whole = args.paths.is_empty() || args.all_callers;
+    let mut dossier = with_callers(&sides, [&before, &after], is_whole)?;
     sides.steps.name(&mut dossier.interfaces, &before)?;
     sides.steps.modes(&mut dossier.files, &sides.paths);
     let problems = std::mem::take(&mut sides.problems);
@@ -134,12 +135,12 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The comparison, with the callers in the rest of the trees.
-fn with_callers(sides: &Sides, before: &[File], after: &[File]) -> Result<Dossier> {
+/// The comparison; with the callers in the rest of the trees, if those are wanted: it takes a few seconds.
+fn with_callers(sides: &Sides, [before, after]: [&[File]; 2], is_whole: bool) -> Result<Dossier> {
     let rest = callers::Rest { origins: &sides.origins, steps: &sides.steps, paths: &sides.paths };
     let mut failed = None;
-    let dossier = compare_in(before, after, &mut |wanted| match rest.with(wanted) {
-        Ok(found) => found,
+    let dossier = compare_in(before, after, &mut |wanted| match is_whole.then(|| rest.with(wanted)).transpose() {
+        Ok(found) => found.unwrap_or_default(),
         Err(error) => {
             failed = Some(error);
             Default::default()
