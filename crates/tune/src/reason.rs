@@ -1,6 +1,7 @@
 //! Why a setting is not applied, in a sentence that says what to do next.
 
 use crate::catalogue::row_of_file;
+use crate::knob::normalise;
 use schedlab_plan::units::parse_duration_ns;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -35,18 +36,62 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             format!("{at} is mounted read-only (a container?); run on the host as root")
         }
         (_, io::ErrorKind::IsADirectory) => format!("{at} is a directory of knobs, not a knob; name a file below it"),
+        // Of a write: what the value names is not there.
+        (_, io::ErrorKind::NotFound) if value.is_some() && path.exists() => {
+            not_available(path, value.unwrap_or_default())
+        }
         (_, io::ErrorKind::NotFound) => format!("{at} does not exist on this kernel; {GUEST_LANE}"),
         (_, io::ErrorKind::InvalidInput) => {
             let value = value.unwrap_or_default();
             if let Some(plain) = without_unit(path, value) {
                 return format!("{at} takes a plain number: {plain} for `{value}`");
             }
-            let limits = row_of_file(path).and_then(|row| row.limits());
-            let limits = limits.unwrap_or_else(|| "it is out of range, or limited by another knob".into());
-            format!("the kernel refuses `{value}` for {at} (EINVAL): {limits}")
+            format!("the kernel refuses `{value}` for {at} (EINVAL): {}", out_of_limits(path, value))
         }
         _ => format!("{at}: {error}"),
     }
+}
+
+/// A name that the kernel does not know, of an algorithm or a queue; a module may have more of them.
+fn not_available(path: &Path, value: &str) -> String {
+    // As net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
+    let list = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('_'));
+    let list = list.map(|(family, what)| path.with_file_name(format!("{family}_available_{what}")));
+    let known = list.and_then(|list| Some((std::fs::read_to_string(&list).ok()?, list)));
+    let known = known.map(|(names, list)| format!(" {} lists {};", list.display(), normalise(&names)));
+    let known = known.unwrap_or_default();
+    format!(
+        "`{value}` is not available for {} (ENOENT):{known} load its module, or build a kernel with it",
+        path.display()
+    )
+}
+
+/// What bounds a value that the kernel refused.
+fn out_of_limits(path: &Path, value: &str) -> String {
+    let Some(row) = row_of_file(path) else { return "it is out of range, or limited by another knob".into() };
+    if let Some(why) = row.no_number(value) {
+        return why;
+    }
+    let Some(limits) = row.limits() else { return "it is out of range, or limited by another knob".into() };
+    let is_sysctl = path.starts_with("/proc");
+    match value.parse::<i128>() {
+        Ok(number) if is_sysctl && number > i32::MAX.into() && row.range.ends_with("..") => {
+            format!("{limits}; a sysctl is a number of 32 bits: at most {} (unsigned {})", i32::MAX, u32::MAX)
+        }
+        Ok(runtime) if row.name == "rt_runtime" => limits + &shares_of_groups(path, runtime).unwrap_or_default(),
+        _ => limits,
+    }
+}
+
+/// Within its range the runtime is refused where a group may use more (kernel/sched/rt.c `tg_rt_schedulable`).
+fn shares_of_groups(path: &Path, runtime: i128) -> Option<String> {
+    let period: i128 = std::fs::read_to_string(path.with_file_name("sched_rt_period_us")).ok()?.trim().parse().ok()?;
+    (runtime <= period).then(|| {
+        format!(
+            "; {runtime} is within that ({period}), so a group may hold a larger share (CONFIG_RT_GROUP_SCHED): lower \
+             cpu.rt_runtime_us of the cgroups first, also of the root group"
+        )
+    })
 }
 
 fn is_for_nobody(path: &Path) -> bool {
@@ -95,14 +140,41 @@ mod tests {
     #[test]
     fn a_refused_value_is_told_the_range_and_the_knob_that_limits_it() {
         let say = |path: &str| refused(Path::new(path), &io::Error::from_raw_os_error(22), Some("9"));
-        let runtime = say("/proc/sys/kernel/sched_rt_runtime_us");
+        let runtime = say("/proc/none/kernel/sched_rt_runtime_us");
         assert!(
             runtime.ends_with("(EINVAL): rt_runtime takes -1 to rt_period us; rt_period: at most that"),
             "{runtime}"
         );
+        // Within the period, which is 1000000 or more in every kernel of this machine.
+        let share = say("/proc/sys/kernel/sched_rt_runtime_us");
+        assert!(share.contains("CONFIG_RT_GROUP_SCHED") && share.contains("root group"), "{share}");
         let wakeup = say("/sys/kernel/debug/sched/wakeup_granularity_ns");
         assert!(wakeup.ends_with("(EINVAL): wakeup_granularity takes 0 to 1000000000 ns"), "{wakeup}");
         assert!(say("/proc/sys/kernel/x").ends_with("limited by another knob"));
+    }
+
+    #[test]
+    fn a_refused_number_is_told_its_upper_bound_and_a_word_that_it_is_none() {
+        let say = |name: &str, value| {
+            refused(&Path::new("/proc/sys/net/core").join(name), &io::Error::from_raw_os_error(22), Some(value))
+        };
+        assert!(say("somaxconn", "-7").ends_with("somaxconn takes 0 to 2147483647 connections"));
+        assert!(say("somaxconn", "abc").ends_with("connections, not `abc`"));
+        let backlog = say("netdev_max_backlog", "99999999999999");
+        assert!(backlog.contains("takes 0 packets or more; ") && backlog.contains("at most 2147483647"), "{backlog}");
+        assert!(!say("netdev_max_backlog", "-7").contains("32 bits"));
+    }
+
+    #[test]
+    fn a_name_that_the_kernel_does_not_know_is_told_with_those_that_it_does() {
+        let tree = tempfile::tempdir().unwrap();
+        let file = tree.path().join("tcp_congestion_control");
+        let say = || refused(&file, &io::Error::from_raw_os_error(2), Some("vegas"));
+        assert!(say().contains("does not exist on this kernel"), "{}", say());
+        std::fs::write(&file, "cubic\n").unwrap();
+        assert!(say().starts_with("`vegas` is not available for ") && !say().contains("does not exist"), "{}", say());
+        std::fs::write(tree.path().join("tcp_available_congestion_control"), "reno bbr\tcubic\n").unwrap();
+        assert!(say().contains("tcp_available_congestion_control lists reno bbr cubic;"), "{}", say());
     }
 
     #[test]

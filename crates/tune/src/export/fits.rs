@@ -10,8 +10,8 @@ use schedlab_plan::Setting;
 /// Refuses settings whose files would fail where they are installed: a knob that the machine of `roots` lacks, or a
 /// value that the knob does not take.
 pub fn check_exports(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
-    let of_files = settings.iter().filter(|setting| value_of(roots, setting).is_some());
-    of_files.map(|setting| fits(roots, setting)).collect::<Result<(), String>>().map_err(TuneError::Impossible)
+    let mut of_files = settings.iter().filter(|setting| value_of(roots, setting).is_some());
+    of_files.try_for_each(|setting| fits(roots, setting)).map_err(TuneError::Impossible)
 }
 
 fn fits(roots: &Roots, setting: &Setting) -> Result<(), String> {
