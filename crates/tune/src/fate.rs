@@ -109,6 +109,17 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_stands_for_the_default_is_in_force_when_the_default_is() {
+        for before in ["7", "100"] {
+            let (root, roots) = tree("6.18");
+            fs::write(path(root.path(), "rr_timeslice_ms"), before).unwrap();
+            let (applied, _) = set(&roots, "rr_timeslice=0", |path, _| fs::write(path, "100\n").unwrap());
+            assert_eq!(applied.not_applied, None, "{before}");
+            assert!(applied.effective.contains("_ms=100 (0 resets to the default"), "{}", applied.effective);
+        }
+    }
+
+    #[test]
     fn a_slice_is_written_so_that_it_outlives_a_hot_plug() {
         for version in ["5.15", "6.1", "6.6", "6.12", "6.18"] {
             let (root, roots) = tree(version);

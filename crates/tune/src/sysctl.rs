@@ -3,7 +3,7 @@
 //!
 //! [`HostGuard::cover`]: crate::HostGuard::cover
 
-use crate::catalogue::one_word;
+use crate::catalogue::{one_word, row_of_file};
 use crate::error::TuneError;
 use crate::fate::Fate;
 use crate::knob::Knob;
@@ -46,6 +46,11 @@ pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, presen
         return Applied { setting: setting.clone(), effective, not_applied: None };
     }
     let (asked, shows) = (one_word(&resolved.value), one_word(present));
+    // Such a value is never shown: the kernel replaces it by the one that it stands for.
+    if let Some(meaning) = row_of_file(resolved.knob.path()).and_then(|row| row.resets(asked)) {
+        let effective = format!("{effective} ({asked} {meaning})");
+        return Applied { setting: setting.clone(), effective, not_applied: None };
+    }
     let why = match Fate::of(asked, before, present) {
         Fate::Ignored => format!("ignored: the kernel accepted `{asked}` and still shows `{shows}`"),
         fate => format!("{}: the kernel accepted `{asked}` and shows `{shows}`; ask for that value", fate.word()),

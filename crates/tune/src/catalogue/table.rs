@@ -140,6 +140,12 @@ impl Row {
         None
     }
 
+    /// What this value asks for, where the kernel puts another one in its place.
+    pub(crate) fn resets(&self, value: &str) -> Option<&'static str> {
+        let asked = self.special.iter().find(|special| special.value == value)?;
+        asked.meaning.starts_with("resets ").then_some(asked.meaning)
+    }
+
     /// Why the kernel will refuse this word for a knob of numbers, in words.
     pub(crate) fn no_number(&self, value: &str) -> Option<String> {
         let is_number = || value.parse::<i128>().is_ok() || value.starts_with("0x");
