@@ -477,6 +477,24 @@ fn callers_outside_of_the_paths_that_a_patch_forgot() {
     assert_eq!((&found["outside"], &found["not_adapted"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
 
+/// `pid()` moves to a header outside of the paths: with these alone nobody knows that it is gone.
+#[test]
+fn what_left_the_paths_may_be_elsewhere() {
+    let lab = Lab::new("kernel-dossier-moved");
+    let [pid, user] = ["static inline int pid(int a)\n{\n\treturn a;\n}\n", "int f(int a)\n{\n\treturn pid(a);\n}\n"];
+    write(&lab, "old/include/linux/sched.h", pid.as_bytes());
+    write(&lab, "new/include/linux/sched.h", b"struct s;\n");
+    write(&lab, "new/include/linux/pid.h", pid.as_bytes());
+    let [old, new, out] = ["old", "new", "out"].map(|name| lab.path(name));
+    [&old, &new].iter().for_each(|tree| drop(write(&lab, &format!("{tree}/kernel/f.c"), user.as_bytes())));
+    for more in [None, Some("--all-callers")] {
+        let words = ["kernel", "dossier", &old, &new, "--paths", "kernel,include/linux/sched.h", "-o", &out];
+        schedlab(&[&words[..], &more.map_or(vec![], |more| vec![more])].concat()).success();
+        let found = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+        assert_eq!(found["not_adapted"], serde_json::json!([]), "{more:?}");
+    }
+}
+
 /// A mail has the id of a commit, which no checkout is known to hold.
 #[test]
 fn a_mail_with_an_author_in_other_letters_a_rename_and_a_new_mode() {

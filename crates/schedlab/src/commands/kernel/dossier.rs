@@ -139,13 +139,17 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
 fn with_callers(sides: &Sides, [before, after]: [&[File]; 2], is_whole: bool) -> Result<Dossier> {
     let rest = callers::Rest { origins: &sides.origins, steps: &sides.steps, paths: &sides.paths };
     let mut failed = None;
-    let dossier = compare_in(before, after, &mut |wanted| match is_whole.then(|| rest.with(wanted)).transpose() {
+    let mut dossier = compare_in(before, after, &mut |wanted| match is_whole.then(|| rest.with(wanted)).transpose() {
         Ok(found) => found.unwrap_or_default(),
         Err(error) => {
             failed = Some(error);
             Default::default()
         }
     });
+    if !is_whole && !sides.paths.is_empty() {
+        // What is gone from the paths may be defined elsewhere now.
+        dossier.not_adapted.retain(|call| call.taken.is_some());
+    }
     failed.map_or(Ok(dossier), Err)
 }
 
