@@ -3,6 +3,7 @@
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
 use schedlab_plan::packed::CounterValue;
+use schedlab_plan::require::CALLS;
 use schedlab_plan::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +132,8 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
                 Err(why) => entry.1 = Some(why),
             }
         };
-        let own = |c: &CounterValue<'_>| c.scope == "workload" || is_netns(c.scope);
+        // Calls are counted in the whole kernel, for a plan that asks for them.
+        let own = |c: &CounterValue<'_>| c.scope == "workload" || is_netns(c.scope) || c.name.starts_with(CALLS);
         for counter in outcome.counted().filter(own) {
             add(counter.name.to_owned(), counter.value.map_err(str::to_owned));
         }

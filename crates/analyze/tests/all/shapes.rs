@@ -133,7 +133,7 @@ fn a_counter_without_a_row_stood_still_and_one_that_mostly_did_is_no_fact() {
     };
     for (i, row) in lab.trials.iter_mut().enumerate() {
         let made = row.outcome.as_mut().unwrap();
-        made.counters = vec![counter("context_switches", "host", 77)];
+        made.counters = vec![counter("context_switches", "host", 77), counter("calls.wake_wide", "host", 500)];
         made.counters.extend((row.arm == Some(1)).then(|| counter("TcpExt.TCPAutoCorking", "netns", 3000)));
         made.counters.extend((i == 9).then(|| counter("Tcp.ActiveOpens", "netns", 1)));
     }
@@ -145,6 +145,10 @@ fn a_counter_without_a_row_stood_still_and_one_that_mostly_did_is_no_fact() {
         rows.iter().find(|p| p.name == "TcpExt.TCPAutoCorking").and_then(|p| p.median)
     };
     assert_eq!((corked(0), corked(1)), (Some(0.0), Some(3.0)));
+    // A plan asks for calls, and they are of the whole kernel; other counters of the host are no facts of an arm.
+    let rows = &findings.workloads[0].arms[0].per_operation;
+    let of = |name: &str| rows.iter().find(|p| p.name == name).and_then(|p| p.median);
+    assert_eq!((of("calls.wake_wide"), of("context_switches")), (Some(0.5), None));
 }
 
 #[test]
