@@ -495,6 +495,30 @@ fn what_left_the_paths_may_be_elsewhere() {
     }
 }
 
+#[test]
+fn a_shallow_clone_is_said_to_be_one() {
+    let lab = Lab::new("kernel-dossier-shallow");
+    git(&lab, ".", &["init", "-q", "tree"]);
+    for value in ["1", "2", "3"] {
+        write(&lab, "tree/kernel/x.c", format!("int f(void)\n{{\n\treturn {value};\n}}\n").as_bytes());
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-qm", value]);
+    }
+    let tree = lab.path("tree");
+    git(&lab, ".", &["clone", "-q", "--depth", "2", &format!("file://{tree}"), "cut"]);
+    for (name, is_said) in [("tree", false), ("cut", true)] {
+        let (tree, out) = (lab.path(name), lab.path("out"));
+        let ran = schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]).success();
+        assert_eq!(ran.stderr.contains("is a shallow clone: older commits"), is_said, "{}", ran.stderr);
+        assert_eq!(
+            std::fs::read_to_string(lab.path("out/dossier.md")).unwrap().contains("is a shallow clone"),
+            is_said
+        );
+        let ran = schedlab(&["kernel", "related", "f", "--tree", &tree, "--range", "HEAD~1..HEAD"]).success();
+        assert_eq!(ran.stderr.contains("is a shallow clone"), is_said, "{}", ran.stderr);
+    }
+}
+
 /// A mail has the id of a commit, which no checkout is known to hold.
 #[test]
 fn a_mail_with_an_author_in_other_letters_a_rename_and_a_new_mode() {

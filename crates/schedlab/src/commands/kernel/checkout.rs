@@ -64,7 +64,7 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
             names[1], names[0]
         )
     };
-    let mut problems: Vec<String> = is_reversed.then(reversed).into_iter().collect();
+    let mut problems: Vec<String> = is_reversed.then(reversed).into_iter().chain(cut(tree)).collect();
     let steps = timeline::steps(tree, &events).unwrap_or_else(|error| {
         problems.push(format!("which commit changed an interface is not known: {error:#}"));
         Steps::default()
@@ -82,6 +82,13 @@ pub(super) fn given(tree: &Path, name: &str) -> Result<String> {
         true => anyhow!("{error}, nor is {name} a file"),
         false => anyhow!("{name} is not a file, and --tree {} is not a checkout, which has commits", tree.display()),
     })
+}
+
+/// What is missing of a clone that was cut at some depth; `None` of a whole one.
+pub(super) fn cut(tree: &Path) -> Option<String> {
+    let said = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![]).ok()?;
+    let cut = || format!("{} is a shallow clone: older commits, and most tags, are not there", tree.display());
+    said.starts_with(b"true").then(cut)
 }
 
 /// A commit, or those of a range `A..B` without merges, oldest first, as `git format-patch` writes them.

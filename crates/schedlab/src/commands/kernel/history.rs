@@ -1,6 +1,6 @@
 //! What the history of the target knows of the patches, where the target is a checkout: through the program `git`.
 
-use super::checkout::{git, is_checkout};
+use super::checkout::{cut, git, is_checkout};
 use crate::output::say;
 use anyhow::{Context, Result};
 use schedlab_kernel::{Commit, Patch, apply_reverts, fixed, present};
@@ -37,7 +37,7 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     let ids = changes(tree, &files)?;
     let mut commits = commits(tree, COMMITS, &["--no-merges", "HEAD"], &files)?;
     commits.iter_mut().for_each(|commit| commit.patch_id = ids.get(&commit.id).cloned());
-    let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![])?.starts_with(b"true");
+    let is_shallow = cut(tree).is_some();
     let ours = of_series(tree, patches)?;
     let one = |(number, patch)| present(patch, ours.get(&name(number)).map(String::as_str), &commits);
     let mut present: Vec<_> = patches.iter().enumerate().map(one).collect();

@@ -4,7 +4,7 @@ use super::checkout::{self, is_checkout, texts};
 use super::{history, prerequisites, trees};
 use crate::cli::kernel::Related as Arguments;
 use crate::exit;
-use crate::output::{print_answer, to_stdout};
+use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Result, bail};
 use schedlab_kernel::{Change, Commit, FilePatch, Patch, is_c, related, touched};
 use schedlab_report::port::{Discovery, Member};
@@ -58,6 +58,9 @@ fn found(args: &Arguments) -> Result<Discovery> {
     let (Ok(from), Ok(to)) = (commit(from), commit(if to.is_empty() { "HEAD" } else { to })) else {
         bail!("--range {}: {} has no such commits (a shallow clone has few)", args.range, args.tree.display());
     };
+    if let Some(cut) = checkout::cut(&args.tree) {
+        say(format_args!("schedlab: {cut}"));
+    }
     let range = [to.as_str(), &format!("^{from}")];
     let mut commits = history::commits(&args.tree, COMMITS, &range, &paths)?;
     let is_cut = commits.len() == COMMITS;
