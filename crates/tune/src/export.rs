@@ -75,7 +75,7 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
         exports.files.push(unit(&files, evidence));
     }
     if !values.is_empty() {
-        exports.files.push(tuned(&sysctls, &files, evidence));
+        exports.files.push(tuned(&sysctls, &files, scaling(roots).as_ref(), evidence));
     }
     if !of_task.is_empty() {
         exports.files.push(script(&of_task, evidence));
@@ -113,6 +113,21 @@ fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// What keeps a slice over a hot-plug, with its own value.
+fn scaling(roots: &Roots) -> Option<Value> {
+    let of = |value| value_of(roots, &Setting::Debugfs { path: "sched/tunable_scaling".into(), value });
+    of(of(String::new())?.before?)
+}
+
+/// Whether the next CPU that goes on- or offline takes one of them back, unless `tunable_scaling` is written after it
+/// (docs/knobs.md): which that file is.
+fn lost_without(values: &[&Value]) -> Option<PathBuf> {
+    let slice = |value: &&&Value| {
+        value.file.to_string_lossy().contains("sched/") && value.file.to_string_lossy().ends_with("_ns")
+    };
+    values.iter().find(slice).and_then(|value| Some(value.file.parent()?.join("tunable_scaling")))
 }
 
 /// The value of a file; of several words the one in brackets.
@@ -195,12 +210,7 @@ fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     for value in values {
         text += &format!("ExecStart={}\n", shell(&write(&value.value, &value.file)));
     }
-    // Without it the next CPU that goes on- or offline takes a slice back (docs/knobs.md).
-    let slice = |value: &&&Value| {
-        value.file.to_string_lossy().contains("sched/") && value.file.to_string_lossy().ends_with("_ns")
-    };
-    let scaling = values.iter().find(slice).and_then(|value| Some(value.file.parent()?.join("tunable_scaling")));
-    let again = scaling.map(|file| {
+    let again = lost_without(values).map(|file| {
         let file = shell_words::join([file.display().to_string().as_str()]);
         shell(&format!("v=$(cat {file}) && echo $v > {file}"))
     });
@@ -217,7 +227,7 @@ fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
 }
 
 /// Undone by tuned, which keeps what it found.
-fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &Evidence<'_>) -> Export {
+fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence: &Evidence<'_>) -> Export {
     let undo = "tuned-adm off && rm -r /etc/tuned/schedlab".to_owned();
     let held = settings_of(sysctls.iter().chain(files));
     let mut text = head(evidence, &held, &undo) + "[main]\nsummary=Knobs that schedlab found\n";
@@ -228,10 +238,26 @@ fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &Evidence<'_>) -> Expor
     };
     let of_sysctl = |value: &&Value| format!("{}={}", value.sysctl.as_deref().unwrap_or_default(), value.value);
     section("sysctl", sysctls.iter().map(of_sysctl).collect());
-    section("sysfs", files.iter().map(|value| format!("{}={}", value.file.display(), value.value)).collect());
+    section("sysfs", of_files(files, scaling));
     let apply =
         format!("mkdir -p /etc/tuned/schedlab && cp {TUNED} /etc/tuned/schedlab/ && tuned-adm profile schedlab");
     Export { file: TUNED, text, apply, undo }
+}
+
+/// Lines of tuned's, which writes and puts back in their order, also a value that is there already.
+fn of_files(files: &[&Value], scaling: Option<&Value>) -> Vec<String> {
+    let line = |value: &Value| format!("{}={}", value.file.display(), value.value);
+    let Some(last) = lost_without(files) else { return files.iter().map(|value| line(value)).collect() };
+    // A key may be there once, so one that is set itself moves to the end.
+    let (asked, before): (Vec<&Value>, Vec<&Value>) = files.iter().copied().partition(|value| value.file == last);
+    let last = match asked.first().copied().or(scaling) {
+        Some(scaling) => line(scaling),
+        None => format!(
+            "# Add {}=VALUE with the value that it has, or the next CPU that goes on- or offline resets the slice.",
+            last.display()
+        ),
+    };
+    before.into_iter().map(line).chain([last]).collect()
 }
 
 /// What belongs to tasks is set for a command, by `schedlab exec`.
@@ -263,6 +289,7 @@ mod tests {
         };
         put("proc/sys/kernel/sched_autogroup_enabled", "1\n");
         put("sys/kernel/debug/sched/base_slice_ns", "2800000\n");
+        put("sys/kernel/debug/sched/tunable_scaling", "1\n");
         put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
@@ -303,6 +330,19 @@ mod tests {
             assert!(unit.contains(line), "{line} in {unit}");
         }
         assert!(text(&made, TUNED).contains("[sysfs]\n/sys/kernel/debug/sched/base_slice_ns=5000000\n"));
+    }
+
+    /// tuned writes no file but those that it names.
+    #[test]
+    fn a_slice_of_a_profile_outlives_a_hot_plug() {
+        let sysfs = |settings: &str| {
+            let made = made(settings);
+            text(&made, TUNED).split_once("[sysfs]\n").unwrap().1.replace("/sys/kernel/debug/sched/", "")
+        };
+        assert_eq!(sysfs("debugfs:sched/base_slice_ns=5"), "base_slice_ns=5\ntunable_scaling=1\n");
+        let asked = sysfs("debugfs:sched/tunable_scaling=0;debugfs:sched/base_slice_ns=5;debugfs:sched/nr_migrate=8");
+        assert_eq!(asked, "base_slice_ns=5\nnr_migrate=8\ntunable_scaling=0\n");
+        assert_eq!(sysfs("debugfs:sched/nr_migrate=8"), "nr_migrate=8\n");
     }
 
     /// The file may not exist, or may not show the word.
