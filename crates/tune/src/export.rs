@@ -197,8 +197,13 @@ fn shell(command: &str) -> String {
     format!("/bin/sh -c \"{escaped}\"")
 }
 
+/// A knob of each CPU is a pattern, which the shell must see without quotes.
 fn write(value: &str, file: &Path) -> String {
-    shell_words::join(["echo", value]) + " > " + &shell_words::join([file.display().to_string().as_str()])
+    let (echo, file) = (shell_words::join(["echo", value]), file.display().to_string());
+    match file.contains('*') {
+        true => format!("for file in {file}; do {echo} > \"$file\"; done"),
+        false => format!("{echo} > {}", shell_words::join([file.as_str()])),
+    }
 }
 
 fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
@@ -343,6 +348,15 @@ mod tests {
         let asked = sysfs("debugfs:sched/tunable_scaling=0;debugfs:sched/base_slice_ns=5;debugfs:sched/nr_migrate=8");
         assert_eq!(asked, "base_slice_ns=5\nnr_migrate=8\ntunable_scaling=0\n");
         assert_eq!(sysfs("debugfs:sched/nr_migrate=8"), "nr_migrate=8\n");
+    }
+
+    #[test]
+    fn a_knob_of_each_cpu_is_written_for_each() {
+        let made = made("sysfs:devices/system/cpu/cpu*/power/pm_qos_resume_latency_us=n/a");
+        let file = "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us";
+        let line = format!("for file in {file}; do echo n/a > \"$file\"; done");
+        assert!(text(&made, UNIT).contains(&format!("ExecStart={}\n", shell(&line))), "{}", text(&made, UNIT));
+        assert!(!text(&made, UNIT).contains(&format!("'{file}'")));
     }
 
     /// The file may not exist, or may not show the word.
