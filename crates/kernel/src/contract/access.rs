@@ -285,6 +285,21 @@ pub(super) fn is_either(side: &Side<'_>, at: usize) -> bool {
     answers.into_iter().any(|at| is_zero(side, at + 1))
 }
 
+/// What a function does to the flag that it gets, in any place: `set_bit`, `sock_reset_flag`, `blk_queue_flag_set`.
+/// Without a word for a bit or a flag it may set something else to the constant, as `atomic_set` does.
+fn by_name(by: &str) -> Option<Access> {
+    let has = |words: &[&str]| by.split('_').any(|word| words.contains(&word));
+    match () {
+        () if !has(&["bit", "bits", "flag", "flags"]) || has(&["test"]) && !has(&["and"]) => None,
+        // It gets what to clear and what to set.
+        () if has(&["mask", "change", "assign", "toggle", "flip", "mod", "update"]) => Some(Access::Change),
+        () if has(&["clear", "reset", "unset"]) => Some(Access::Clear),
+        () if has(&["set"]) => Some(Access::Set),
+        // `sock_flag(sk, FLAG)` asks for it.
+        () => None,
+    }
+}
+
 /// `set_bit(FLAG, …)`, `sock_reset_flag(sk, FLAG)`, `x |= FLAG`, `x &= ~FLAG`. A constant that is only assigned or
 /// compared is not a flag.
 fn of_flag(side: &Side<'_>, at: usize) -> Access {
@@ -292,13 +307,8 @@ fn of_flag(side: &Side<'_>, at: usize) -> Access {
     // `set_bit(BIT(FLAG), …)`.
     for _ in 0..3 {
         let Some((by, _)) = argument(side, inside) else { break };
-        let is_looked_at = by.contains("test") && !by.contains("_and_");
-        if (by.ends_with("_bit") || by.ends_with("_flag")) && !is_looked_at {
-            return match () {
-                () if by.contains("clear") || by.contains("reset") => Access::Clear,
-                () if by.contains("set") => Access::Set,
-                () => Access::Change,
-            };
+        if let Some(done) = by_name(by) {
+            return done;
         }
         inside = (0..inside).rev().find(|&i| side.word(i) == Some(by)).unwrap_or(0);
     }
@@ -409,7 +419,7 @@ mod tests {
 
     #[test]
     fn flags() {
-        use Access::{Clear, Read, Set};
+        use Access::{Change, Clear, Read, Set};
         for (code, expected) in [
             ("set_bit(F, &x->w); clear_bit(F, &x->w);", &[Set, Clear][..]),
             ("if (test_bit(F, &x->w)) y = 1;", &[Read]),
@@ -420,6 +430,11 @@ mod tests {
             ("if (x & F) y = 0;", &[Read]),
             ("sock_set_flag(sk, F); sock_reset_flag(sk, F);", &[Set, Clear]),
             ("set_bit(BIT(F), &x);", &[Set]),
+            ("blk_queue_flag_set(F, q); blk_queue_flag_clear(F, q);", &[Set, Clear]),
+            ("if (blk_queue_flag_test_and_set(F, q)) return; io_set_flags(io, a, F);", &[Set, Set]),
+            ("change_bit(F, &x); __assign_bit(F, &x, y); set_mask_bits(&x, F, 0);", &[Change; 3]),
+            ("if (sock_flag(sk, F) || wait_on_bit(&x, F, y) || queue_flag_test(F, q)) return;", &[Read; 3]),
+            ("atomic_set(&x->w, F); set_current_state(F);", &[Read, Read]),
         ] {
             assert_eq!(of(code, "F", StateKind::Flag), expected, "{code}");
         }

@@ -411,3 +411,16 @@ fn a_write_that_moves_to_a_function_that_all_call_is_no_difference() {
     let found = compared(READER, &everywhere("q->size = deep;"), &everywhere(""));
     assert_eq!(differences(&found), ["size: set_up in the source, "]);
 }
+
+#[test]
+fn a_flag_that_a_helper_gets_before_its_object_is_followed() {
+    let reads = READER.replace("raw_spin_is_locked(&q->lock) ? 0 : q->size", "test_bit(QUEUE_FLAG_WIDE, &q->flags)");
+    let tree =
+        |lines: &str| with(queue(lines), "include/linux/queue.h", "#define", "#define QUEUE_FLAG_WIDE 3\n#define");
+    let store = "if (wide)\n		queue_flag_set(QUEUE_FLAG_WIDE, q);\n	else\n		queue_flag_clear(QUEUE_FLAG_WIDE, q);";
+    let reads = reads.replace("-23,4 +23,4", "-26,4 +26,4");
+    let found = compared(&reads, &tree(store), &tree("\n\n"));
+    assert_eq!(differences(&found), ["QUEUE_FLAG_WIDE: set_up in the source, "], "{found:?}");
+    assert!(found.states[0].is_dead(), "{found:?}");
+    assert_eq!(differences(&compared(&reads, &tree(store), &tree(store))), [""; 0]);
+}
