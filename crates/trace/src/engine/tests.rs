@@ -262,8 +262,8 @@ fn a_wait_on_a_cpu_that_was_not_recorded_may_have_been_a_run() {
         0 20 waking B by W
         0 21 wakeup B on 1
         0 10005 migrate A 1 0
-        0 10010 migrate B 1 0
         0 10009 W S > A
+        0 10010 migrate B 1 0
         0 10015 A S > B
     ";
     let tell_more = |more: &str| tell(&format!("{sent}{more}"));
