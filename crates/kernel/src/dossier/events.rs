@@ -4,8 +4,9 @@ use crate::source::head::{closing, parts};
 use crate::source::lex::{Kind, Token, lex};
 use crate::source::{Invocation, Macro, Unit};
 
-/// How deep macros are followed into others of the file.
+/// How deep macros are followed into others of the file, and how many are for one invocation: macros of macros multiply.
 const DEEPEST: usize = 4;
+const MOST: usize = 1000;
 
 /// The macros of a file in whose text an event is defined, or another such macro is used.
 pub(super) fn macros(unit: &Unit) -> Vec<&Macro> {
@@ -14,14 +15,15 @@ pub(super) fn macros(unit: &Unit) -> Vec<&Macro> {
 
 /// What an invocation of one of these macros defines; `None` if it is none of them.
 pub(super) fn expanded(macros: &[&Macro], i: &Invocation) -> Option<Vec<Invocation>> {
-    let mut out = Vec::new();
-    expand(macros, i, DEEPEST, &mut out)?;
+    let (mut out, mut left) = (Vec::new(), MOST);
+    expand(macros, i, DEEPEST, &mut left, &mut out)?;
     (!out.is_empty()).then_some(out)
 }
 
-fn expand(macros: &[&Macro], i: &Invocation, depth: usize, out: &mut Vec<Invocation>) -> Option<()> {
+fn expand(macros: &[&Macro], i: &Invocation, depth: usize, left: &mut usize, out: &mut Vec<Invocation>) -> Option<()> {
     // One that is defined again counts as at last.
-    let found = macros.iter().rev().find(|m| m.name == i.name).filter(|_| depth > 0)?;
+    let found = macros.iter().rev().find(|m| m.name == i.name).filter(|_| depth > 0 && *left > 0)?;
+    *left -= 1;
     let (parameters, body) = found.text.strip_prefix('(')?.split_once(')')?;
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
     let tokens = lex(body.as_bytes(), 0..body.len(), false);
@@ -37,7 +39,7 @@ fn expand(macros: &[&Macro], i: &Invocation, depth: usize, out: &mut Vec<Invocat
         let arguments = parts(inner, b',').into_iter().map(given).collect();
         let made =
             Invocation { name: name.to_owned(), arguments, condition: i.condition.clone(), function: None, ..*i };
-        if tokens[at].kind == Kind::Word && expand(macros, &made, depth - 1, out).is_none() && defines(name) {
+        if tokens[at].kind == Kind::Word && expand(macros, &made, depth - 1, left, out).is_none() && defines(name) {
             out.push(made);
         }
         at = close + 1;

@@ -166,6 +166,21 @@ fn tracepoints_that_a_macro_of_the_header_defines() {
     assert_eq!(of_events.map(|c| c.name.as_str()).collect::<Vec<_>>(), ["full", "sq_full_ed", "sq_post_ed"]);
 }
 
+/// Three macros that each use the next one a thousand times would be a thousand million events.
+#[test]
+fn macros_of_macros_that_multiply_end() {
+    let many = |name: &str| format!("{name}(x); ").repeat(1000);
+    let header = format!(
+        "#define C_EVENT(x) TRACE_EVENT(x, TP_PROTO(int a))\n#define B_EVENT(x) {}\n#define A_EVENT(x) {}\n\
+         #define TOP_EVENT(x) {}\nTOP_EVENT(one);\n",
+        many("C_EVENT"),
+        many("B_EVENT"),
+        many("A_EVENT")
+    );
+    let dossier = compare(&tree(&[]), &tree(&[("include/trace/events/m.h", &header)]));
+    assert!(dossier.interfaces.iter().filter(|c| c.kind == Kind::Tracepoint).count() <= 1000);
+}
+
 /// As kernel/sched/debug.c makes the files of a domain.
 #[test]
 fn a_macro_of_the_file_that_makes_debugfs_files_names_them() {
