@@ -73,15 +73,15 @@ pub struct Contract {
 
 /// Compares the trees, each with the series in it, by the files given: those that the code could be written in.
 pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]) -> Contract {
+    let mut trees = Tree::pair(source, target);
     let mut reads = reads::Reads::new();
     let hunks =
         patches.iter().flat_map(|patch| &patch.files).flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk)));
     for (number, (file, hunk)) in hunks.enumerate() {
         if crate::is_c(file.path()) && port.findings.get(number).is_some_and(|found| !found.is_present) {
-            reads::read(hunk, number, &mut reads);
+            reads::read(hunk, number, file.path(), &mut trees[0], &mut reads);
         }
     }
-    let mut trees = Tree::pair(source, target);
     let mut out = Contract::default();
     for ((name, is_member), read_by) in reads {
         let mut files = [0, 1].map(|tree| trees[tree].rare(&name));

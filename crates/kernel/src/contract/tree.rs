@@ -202,6 +202,41 @@ impl<'a> Tree<'a> {
         out
     }
 
+    /// The functions and macros of this name from their parameters on: of the file `near` if it has one, else of headers.
+    pub(super) fn definitions(&mut self, name: &str, near: &str) -> Vec<Vec<u8>> {
+        let all = self.files;
+        let places = self.words.files(name.as_bytes()).map(|file| (file, &all[file].0));
+        let (own, headers): (Vec<_>, Vec<_>) =
+            places.filter(|(_, path)| *path == near || path.ends_with(".h")).partition(|(_, path)| *path == near);
+        if headers.len() > COMMON {
+            return Vec::new();
+        }
+        for files in [own, headers] {
+            // Most only call it, and to read a file takes long.
+            let files = files.into_iter().map(|(file, _)| file).filter(|file| may_define(&all[*file].1, name));
+            let found: Vec<_> =
+                files.collect::<Vec<_>>().into_iter().flat_map(|file| self.defined(file, name)).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    fn defined(&mut self, file: usize, name: &str) -> Vec<Vec<u8>> {
+        let text = &self.files[file].1;
+        let unit = self.unit(file);
+        let functions = unit.functions.iter().filter(|found| found.name == name && found.by.is_none());
+        let functions = functions.filter_map(|found| {
+            let whole = &text[found.bytes.clone()];
+            let side = Side::of(whole);
+            let at = (0..side.tokens.len()).find(|&at| side.word(at) == Some(name) && side.is(Some(at + 1), b'('))?;
+            Some(whole[side.tokens[at + 1].start..].to_vec())
+        });
+        let macros = unit.macros.iter().filter(|found| found.name == name && found.text.starts_with('('));
+        functions.chain(macros.map(|found| found.text.clone().into_bytes())).collect()
+    }
+
     /// The code of a function of this name, of that in the file `near` if it is there.
     pub(super) fn lines(&mut self, name: &str, near: &str) -> Option<Vec<String>> {
         let (mut files, all) = (self.rare(name), self.files);
@@ -215,6 +250,14 @@ impl<'a> Tree<'a> {
 
 fn entry<'r>(reach: &'r mut Reach, path: &str, name: &str, line: usize) -> &'r mut How {
     reach.entry(name.to_owned()).or_insert_with(|| How { file: path.to_owned(), line, ..How::default() })
+}
+
+/// Whether a line that is not indented has `name(`, as a signature and a `#define` have.
+fn may_define(text: &[u8], name: &str) -> bool {
+    let call = format!("{name}(");
+    let lines =
+        text.split(|byte| *byte == b'\n').filter(|line| line.first().is_some_and(|byte| !byte.is_ascii_whitespace()));
+    lines.into_iter().any(|line| line.windows(call.len()).any(|part| part == call.as_bytes()))
 }
 
 /// What the text of a macro calls: `kthread_run` wakes the thread.

@@ -424,3 +424,35 @@ fn a_flag_that_a_helper_gets_before_its_object_is_followed() {
     assert!(found.states[0].is_dead(), "{found:?}");
     assert_eq!(differences(&compared(&reads, &tree(store), &tree(store))), [""; 0]);
 }
+
+#[test]
+fn a_state_that_an_accessor_reads_is_followed() {
+    let accessor = "static inline int sk_wmem_alloc_get(const struct sock *sk)\n{\n	return sk->sk_wmem_alloc - 1;\n}\n";
+    let by_macro = "#define sk_wmem_alloc_get(sk) READ_ONCE((sk)->sk_wmem_alloc)\n";
+    let series = AUTOCORKING.replace("sk->sk_wmem_alloc >", "sk_wmem_alloc_get(sk) >");
+    for text in [accessor, by_macro] {
+        let tree = with(
+            network(),
+            "include/linux/skbuff.h",
+            "static inline void skb",
+            &format!("{text}static inline void skb"),
+        );
+        let early =
+            with(tree.clone(), "net/core/dev.c", "	trace_net_dev_start", "	skb_orphan(skb);\n	trace_net_dev_start");
+        assert_eq!(
+            differences(&compared(&series, &tree, &early)),
+            ["sk_wmem_alloc: dev_hard_start_xmit in the target, skb_orphan ->destructor sock_wfree"],
+            "{text}"
+        );
+        assert_eq!(differences(&compared(&series, &tree, &tree)), [""; 0]);
+    }
+    // In the file itself, and one that also writes is no accessor.
+    for (body, expected) in [("return sk->sk_wmem_alloc;", 1), ("return sk->sk_wmem_alloc--;", 0)] {
+        let own = format!("static int sk_wmem_alloc_get(struct sock *sk)\n{{\n	{body}\n}}\n\nstatic void tcp_push");
+        let tree = with(network(), "net/ipv4/tcp.c", "static void tcp_push", &own);
+        let early =
+            with(tree.clone(), "net/core/dev.c", "	trace_net_dev_start", "	skb_orphan(skb);\n	trace_net_dev_start");
+        let found = compared(&series.replace("-4,5 +4,7", "-9,5 +9,7"), &tree, &early);
+        assert_eq!(differences(&found).len(), expected, "{body}: {found:?}");
+    }
+}
