@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn a_grid_without_arms_is_compared_with_the_default() {
+        let named = Plan::parse(GRID).unwrap();
+        let bare = Plan::parse(&GRID.replace("[[arm]]\nname = \"default\"\n", "")).unwrap();
+        assert_eq!(bare, named);
+        let other = Plan::parse(&GRID.replace("\"default\"", "\"mine\"\nset = \"nice=1\"")).unwrap();
+        assert_eq!((other.arms[0].name.as_str(), other.arms.len()), ("mine", 5));
+    }
+
+    #[test]
     fn with_fixed_values_there_are_curves_and_no_whole_surface() {
         let axis = |name: &str, fixed: &str| {
             format!("[[grid]]\nname = \"{name}\"\nset = \"debugfs:{name}\"\nvalues = [1, 2, 3, 4]\n{fixed}\n")

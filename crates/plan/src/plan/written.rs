@@ -160,12 +160,17 @@ impl WrittenPlan {
             Arm::parse(&a.name, &a.set).map_err(|cause| PlanError::Setting { of: format!("arm `{}`", a.name), cause })
         });
         let mut arms = arms.collect::<Result<Vec<_>, _>>()?;
+        let default = || Arm { name: "default".into(), settings: Vec::new() };
+        // Points alone have nothing to be compared with.
+        if arms.is_empty() && !self.grid.is_empty() {
+            arms.push(default());
+        }
         arms.extend(grid::arms(&self.grid)?);
         if let Some((sweep, knobs)) = sweep {
             if arms.len() > 1 || !self.factor.is_empty() {
                 return inconsistent("a sweep makes its arms from its knobs; give one `[[arm]]` at most, the control");
             }
-            let control = arms.pop().unwrap_or(Arm { name: "default".into(), settings: Vec::new() });
+            let control = arms.pop().unwrap_or_else(default);
             arms = sweep.arms(&knobs, self.points, &control)?;
             arms.insert(0, control);
         }
