@@ -70,7 +70,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
         };
         match reference.iter().find_map(|(theirs, ours)| Some((theirs, ours, joined(theirs, text)?))) {
             Some((_, Ours::Flag(flag), more)) => {
-                ours.push((*flag).into());
+                last_counts(&mut ours, (*flag).into());
                 if !more.is_empty() {
                     rest.push(["-", more].concat().into());
                 }
@@ -79,15 +79,18 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                 let unit = theirs.rsplit_once('_').map_or("", |(_, unit)| unit);
                 let value = if value.is_empty() { rest.pop() } else { Some(value.into()) };
                 for option in *options {
-                    ours.push((*option).into());
                     // Without a value clap says what is missing.
-                    if let Some(mut value) = value.clone() {
-                        // A value that is not a number is in the message as it was typed.
-                        if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
-                            value.push(unit);
-                        }
-                        ours.push(value);
+                    let Some(value) = &value else {
+                        ours.push((*option).into());
+                        continue;
+                    };
+                    let mut argument = OsString::from(format!("{option}="));
+                    argument.push(value);
+                    // A value that is not a number is in the message as it was typed.
+                    if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
+                        argument.push(unit);
                     }
+                    last_counts(&mut ours, argument);
                 }
             }
             None if is_switch(text, switches) && rest.last().is_none_or(|next| next != "yes" && next != "no") => {
@@ -98,6 +101,13 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     }
     ours.extend(of_another);
     ours
+}
+
+/// Adds `--OPTION=VALUE` of a reference, of which getopt's users take the last one (`-T -P`).
+fn last_counts(ours: &mut Vec<OsString>, argument: OsString) {
+    let name = argument.to_str().and_then(|text| text.split_inclusive('=').next()).unwrap_or_default().to_owned();
+    ours.retain(|earlier| !earlier.to_str().is_some_and(|earlier| earlier.starts_with(&name)));
+    ours.push(argument);
 }
 
 /// What an argument has after an option of the reference, as getopt reads it: `-g2`, `-pT`; `None` if it is another.
@@ -126,27 +136,28 @@ mod tests {
     fn the_references_line_becomes_ours() {
         check(
             "schedlab bench transact -i 5000 -pair 3 -deadline_us 2500 -v -trace -raw_data",
-            "schedlab bench transact --loops 5000 --pairs 3 --deadline 2500us --verbose=yes --stop-on-miss=yes --raw-data=yes",
+            "schedlab bench transact --loops=5000 --pairs=3 --deadline=2500us --verbose=yes --stop-on-miss=yes --raw-data=yes",
         );
-        check("schedlab bench -i 5 transact/1:pin=same -w 2", "schedlab bench --loops 5 transact/1:pin=same --pairs 2");
+        check("schedlab bench -i 5 transact/1:pin=same -w 2", "schedlab bench --loops=5 transact/1:pin=same --pairs=2");
         check("schedlab bench transact -i", "schedlab bench transact --loops");
-        check("schedlab bench transact -deadline_us abc", "schedlab bench transact --deadline abc");
+        check("schedlab bench transact -deadline_us abc", "schedlab bench transact --deadline=abc");
     }
 
     #[test]
     fn hackbenchs_line_becomes_ours_as_getopt_reads_it() {
         check(
             "schedlab bench messaging -g 2 -l 200 -f 5 -s 64 -T -p",
-            "schedlab bench messaging --groups 2 --loops 200 --senders 5 --receivers 5 --bytes 64 --mode=thread --transport=pipe",
+            "schedlab bench messaging --groups=2 --loops=200 --senders=5 --receivers=5 --bytes=64 --mode=thread --transport=pipe",
         );
         check(
             "schedlab bench messaging -g2 -pTl200",
-            "schedlab bench messaging --groups 2 --transport=pipe --mode=thread --loops 200",
+            "schedlab bench messaging --groups=2 --transport=pipe --mode=thread --loops=200",
         );
         check(
             "schedlab bench messaging -f4 -s 10 -P -F",
-            "schedlab bench messaging --senders 4 --receivers 4 --bytes 10 --mode=process --fifo=yes",
+            "schedlab bench messaging --senders=4 --receivers=4 --bytes=10 --mode=process --fifo=yes",
         );
+        check("schedlab bench messaging -T -g 2 -P -g3", "schedlab bench messaging --mode=process --groups=3");
         check("schedlab bench messaging -x -g", "schedlab bench messaging -x --groups");
         check("schedlab bench pipe -p", "schedlab bench pipe -p");
     }
