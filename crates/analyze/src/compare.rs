@@ -128,11 +128,16 @@ fn methods(manifest: &Manifest) -> Vec<String> {
         (_, Design::OpenEnded { .. }) => "t-mixture confidence sequence, valid whenever the run is stopped.",
     }
     .to_owned()];
-    methods.push(
-        "The trial is the unit and above it the block; samples inside a trial are never n. Holm over the primary contrasts \
-         of the run, Benjamini–Hochberg over the rest. Outliers are shown, never dropped."
-            .to_owned(),
-    );
+    let unit = match (&manifest.order, manifest.switchback_window_ns, manifest.shared_boots()) {
+        (OrderKnown::Unknown, ..) => "The pair is the unit, or without pairs the trial",
+        (_, Some(_), _) => "The trial is the unit: its windows give one contrast",
+        (.., Some(_)) => "The boot is the unit: what its blocks show is averaged",
+        _ => "The block is the unit: its trials are averaged",
+    };
+    methods.push(format!(
+        "{unit}; samples inside a trial are never n. Holm over the primary contrasts of the run, Benjamini–Hochberg over the \
+         rest. Outliers are shown, never dropped."
+    ));
     methods
 }
 
