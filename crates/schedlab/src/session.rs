@@ -12,7 +12,7 @@ use schedlab_run::{RunError, RunReader, RunWriter};
 use schedlab_sys::interrupt::{Answering, Interrupt};
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, Experiment, Store};
-use schedlab_tune::{Of, Restored, Roots, TuneError};
+use schedlab_tune::{Of, RestoreOutcome, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -59,11 +59,18 @@ fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
     schedlab_tune::restore_leftovers(Of::Killed, &Roots::default(), &schedlab_tune::state_dir())
 }
 
+/// After a reboot nothing was cleaned up, and the values may have been set to stay.
+pub(crate) fn say_restored(one: &Restored) {
+    let killed = match one.outcome {
+        RestoreOutcome::Rebooted => "",
+        _ => "cleaned up after a killed run: ",
+    };
+    say(format_args!("schedlab: {killed}{one}"));
+}
+
 fn report_restored(restored: &[Restored]) -> Result<()> {
     let (done, failed): (Vec<_>, Vec<_>) = restored.iter().partition(|one| one.is_done());
-    for one in done {
-        say(format_args!("schedlab: cleaned up after a killed run: {one}"));
-    }
+    done.into_iter().for_each(say_restored);
     if failed.is_empty() {
         return Ok(());
     }

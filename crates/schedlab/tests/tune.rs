@@ -42,7 +42,7 @@ fn what_is_set_stays_until_it_is_asked_back() {
     assert!(set.stderr.contains("one knob with base_slice"), "{}", set.stderr);
     assert!(set.stdout.contains("base_slice_ns=5000000"), "{}", set.stdout);
     assert!(set.stdout.contains("(was 2100000)") && set.stdout.contains("(was 950000)"), "{}", set.stdout);
-    assert!(set.stderr.contains("tune restore` puts them back"), "{}", set.stderr);
+    assert!(set.stderr.contains("`schedlab tune restore --root "), "{}", set.stderr);
     assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("5000000".into(), "-1".into()));
     let shown = machine.tune(&["show", "base_slice"]).success().stdout;
     assert_eq!(shown, "base_slice = 5000000 ns (default 2100000 or 2250000)\n");
@@ -121,6 +121,22 @@ fn no_file_is_written_for_what_the_machine_would_refuse() {
     }
     machine.tune(&["export", "base_slice=3ms", "slice=3000000", "fair_server_runtime=10ms", "-o", &out]).success();
     assert!(fs::read_to_string(machine.lab.path("keep/schedlab-run")).unwrap().contains("exec --slice=3ms --"));
+    let again = machine.tune(&["export", "rt_runtime=900000", "-o", &out]).success();
+    assert!(again.stderr.contains("schedlab-run is of other settings; the old file is kept as schedlab-run.old1"));
+    assert!(!std::path::Path::new(&machine.lab.path("keep/schedlab-knobs.service")).exists());
+}
+
+#[test]
+fn a_dry_run_fails_where_the_command_would_and_the_way_back_names_the_tree() {
+    let machine = Machine::new("tune-dry");
+    machine.tune(&["set", "base_slice=5ms", "--dry-run"]).success();
+    let refused = machine.tune(&["set", "thp=never", "--dry-run"]).failure();
+    assert!(refused.stdout.contains("(MISSING)"), "{} {}", refused.stdout, refused.stderr);
+    let set = machine.tune(&["set", "base_slice=5ms"]).success();
+    let way_back = set.stderr.split('`').nth(1).unwrap().to_owned();
+    let words: Vec<&str> = way_back.split(' ').skip(1).collect();
+    schedlab(&words).success();
+    assert_eq!(machine.value(SLICE), "2100000", "{way_back}");
 }
 
 #[test]

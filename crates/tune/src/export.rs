@@ -6,6 +6,7 @@ mod fits;
 pub use fits::check_exports;
 
 use crate::Roots;
+use crate::knob::chosen;
 use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,8 @@ const SYSCTL: &str = "90-schedlab.conf";
 const UNIT: &str = "schedlab-knobs.service";
 const TUNED: &str = "tuned.conf";
 const SCRIPT: &str = "schedlab-run";
+/// The names of all files that an export may have.
+pub const EXPORT_FILES: [&str; 4] = [SYSCTL, UNIT, TUNED, SCRIPT];
 
 /// A value of a file of the kernel: what it was found to be best at, and what it has now.
 struct Value {
@@ -74,8 +77,9 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
     if !files.is_empty() {
         exports.files.push(unit(&files, evidence));
     }
-    if !values.is_empty() {
-        exports.files.push(tuned(&sysctls, &files, scaling(roots).as_ref(), evidence));
+    let of_tuned: Vec<&Value> = files.into_iter().filter(|value| tuned_puts_back(value)).collect();
+    if !sysctls.is_empty() || !of_tuned.is_empty() {
+        exports.files.push(tuned(&sysctls, &of_tuned, scaling(roots).as_ref(), evidence));
     }
     if !of_task.is_empty() {
         exports.files.push(script(&of_task, evidence));
@@ -133,8 +137,13 @@ fn lost_without(values: &[&Value]) -> Option<PathBuf> {
 /// The value of a file; of several words the one in brackets.
 fn read(file: &Path) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
-    Some(chosen.unwrap_or(text.trim()).to_owned())
+    Some(chosen(&text).unwrap_or(text.trim()).to_owned())
+}
+
+/// Whether tuned can put the file back. It writes what it read there, of which it takes the word in square brackets; of
+/// these files it would write the whole list, which the kernel refuses.
+fn tuned_puts_back(value: &Value) -> bool {
+    !["sched/features", "sched/preempt"].iter().any(|list| value.file.ends_with(list))
 }
 
 fn instead(setting: &Setting) -> &'static str {
@@ -296,6 +305,7 @@ mod tests {
         put("sys/kernel/debug/sched/base_slice_ns", "2800000\n");
         put("sys/kernel/debug/sched/tunable_scaling", "1\n");
         put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
+        put("sys/kernel/debug/sched/preempt", "none voluntary (full)\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
         let made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
@@ -335,6 +345,17 @@ mod tests {
             assert!(unit.contains(line), "{line} in {unit}");
         }
         assert!(text(&made, TUNED).contains("[sysfs]\n/sys/kernel/debug/sched/base_slice_ns=5000000\n"));
+    }
+
+    #[test]
+    fn what_tuned_could_not_put_back_is_left_to_the_unit() {
+        let made = made("feature:NO_WA_IDLE;debugfs:sched/preempt=none;thp=never");
+        let profile = text(&made, TUNED);
+        assert!(profile.ends_with("[sysfs]\n/sys/kernel/mm/transparent_hugepage/enabled=never\n"), "{profile}");
+        assert!(profile.contains("not in this file: feature:NO_WA_IDLE; debugfs:sched/preempt=none"), "{profile}");
+        assert!(text(&made, UNIT).contains("ExecStop=/bin/sh -c \"echo full > /sys/kernel/debug/sched/preempt\""));
+        let unit_alone = self::made("feature:NO_WA_IDLE").files;
+        assert_eq!(unit_alone.iter().map(|export| export.file).collect::<Vec<_>>(), [UNIT]);
     }
 
     /// tuned writes no file but those that it names.

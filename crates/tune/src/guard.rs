@@ -19,6 +19,7 @@ use crate::roots::Roots;
 use crate::state::StateLock;
 use crate::sysctl::{judge, not_applied};
 use crate::task::online_cpus;
+use crate::tick;
 use schedlab_plan::units::CpuList;
 use schedlab_plan::{Applied, InOrder, Setting};
 use std::io;
@@ -252,10 +253,12 @@ impl HostGuard {
         }
         // From all the values that are set now, no matter which was written last.
         for one in wanted {
-            let nr_latency = one.found.as_ref().ok().and_then(|found| nr_latency::beside(found.knob.path()));
+            let Ok(found) = &one.found else { continue };
             let said = applied.iter_mut().find(|a| a.setting == *one.setting && a.not_applied.is_none());
-            if let (Some(number), Some(said)) = (nr_latency, said) {
-                said.effective += &format!(", nr_latency {number}");
+            let notes = nr_latency::beside(found.knob.path()).map(|number| format!(", nr_latency {number}"));
+            let notes = notes.into_iter().chain(tick::note(&self.roots, found.knob.path(), &found.value));
+            if let Some(said) = said {
+                said.effective.extend(notes);
             }
         }
         Ok(applied)

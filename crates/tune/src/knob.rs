@@ -170,7 +170,7 @@ impl Knob {
         }
     }
 
-    /// The file that changes along when this one is written, because both are one value in the kernel.
+    /// The file that changes along when this one is written: both are one value in the kernel, or one widens the other.
     pub(crate) fn partner(&self) -> Option<Self> {
         // The other becomes 0: mm/page-writeback.c `dirty_bytes_handler` and its like, mm/util.c
         // `overcommit_kbytes_handler`.
@@ -181,6 +181,10 @@ impl Knob {
         ];
         let Self::File { path } = self else { return None };
         let name = path.file_name()?.to_str()?;
+        // The default is always allowed, and stays so (`tcp_set_default_congestion_control`, net/ipv4/tcp_cong.c).
+        if name == "tcp_congestion_control" {
+            return Some(Self::file(path.with_file_name("tcp_allowed_congestion_control")));
+        }
         let other = PAIRS.iter().find_map(|&(a, b)| (a == name).then_some(b).or((b == name).then_some(a)))?;
         Some(Self::file(path.with_file_name(other)))
     }
@@ -293,5 +297,8 @@ mod tests {
         assert_eq!(partner("overcommit_kbytes"), Some(Knob::file("/proc/sys/vm/overcommit_ratio")));
         assert_eq!(partner("overcommit_ratio"), Some(Knob::file("/proc/sys/vm/overcommit_kbytes")));
         assert_eq!(partner("swappiness"), None);
+        let allowed = "tcp_allowed_congestion_control";
+        assert_eq!(partner("tcp_congestion_control"), Some(Knob::file(format!("/proc/sys/vm/{allowed}"))));
+        assert_eq!(partner(allowed), None, "what is allowed does not change the default");
     }
 }

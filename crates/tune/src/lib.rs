@@ -28,11 +28,12 @@ mod state;
 mod sysctl;
 mod sysfs;
 pub mod task;
+mod tick;
 mod toggles;
 
 pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, release, values};
 pub use error::TuneError;
-pub use export::{Export, Exports, check_exports, exports};
+pub use export::{EXPORT_FILES, Export, Exports, check_exports, exports};
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs, needs_in_own_network};
 pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};

@@ -52,14 +52,13 @@ pub fn needs_in_own_network(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
         if !setting.is_net_sysctl() {
             return need(roots, setting);
         }
-        let (what, met) = a_writable_knob(roots, setting, effective_uid(&roots.proc) == Some(0));
+        let (what, met) = a_writable_knob(roots, setting);
         Need { setting: setting.to_string(), what: Some(what), met }
     };
     settings.iter().map(of).collect()
 }
 
 fn need(roots: &Roots, setting: &Setting) -> Need {
-    let root = effective_uid(&roots.proc) == Some(0);
     let may_raise = has_capability(&roots.proc, CAP_SYS_NICE);
     let (what, met) = match setting {
         Setting::Nice(nice) if *nice < 0 => {
@@ -85,7 +84,7 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
         | Setting::Sysfs { .. }
         | Setting::Thp(_)
         | Setting::HaltPoll { .. }
-        | Setting::Cpuidle(_) => a_writable_knob(roots, setting, root),
+        | Setting::Cpuidle(_) => a_writable_knob(roots, setting),
         Setting::Trace(_) => ("root and tracefs".into(), Some(has_capability(&roots.proc, CAP_SYS_ADMIN))),
         Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
@@ -95,7 +94,7 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
 }
 
 /// The knob as this kernel has it; opening it for writing changes nothing and shows a lockdown.
-fn a_writable_knob(roots: &Roots, setting: &Setting, root: bool) -> (String, Option<bool>) {
+fn a_writable_knob(roots: &Roots, setting: &Setting) -> (String, Option<bool>) {
     let resolved = match resolve(roots, setting) {
         Ok(resolved) => resolved,
         Err(why) => return (format!("root and a knob: {why}"), Some(false)),
@@ -105,9 +104,16 @@ fn a_writable_knob(roots: &Roots, setting: &Setting, root: bool) -> (String, Opt
         Knob::Files { paths } => format!(" and {} like it", counted(paths.len().saturating_sub(1), "files")),
         _ => String::new(),
     };
+    let uid = effective_uid(&roots.proc);
     match resolved.knob.open_for_write() {
-        Err(e) if root => (format!("a knob that can be written: {}", reason::refused(at, &e, None)), Some(false)),
-        _ => (format!("root, to write {}{others}", at.display()), Some(root)),
+        Err(e) if uid == Some(0) => {
+            (format!("a knob that can be written: {}", reason::refused(at, &e, None)), Some(false))
+        }
+        // A tree without processes is anybody's who can open its files.
+        opened => {
+            let met = uid.map_or(opened.is_ok(), |uid| uid == 0);
+            (format!("root, to write {}{others}", at.display()), Some(met))
+        }
     }
 }
 

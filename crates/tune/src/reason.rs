@@ -8,8 +8,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
-pub(crate) const GUEST_LANE: &str =
-    "only a guest with a kernel of its own could vary it (`schedlab vm run`, docs/vm.md)";
+pub(crate) const GUEST_LANE: &str = "only a guest with a kernel of its own could vary it (`schedlab vm run -- bench WORKLOAD --set SETTING`, docs/vm.md)";
+
+/// What does nearly the same for a task of one's own, needs no rights and no debugfs, and is said where a file is out of reach.
+pub(crate) fn per_task(path: &Path) -> &'static str {
+    if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" }
+}
 
 /// A control file that could not be opened, read or written; `value` is what was to be written, if it came to that.
 pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> String {
@@ -17,9 +21,9 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
     let in_debugfs = path.components().any(|part| part.as_os_str() == "debug");
     match (error.raw_os_error(), error.kind()) {
         (Some(EPERM), _) if in_debugfs => {
-            let instead = if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" };
-            format!("{at} is locked down on this kernel, also for root; {instead}{GUEST_LANE}")
+            format!("{at} is locked down on this kernel, also for root; {}{GUEST_LANE}", per_task(path))
         }
+        (Some(EPERM), _) if path.ends_with("tcp_congestion_control") => not_allowed(path, value.unwrap_or_default()),
         (Some(EPERM), _) => {
             format!("access to {at} is denied (lockdown or a container); run on the host as root")
         }
@@ -31,7 +35,9 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         (_, io::ErrorKind::PermissionDenied) if is_for_nobody(path) => {
             format!("{at} can only be read on this kernel, also by root; {GUEST_LANE}")
         }
-        (_, io::ErrorKind::PermissionDenied) => format!("{at} needs root: run with sudo"),
+        (_, io::ErrorKind::PermissionDenied) => {
+            format!("{at} needs root: run with sudo; without it {}{GUEST_LANE}", per_task(path))
+        }
         (_, io::ErrorKind::ReadOnlyFilesystem) => {
             format!("{at} is mounted read-only (a container?); run on the host as root")
         }
@@ -63,6 +69,16 @@ fn not_available(path: &Path, value: &str) -> String {
     format!(
         "`{value}` is not available for {} (ENOENT):{known} load its module, or build a kernel with it",
         path.display()
+    )
+}
+
+/// Outside the first network namespace only what is allowed to every user can be the default (net/ipv4/tcp_cong.c).
+fn not_allowed(path: &Path, value: &str) -> String {
+    const LIST: &str = "tcp_allowed_congestion_control";
+    let allowed = std::fs::read_to_string(path.with_file_name(LIST)).map(|names| normalise(&names)).unwrap_or_default();
+    format!(
+        "in a network namespace of its own only what {LIST} lists may be set ({allowed}): first `schedlab tune set \
+         'sysctl:net.ipv4.{LIST}={allowed} {value}'`, as root"
     )
 }
 
@@ -132,6 +148,7 @@ mod tests {
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 13).contains("sudo"));
         assert!(say("/proc/version", 13).contains("can only be read on this kernel, also by root"));
         assert!(say("/proc/sys/kernel/x", 1).contains("on the host as root"));
+        assert!(say("/proc/sys/net/ipv4/tcp_congestion_control", 1).contains("tcp_allowed_congestion_control="));
         assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));
         assert!(say("/proc/sys/kernel/x", 22).contains("`9`"));
         assert!(say("/proc/sys/kernel/x", 30).contains("read-only"));

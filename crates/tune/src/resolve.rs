@@ -85,6 +85,11 @@ const ONE_WAY: &[&str] = &[
     "kernel/usermodehelper/inheritable",
     "kernel/yama/ptrace_scope",
     "fs/binfmt_misc/register",
+    // Written to every interface as well, each of which may have had its own (net/ipv4/devinet.c, net/ipv6/addrconf.c).
+    "net/ipv4/ip_forward",
+    "net/ipv4/conf/all/forwarding",
+    "net/ipv6/conf/all/disable_ipv6",
+    "net/ipv6/conf/all/forwarding",
     "vm/compact_memory",
     "vm/drop_caches",
     "vm/stat_refresh",
@@ -206,9 +211,11 @@ pub(crate) fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> 
                 full.display(),
                 debugfs_hint(&full)
             )),
-            _ => {
-                Missing::Refused(format!("debugfs is not mounted: `mount -t debugfs none {}`, as root", root.display()))
-            }
+            _ => Missing::Refused(format!(
+                "debugfs is not mounted: `mount -t debugfs none {}`, as root; without it {}{GUEST_LANE}",
+                root.display(),
+                reason::per_task(&full)
+            )),
         }),
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::{OutputOptions, Tune, TuneAction};
 use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::Result;
-use schedlab_plan::{Setting, counted};
+use schedlab_plan::{Setting, counted, shell_words};
 use schedlab_record::tracer;
 use schedlab_sys::net_name;
 use schedlab_tune::{Knob, Named, Of, RestoreOutcome, Roots, named};
@@ -19,14 +19,23 @@ use std::path::{Path, PathBuf};
 struct Target {
     roots: Roots,
     state: PathBuf,
-    /// This machine, not a tree of files.
-    ours: bool,
+    /// A tree of files; without it, this machine.
+    tree: Option<PathBuf>,
+}
+
+impl Target {
+    /// The command that restores it.
+    fn restore(&self) -> String {
+        let root = self.tree.as_ref().map(|tree| tree.display().to_string());
+        let root = root.map(|tree| format!(" --root {}", shell_words::join([tree.as_str()])));
+        format!("schedlab tune restore{}", root.unwrap_or_default())
+    }
 }
 
 pub(super) fn run(args: &Tune) -> Result<u8> {
     let place = match &args.root {
-        Some(root) => Target { roots: Roots::below(root), state: root.join("run/schedlab"), ours: false },
-        None => Target { roots: Roots::default(), state: schedlab_tune::state_dir(), ours: true },
+        Some(root) => Target { roots: Roots::below(root), state: root.join("run/schedlab"), tree: Some(root.clone()) },
+        None => Target { roots: Roots::default(), state: schedlab_tune::state_dir(), tree: None },
     };
     match &args.action {
         TuneAction::Show { names, answer } => knobs(&place, names, answer, print::values),
@@ -74,15 +83,16 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
 }
 
 fn restore(place: &Target, dry_run: bool) -> Result<u8> {
-    let Target { roots, state, ours } = place;
+    let Target { roots, state, tree } = place;
+    let ours = tree.is_none();
     if dry_run {
-        return preview(roots, state);
+        return preview(place);
     }
     let restored = schedlab_tune::restore_leftovers(Of::All, roots, state)?;
     // All of it is done before any of it is said.
-    let removed = if *ours { crate::session::orphaned_namespaces() } else { Ok(Vec::new()) };
+    let removed = if ours { crate::session::orphaned_namespaces() } else { Ok(Vec::new()) };
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
-    let (removed, traces) = (removed?, if *ours { crate::session::orphaned_traces()? } else { Vec::new() });
+    let (removed, traces) = (removed?, if ours { crate::session::orphaned_traces()? } else { Vec::new() });
     let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
     let failed = restored.iter().filter(|one| !one.is_done()).count();
     to_stdout(|out| {
@@ -99,11 +109,14 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
 }
 
 /// What a restore would do; 1 when there is something it could not.
-fn preview(roots: &Roots, state: &Path) -> Result<u8> {
+fn preview(Target { roots, state, tree }: &Target) -> Result<u8> {
     let left = schedlab_tune::leftovers(roots, state)?;
     let unreadable = schedlab_tune::unreadable_journals(roots, state)?;
-    let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
-    let traces = tracer::orphans(Path::new(net_name::RUN_ROOT))?;
+    // Of the machine, not of a tree of files.
+    let (names, traces) = match tree {
+        Some(_) => Default::default(),
+        None => (net_name::orphans(Path::new(net_name::RUN_ROOT))?, tracer::orphans(Path::new(net_name::RUN_ROOT))?),
+    };
     to_stdout(|out| {
         for one in &left {
             writeln!(out, "{one}")?;

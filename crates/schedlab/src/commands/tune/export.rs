@@ -7,7 +7,7 @@ use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result};
 use schedlab_plan::Setting;
-use schedlab_tune::{Exports, Roots, exports};
+use schedlab_tune::{EXPORT_FILES, Exports, Roots, exports};
 use std::path::Path;
 
 pub(super) fn run(place: &Target, values: &[String], dir: &Path) -> Result<u8> {
@@ -37,6 +37,12 @@ pub(in crate::commands) fn files(
     }
     std::fs::create_dir_all(dir)
         .with_context(|| format!("{} cannot be created; give another with -o DIR", dir.display()))?;
+    // A file of an earlier export would be taken for one of these settings.
+    for stale in EXPORT_FILES.iter().filter(|name| files.iter().all(|export| export.file != **name)) {
+        if dir.join(stale).exists() {
+            destination::set_aside(dir, stale, "is of other settings")?;
+        }
+    }
     for export in &files {
         let there = std::fs::read(dir.join(export.file));
         if there.is_ok_and(|text| text != export.text.as_bytes()) {

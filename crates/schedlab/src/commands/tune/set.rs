@@ -3,6 +3,7 @@
 use super::Target;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
+use crate::session::say_restored;
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
@@ -15,12 +16,12 @@ pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[S
     settings.iter().try_for_each(|setting| refuse(setting, !command.is_empty()))?;
     check(&place.roots, &settings)?;
     if dry_run {
-        needs_in_own_network(&place.roots, &settings).iter().try_for_each(print_line)?;
-        return Ok(exit::DONE);
+        let needs = needs_in_own_network(&place.roots, &settings);
+        needs.iter().try_for_each(print_line)?;
+        let would_fail = needs.iter().any(|need| need.met == Some(false));
+        return Ok(if would_fail { exit::ERROR } else { exit::DONE });
     }
-    for one in schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)? {
-        say(format_args!("schedlab: cleaned up after a killed run: {one}"));
-    }
+    schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)?.iter().for_each(say_restored);
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     let mut guard = HostGuard::open(place.roots.clone(), &place.state)?.with_own_network();
     let mut applied = guard.apply(&settings)?;
@@ -29,13 +30,13 @@ pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[S
     }
     report(&applied, &mut guard)?;
     if interrupt.requested() {
-        return back(&mut guard, exit::ERROR);
+        return back(place, &mut guard, exit::ERROR);
     }
     if command.is_empty() {
         let has_changed = !guard.originals().is_empty();
         guard.keep()?;
         if has_changed {
-            say("schedlab: `schedlab tune restore` puts them back");
+            say(format_args!("schedlab: `{}` puts them back", place.restore()));
         }
         return Ok(exit::DONE);
     }
@@ -48,7 +49,7 @@ pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[S
     for change in &changed {
         say(format_args!("schedlab: changed while the command ran: {change}"));
     }
-    let code = back(&mut guard, if code == exit::DONE && !changed.is_empty() { exit::VOID } else { code })?;
+    let code = back(place, &mut guard, if code == exit::DONE && !changed.is_empty() { exit::VOID } else { code })?;
     ran.with_context(|| format!("`{}` cannot be run", command[0]))?;
     Ok(code)
 }
@@ -70,7 +71,6 @@ fn refuse(setting: &Setting, during: bool) -> Result<()> {
 
 /// Reports which settings are applied; if one is not, all are reverted.
 fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
-    let tick_ns = schedlab_sys::kernel_facts::tick_ns().ok();
     let failed: Vec<String> =
         applied.iter().filter_map(|one| Some(format!("{}: {}", one.setting, one.not_applied.as_ref()?))).collect();
     if failed.is_empty() {
@@ -78,8 +78,7 @@ fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
         for one in applied {
             let key = one.setting.key();
             let was = originals.iter().find(|(name, _)| *name == key).map(|(_, was)| format!(" (was {was})"));
-            let (was, tick) = (was.unwrap_or_default(), below_a_tick(&one.effective, tick_ns));
-            print_line(format_args!("{}{was}{tick}", one.effective))?;
+            print_line(format_args!("{}{}", one.effective, was.unwrap_or_default()))?;
         }
         return Ok(());
     }
@@ -88,22 +87,9 @@ fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
     bail!("{}{all}{}", failed.join("; "), left.iter().map(|one| format!("; {one}")).collect::<String>())
 }
 
-/// A slice below a tick ends only at a wake-up (Documentation/scheduler/sched-design-CFS.rst).
-fn below_a_tick(effective: &str, tick_ns: Option<u64>) -> String {
-    let (name, value) = effective.split_once('=').unwrap_or_default();
-    let is_slice = ["base_slice_ns", "min_granularity_ns"].iter().any(|slice| name.ends_with(slice));
-    let ns: Option<u64> = value.split(|c: char| !c.is_ascii_digit()).next().and_then(|number| number.parse().ok());
-    match (tick_ns, ns) {
-        (Some(tick), Some(ns)) if is_slice && ns < tick => {
-            format!(" (below a tick of {} ms: it acts only through wake-ups)", tick as f64 / 1e6)
-        }
-        _ => String::new(),
-    }
-}
-
-fn back(guard: &mut HostGuard, code: u8) -> Result<u8> {
+fn back(place: &Target, guard: &mut HostGuard, code: u8) -> Result<u8> {
     let restored = guard.restore()?;
     let failed: Vec<&Restored> = restored.iter().filter(|one| !one.is_done()).collect();
-    failed.iter().for_each(|one| say(format_args!("schedlab: {one}; `schedlab tune restore` tries again")));
+    failed.iter().for_each(|one| say(format_args!("schedlab: {one}; `{}` tries again", place.restore())));
     Ok(if failed.is_empty() { code } else { exit::ERROR })
 }
