@@ -10,6 +10,8 @@ use crate::splitmix;
 const MOST_ARMS: usize = 256;
 /// Number of points of a hypercube for each knob, by default (Loeppky, Sacks & Welch 2009).
 const POINTS_OF_A_KNOB: usize = 10;
+/// Most knobs whose values are an arm's name: more would fill a page.
+const MOST_NAMED: usize = 3;
 /// Number of hypercubes from which the best is taken.
 const DRAWN: usize = 100;
 
@@ -57,12 +59,16 @@ impl Sweep {
                         all.min(MOST_ARMS)
                     ));
                 }
-                let of = |point: &Vec<usize>| {
+                let of = |(index, point): (usize, &Vec<usize>)| {
                     let arms =
                         knobs.iter().zip(point).map(|(knob, &at)| knob.arm(at)).collect::<Result<Vec<_>, _>>()?;
-                    merged(control, &arms)
+                    let mut arm = merged(control, &arms)?;
+                    if knobs.len() > MOST_NAMED {
+                        arm.name = format!("point {}", index + 1);
+                    }
+                    Ok(arm)
                 };
-                hypercube(&levels, count).iter().map(of).collect::<Result<_, PlanError>>()?
+                hypercube(&levels, count).iter().enumerate().map(of).collect::<Result<_, PlanError>>()?
             }
         };
         if arms.len() > MOST_ARMS {
@@ -180,6 +186,18 @@ mod tests {
         );
         assert_eq!(plan("strategy = \"latin-hypercube\"\npoints = 16"), cube, "nothing is drawn");
         assert_eq!(plan("strategy = \"latin-hypercube\"").arms.len(), 31, "ten for each knob");
+    }
+
+    #[test]
+    fn points_of_many_knobs_are_numbered() {
+        let knobs = format!("{KNOBS}[[knob]]\nset = \"sysctl:vm.swappiness\"\nrange = [1, 60]\n");
+        let plan = Plan::parse(&format!("strategy = \"latin-hypercube\"\npoints = 4\n{knobs}")).unwrap();
+        let names: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(names, ["default", "point 1", "point 2", "point 3", "point 4"]);
+        assert!(
+            plan.arms[1].settings.len() == 4
+                && self::plan("strategy = \"latin-hypercube\"").arms[1].name.contains("nice=")
+        );
     }
 
     /// No two knobs follow each other, so that the effect of one is not taken for that of the other.
