@@ -117,7 +117,7 @@ fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
 }
 
 /// The first token of `a->b[1].name`, `name` at `at`.
-fn start(side: &Side<'_>, mut at: usize) -> usize {
+pub(crate) fn start(side: &Side<'_>, mut at: usize) -> usize {
     while side.is_member(at) {
         let Some(mut owner) = at.checked_sub(if side.is(at.checked_sub(1), b'.') { 2 } else { 3 }) else { return at };
         while side.is(Some(owner), b']') || side.is(Some(owner), b')') {

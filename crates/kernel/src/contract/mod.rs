@@ -11,8 +11,8 @@ mod pointers;
 mod reads;
 mod tree;
 
-pub(crate) use access::access;
 pub use access::{Access, StateKind};
+pub(crate) use access::{access, start as object_start};
 pub use tree::Text;
 
 use crate::port::Port;

@@ -1,9 +1,10 @@
 //! Who calls what changed, and through which operations: the functions to read first.
 
+use super::dispatch::Dispatches;
 use super::functions::{Named, by_name};
 use super::{File, FunctionChange, OutsideCaller, SourceLine};
-use crate::source::{Call, assigned};
-use schedlab_plan::{InOrder, OneByOne};
+use crate::source::{Call, Function};
+use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ pub struct Caller {
 }
 
 /// A changed function with what surrounds it. Calls and callers are those by name: a call through a pointer is found
-/// by the operation it is registered as.
+/// by the operation it is registered as, and by the type that it is called through.
 #[derive(Debug, Clone, Serialize)]
 pub struct KeyFunction {
     /// Its name.
@@ -44,8 +45,14 @@ pub struct KeyFunction {
     pub calls_removed: Vec<String>,
     /// `table.member` that it is registered as, or `function().member` if that function puts it there.
     pub registered: Vec<String>,
-    /// Functions that call such a member: any of the table's type, so more than dispatch to this one.
+    /// Functions that call such a member of the table's type: any table of it, so more than dispatch to this one.
     pub dispatched_from: Vec<Caller>,
+    /// Functions that call a member of this name, with as many arguments, through what has no type that is known: of this
+    /// table's or of another's. Twelve at most.
+    pub perhaps_dispatched_from: Vec<Caller>,
+    /// How many more of these there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_perhaps: usize,
 }
 
 /// Macros in small letters that call nothing.
@@ -55,37 +62,23 @@ const ANNOTATIONS: [&str; 4] = ["likely", "unlikely", "container_of", "container
 pub(super) struct Tree<'a> {
     functions: Named<'a>,
     callers: BTreeMap<&'a str, BTreeSet<Caller>>,
-    /// By member called.
-    dispatches: BTreeMap<&'a str, BTreeSet<Caller>>,
-    /// By function: what it is registered in, a table or `function()` that puts it there, and the member.
-    registered: BTreeMap<&'a str, Vec<(String, &'a str)>>,
+    dispatches: Dispatches<'a>,
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(files: &'a [File]) -> Self {
-        let (mut callers, mut dispatches): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
-        let mut registered: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut callers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let functions = by_name(files);
         for file in files {
             for function in &file.unit.functions {
                 let caller = Caller { function: function.name.clone(), file: file.path.clone(), is_outside: false };
-                for call in &function.calls {
-                    let to = if call.is_member { &mut dispatches } else { &mut callers };
-                    to.entry(call.name.as_str()).or_default().insert(caller.clone());
-                }
-                let assigned = assigned(&file.text[function.bytes.clone()]);
-                for (member, value) in assigned.filter(|(_, value)| functions.contains_key(value)) {
-                    registered.entry(value).or_default().push((format!("{}()", function.name), member));
-                }
-            }
-            for table in &file.unit.tables {
-                for entry in &table.entries {
-                    let value = entry.value.trim_start_matches('&');
-                    registered.entry(value).or_default().push((table.name.clone(), entry.member.as_str()));
+                for call in function.calls.iter().filter(|call| !call.is_member) {
+                    callers.entry(call.name.as_str()).or_default().insert(caller.clone());
                 }
             }
         }
-        Self { functions, callers, dispatches, registered }
+        let dispatches = Dispatches::new(files, &functions);
+        Self { functions, callers, dispatches }
     }
 
     /// The file that a call from `file` goes to; `None` if no file defines it, or several others do.
@@ -109,14 +102,20 @@ impl<'a> Tree<'a> {
     }
 }
 
-pub(super) fn key_functions(
+pub(super) fn key_functions<'a>(
     changes: &[FunctionChange],
-    trees: &[Tree; 2],
+    trees: &'a [Tree<'a>; 2],
     outside: &[OutsideCaller],
 ) -> Vec<KeyFunction> {
-    let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, trees)).collect();
+    let mut ranked: Vec<(usize, KeyFunction, Defined)> =
+        changes.iter().filter_map(|c| key_function(c, trees)).collect();
     ranked.in_order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    let mut out: Vec<KeyFunction> = ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect();
+    let with_dispatch = |(_, f, of): (usize, KeyFunction, Defined)| {
+        let found = of.tree.dispatches.of(&of.tree.functions, of.file, of.function);
+        let (dispatched_from, perhaps_dispatched_from) = (found.surely.into_iter().collect(), found.perhaps);
+        KeyFunction { dispatched_from, perhaps_dispatched_from, more_perhaps: found.more, ..f }
+    };
+    let mut out: Vec<KeyFunction> = ranked.into_iter().take(KEY_FUNCTIONS).map(with_dispatch).collect();
     // They have no part in the rank: those of a function that kept its signature are not known.
     for found in outside {
         let caller = Caller { function: found.caller.clone(), file: found.place.file.clone(), is_outside: true };
@@ -125,15 +124,22 @@ pub(super) fn key_functions(
     out
 }
 
-fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, KeyFunction)> {
+/// A function where its code is.
+struct Defined<'a> {
+    tree: &'a Tree<'a>,
+    file: &'a File,
+    function: &'a Function,
+}
+
+fn key_function<'a>(change: &FunctionChange, trees: &'a [Tree<'a>; 2]) -> Option<(usize, KeyFunction, Defined<'a>)> {
     let place = change.after.as_ref().or(change.before.as_ref())?.clone();
     let tree = &trees[usize::from(change.after.is_some())];
     let name = change.name.as_str();
     let callers: Vec<Caller> =
         tree.callers.get(name).into_iter().flatten().filter(|c| c.function != name).cloned().collect();
-    let entries = tree.registered.get(name).cloned().unwrap_or_default();
-    let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
-    let dispatched: BTreeSet<&Caller> = members.iter().filter_map(|m| tree.dispatches.get(m)).flatten().one_by_one();
+    let mut here = tree.functions.get(name)?.iter();
+    let &(file, function) = here.find(|(file, found)| file.path == place.file && found.line == place.line)?;
+    let entries = tree.dispatches.registered(&tree.functions, file, function);
     let (old, new) =
         (trees[0].calls(change.old_name(), change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
     // Those of `a` that `b` has, or has not.
@@ -153,8 +159,15 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         calls_kept: shared(&new, &old, true),
         calls_added: shared(&new, &old, false),
         calls_removed: shared(&old, &new, false),
-        registered: entries.iter().map(|(table, member)| format!("{table}.{member}")).collect(),
-        dispatched_from: dispatched.into_iter().cloned().collect(),
+        registered: entries.iter().map(|entry| entry.shown()).collect(),
+        dispatched_from: Vec::new(),
+        perhaps_dispatched_from: Vec::new(),
+        more_perhaps: 0,
     };
-    Some((rank, found))
+    Some((rank, found, Defined { tree, file, function }))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

@@ -4,6 +4,7 @@ mod bodies;
 mod calls;
 mod commits;
 mod delta;
+mod dispatch;
 mod events;
 mod files;
 mod functions;

@@ -33,7 +33,7 @@ fn functions_with_their_callers_and_operations() {
     let body = "\tstep_one(a);\n\tstep_two(a);\n\tstep_three(a);\n\tstep_four(a);\n";
     let before = format!(
         "static void old_place(int a)\n{{\n{body}}}\nint same(void)\n{{\n\treturn 1; /* old */\n}}\nint pick(struct rq *rq)\n{{\n\told_place(1);\n\treturn 0;\n}}\nvoid gone(void)\n{{\n}}\n\
-         const struct sched_class c = {{ .pick = pick, }};\nvoid core(struct k *k)\n{{\n\tk->pick(0);\n}}\nvoid direct(void)\n{{\n\tpick(0);\n}}\n"
+         const struct sched_class c = {{ .pick = pick, }};\nvoid core(struct sched_class *k)\n{{\n\tk->pick(0);\n}}\nvoid direct(void)\n{{\n\tpick(0);\n}}\n"
     );
     let after = before
         .replace("old_place", "new_place")

@@ -1,6 +1,7 @@
 //! The tests of the crate from outside, in one program: each program is linked on its own.
 
 mod contract;
+mod dispatch;
 mod dossier;
 mod gnu_patch;
 mod interfaces;
