@@ -19,7 +19,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "overhead", minutes: 8, shows: "cost of each stamping level and of the counters" },
     Measurement { name: "endurance", minutes: 2, shows: "every transport of transact, 1000 iterations, 50 clean ends in a row" },
     Measurement { name: "kill", minutes: 2, shows: "SIGKILL of each process of every workload: an error, nothing left, seconds" },
-    Measurement { name: "crash", minutes: 4, shows: "SIGKILL in the middle of setting 20 knobs: all of them back, byte for byte" },
+    Measurement { name: "crash", minutes: 4, shows: "SIGKILL in the middle of setting or sweeping 20 knobs: all of them back, byte for byte" },
     Measurement { name: "knobs", minutes: 1, shows: "the catalogue of knobs against sources of kernels (names their trees)" },
     Measurement { name: "groups", minutes: 1, shows: "the parts of the kernel by function name, against sources (names a tree and profiles)" },
     Measurement { name: "omission", minutes: 1, shows: "a planted stall in open and closed loops, predicted and measured" },

@@ -1,6 +1,7 @@
 //! SIGKILL at random instants of `schedlab tune set … --for -- sleep 0.1` over 20 knobs, 1000 times below a tree of files and 100
-//! times on sysctls of this host: after each `schedlab tune restore` every file is, byte for byte, what it was. Arguments: the
-//! two numbers of kills, and a seed. Needs root for the second. About 4 minutes.
+//! times on sysctls of this host, and 100 times of `schedlab run` of a sweep over 20 sysctls: after each `schedlab tune restore`
+//! every file is, byte for byte, what it was. Arguments: the three numbers of kills, and a seed. Needs root for all but the
+//! first. About 4 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -47,8 +48,41 @@ const ON_THE_HOST: [&str; 8] = [
     "net/unix/max_dgram_qlen",
 ];
 
+/// Sysctls of this host for a sweep, whose trials run in a network namespace of their own; a run may hold their values
+/// for seconds.
+const SWEPT: [&str; 24] = [
+    "fs/inotify/max_queued_events",
+    "fs/lease-break-time",
+    "fs/mqueue/msg_default",
+    "fs/mqueue/queues_max",
+    "kernel/hung_task_check_count",
+    "kernel/keys/maxkeys",
+    "kernel/msgmni",
+    "kernel/perf_event_mlock_kb",
+    "kernel/printk_ratelimit",
+    "kernel/printk_ratelimit_burst",
+    "kernel/sched_cfs_bandwidth_slice_us",
+    "kernel/sched_deadline_period_max_us",
+    "kernel/sched_rr_timeslice_ms",
+    "kernel/shmmni",
+    "vm/compaction_proactiveness",
+    "vm/dirty_expire_centisecs",
+    "vm/dirty_writeback_centisecs",
+    "vm/extfrag_threshold",
+    "vm/min_slab_ratio",
+    "vm/page-cluster",
+    "vm/stat_interval",
+    "vm/swappiness",
+    "vm/user_reserve_kbytes",
+    "vm/vfs_cache_pressure",
+];
+/// Knobs of a sweep.
+const MOST_SWEPT: usize = 20;
+
 struct Place {
     name: &'static str,
+    /// The plan of a sweep, or nothing for `tune set`.
+    plan: Option<PathBuf>,
     /// `--root DIR`, or nothing for this host.
     root: Vec<String>,
     /// Each knob with what its file held.
@@ -71,11 +105,12 @@ fn main() -> Result<()> {
     let started = Instant::now();
     let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>().context("arguments are numbers"));
     let mut next = |default: u64| numbers.next().unwrap_or(Ok(default));
-    let (in_a_tree, on_the_host, seed) = (next(1000)?, next(100)?, next(0x9e37_79b9_7f4a_7c15)?);
+    let (in_a_tree, on_the_host, swept, seed) = (next(1000)?, next(100)?, next(100)?, next(0x9e37_79b9_7f4a_7c15)?);
     let program = program::schedlab()?;
     let root = std::env::temp_dir().join(format!("schedlab-bench-crash-{}", std::process::id()));
     let (mut rows, mut problems, mut random) = (Vec::new(), Vec::new(), Random::new(seed));
-    for (place, kills) in [(tree(&root)?, in_a_tree), (host()?, on_the_host)] {
+    let places = [(tree(&root)?, in_a_tree), (host(&ON_THE_HOST), on_the_host), (a_sweep(&root)?, swept)];
+    for (place, kills) in places {
         let tally = killed(&program, &place, kills as u32, &mut random, &mut problems)?;
         rows.push(vec![
             place.name.to_owned(),
@@ -106,14 +141,36 @@ fn tree(root: &Path) -> Result<Place> {
     std::fs::create_dir_all(&random)?;
     std::fs::write(random.join("boot_id"), "the-only-boot\n")?;
     std::fs::create_dir_all(root.join("run"))?;
-    Ok(Place { name: "a tree of files", root: vec!["--root".into(), root.display().to_string()], knobs })
+    Ok(Place { name: "a tree of files", plan: None, root: vec!["--root".into(), root.display().to_string()], knobs })
 }
 
-fn host() -> Result<Place> {
-    let paths = ON_THE_HOST.map(|file| Path::new("/proc/sys").join(file));
+fn host(files: &[&str]) -> Place {
+    let paths = files.iter().map(|file| Path::new("/proc/sys").join(file));
     let read = |path: PathBuf| std::fs::read(&path).ok().map(|text| (path, text));
-    let knobs = paths.into_iter().filter_map(read).collect();
-    Ok(Place { name: "this host", root: Vec::new(), knobs })
+    Place { name: "this host", plan: None, root: Vec::new(), knobs: paths.filter_map(read).collect() }
+}
+
+/// Three points of a Latin hypercube and the control, in six blocks: each arm moves all knobs.
+fn a_sweep(root: &Path) -> Result<Place> {
+    let mut place = Place { name: "this host, a sweep", ..host(&SWEPT) };
+    place.knobs.truncate(MOST_SWEPT);
+    let mut plan = "strategy = \"latin-hypercube\"\npoints = 3\ntrials = 6\ntrial = \"20ms\"\n\
+        [[workload]]\nrun = \"pipe:pin=same\"\n"
+        .to_owned();
+    for (path, text) in &place.knobs {
+        let (name, old) = of_sysctl(path, text)?;
+        plan += &format!("[[knob]]\nset = \"sysctl:{name}\"\nrange = [{}, {}]\n", old + 1, old + 20);
+    }
+    let file = root.join("sweep.toml");
+    std::fs::write(&file, plan)?;
+    Ok(Place { plan: Some(file), ..place })
+}
+
+/// Its dotted name, and its value.
+fn of_sysctl(path: &Path, text: &[u8]) -> Result<(String, u64)> {
+    let name = path.display().to_string();
+    let (_, name) = name.split_once("/proc/sys/").context("a sysctl")?;
+    Ok((name.replace('/', "."), String::from_utf8_lossy(text).trim().parse()?))
 }
 
 /// A number of rounds, each with values of its own and an instant anywhere between the start and a little after the end.
@@ -152,18 +209,25 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut Random, proble
     Ok(tally)
 }
 
-/// A start that sets every knob to a value of this round, keeps them for a tenth of a second, and puts all back. The values have as many digits as
-/// before: in place of the kernel, a plain file takes one write at a time and nothing shorter.
+/// A start of the place's sweep, or one that sets every knob to a value of this round, keeps them for a tenth of a second, and
+/// puts all back. The values have as many digits as before: in place of the kernel, a plain file takes one write at a time and nothing shorter.
 fn sweep(program: &Path, place: &Place, random: &mut Random) -> Result<std::process::Child> {
     let mut command = Command::new(program);
-    command.args(["tune", "set"]).args(&place.root);
-    for (path, text) in &place.knobs {
-        let file = path.display().to_string();
-        let (_, name) = file.split_once("/proc/sys/").context("a sysctl")?;
-        let old: u64 = String::from_utf8_lossy(text).trim().parse()?;
-        command.arg(format!("sysctl:{}={}", name.replace('/', "."), old + 1 + random.next_u64() % 20));
+    match &place.plan {
+        Some(plan) => {
+            let out = plan.with_file_name(format!("run-{}", random.next_u64()));
+            command.arg("run").arg(plan).arg("--out").arg(out);
+        }
+        None => {
+            command.args(["tune", "set"]).args(&place.root);
+            for (path, text) in &place.knobs {
+                let (name, old) = of_sysctl(path, text)?;
+                command.arg(format!("sysctl:{name}={}", old + 1 + random.next_u64() % 20));
+            }
+            command.args(["--for", "--", "sleep", "0.1"]);
+        }
     }
-    command.args(["--for", "--", "sleep", "0.1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().with_context(|| format!("{} cannot be started", program.display()))
 }
 
