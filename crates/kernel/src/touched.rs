@@ -13,7 +13,7 @@ pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<Strin
     let mut out = BTreeSet::new();
     let mut add = |name: &[u8]| _ = std::str::from_utf8(name).map(|name| out.insert(name.to_owned()));
     for (file, text) in files.iter().zip(texts) {
-        if crate::is_c(file.path()) {
+        if file.is_c() {
             sections(file, text.as_deref(), &mut add);
         } else if !is_kconfig(file) {
             continue;

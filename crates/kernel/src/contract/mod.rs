@@ -78,7 +78,7 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
     let hunks =
         patches.iter().flat_map(|patch| &patch.files).flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk)));
     for (number, (file, hunk)) in hunks.enumerate() {
-        if crate::is_c(file.path()) && port.findings.get(number).is_some_and(|found| !found.is_present) {
+        if file.is_c() && port.findings.get(number).is_some_and(|found| !found.is_present) {
             reads::read(hunk, number, file.path(), &mut trees[0], &mut reads);
         }
     }

@@ -13,6 +13,9 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// Makes of a file what the patch does; answers what of that is left out, and why. `files` has all that the tree has of
 /// the names in the patch.
 pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
+    if file.is_link() {
+        return Some(format!("{}: it is a symbolic link; it is left out", file.path()));
+    }
     let Ok(meant) = meant(file, &mut |path| Ok::<_, Infallible>(files.get(path).cloned()));
     let (path, change) = (meant.path.as_str(), meant.change);
     if let Some(obstacle) = meant.obstacle {

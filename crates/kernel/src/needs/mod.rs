@@ -82,7 +82,7 @@ pub fn needs<E>(
         for (file, parts) in patch.files.iter().zip(&parts) {
             let mut found: Vec<&mut Finding> = of_patch.drain(..file.hunks.len()).collect();
             let Some(path) = found.first().map(|found| found.file.clone()) else { continue };
-            if !crate::is_c(file.path()) {
+            if !file.is_c() {
                 out.extend(found.iter().map(|finding| no_file(finding, paths).into_iter().collect()));
                 continue;
             }

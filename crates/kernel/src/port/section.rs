@@ -5,6 +5,8 @@ use crate::lines::without_end;
 /// `diff -p` cuts a section's name here; git cuts it at 80.
 const SHORTEST_CUT: usize = 39;
 
+const PER_CPU: &[u8] = b"PER_CPU";
+
 /// A section's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
@@ -58,9 +60,15 @@ fn name(line: &[u8]) -> Option<&[u8]> {
         if line.get(end) == Some(&b'(') { &line[..end] } else { without_attributes(&line[..end]) }.trim_ascii_end();
     let start = before.iter().rposition(|b| !is_word(b)).map_or(0, |at| at + 1);
     let word = &before[start..];
-    let is_macro = line.get(end) == Some(&b'(') && start == 0 && word.iter().all(|b| !b.is_ascii_lowercase());
+    let is_per_cpu = word.windows(PER_CPU.len()).any(|part| part == PER_CPU);
+    let is_first = start == 0 || is_per_cpu && before[..start].trim_ascii() == b"static";
+    let is_macro = line.get(end) == Some(&b'(') && is_first && word.iter().all(|b| !b.is_ascii_lowercase());
     if is_macro {
-        let rest = &line[end + 1..];
+        let mut rest = &line[end + 1..];
+        // `DECLARE_PER_CPU(struct rq, runqueues)`: its type comes first.
+        if let Some(comma) = rest.iter().position(|byte| *byte == b',').filter(|_| is_per_cpu) {
+            rest = rest[comma + 1..].trim_ascii_start();
+        }
         let inner = rest.iter().position(|b| !is_word(b)).unwrap_or(rest.len());
         if inner > 0 {
             return Some(&rest[..inner]);
@@ -111,6 +119,9 @@ mod tests {
         assert_eq!(name("static int foo(struct bar *b)\n").as_deref(), Some("foo"));
         assert_eq!(name("struct gve_rx_ring {\n").as_deref(), Some("gve_rx_ring"));
         assert_eq!(name("SYSCALL_DEFINE2(futex, int, x)\n").as_deref(), Some("futex"));
+        assert_eq!(name("DECLARE_PER_CPU(struct rq, runqueues);\n").as_deref(), Some("runqueues"));
+        assert_eq!(name("static DEFINE_PER_CPU_SHARED_ALIGNED(struct x *, y) = {\n").as_deref(), Some("y"));
+        assert_eq!(name("static DEFINE_PER_CPU(struct x,\n").as_deref(), Some("DEFINE_PER_CPU"));
         assert_eq!(name("static const struct ops o = {\n").as_deref(), Some("o"));
         assert_eq!(name("static struct ops o __read_mostly = {\n").as_deref(), Some("o"));
         assert_eq!(name("out_free:\n"), None);

@@ -67,6 +67,18 @@ impl FilePatch {
         self.old_mode.zip(self.new_mode).filter(|(old, new)| old != new)
     }
 
+    /// It makes or removes a symbolic link: its text is a path.
+    pub fn is_link(&self) -> bool {
+        /// As git writes the mode of one.
+        const LINK: u32 = 0o120_000;
+        self.old_mode == Some(LINK) || self.new_mode == Some(LINK)
+    }
+
+    /// Its text is C, by its name.
+    pub fn is_c(&self) -> bool {
+        crate::is_c(self.path()) && !self.is_link()
+    }
+
     /// The file that the hunks are for, as they call it: the old name of a rename, the new one of a new file.
     pub fn path(&self) -> &str {
         let first = if self.change == Change::Modified { [&self.new, &self.old] } else { [&self.old, &self.new] };

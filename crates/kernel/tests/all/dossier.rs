@@ -181,6 +181,16 @@ fn a_patch_does_what_gnu_patch_does_and_the_rest_is_named() {
     let part = "@@ -1 +0,0 @@\n-one\n";
     check(&format!("--- a/x.h\n+++ /dev/null\n{part}"), &[same[0], ("x.h", "two\n")], Some("so the file stays"));
     check(renamed, &same, Some("x.h: the tree has empty.h already"));
+    let link =
+        "diff --git a/l.h b/l.h\nnew file mode 120000\n--- /dev/null\n+++ b/l.h\n@@ -0,0 +1 @@\n+int f(void) { }\n";
+    let said = Some("l.h: it is a symbolic link; it is left out");
+    check(link, &same, said);
+    let gone_link = link.replace("new file", "deleted file").replace("+++ b/l.h", "+++ /dev/null");
+    check(
+        &gone_link.replace("--- /dev/null", "--- a/l.h").replace("-0,0 +1", "-1 +0,0").replace("+int", "-int"),
+        &same,
+        said,
+    );
     check(&renamed.replace("empty.h", "z.h"), &[same[0], ("z.h", "one\ntwo\n")], None);
 }
 

@@ -166,6 +166,10 @@ fn what_is_present_or_no_c_lacks_nothing() {
     assert_eq!(lacks(there), [[""; 0]]);
     let text = "--- /dev/null\n+++ b/Documentation/x.rst\n@@ -0,0 +1 @@\n+no_such_function();\n";
     assert_eq!(lacks(text), [[""; 0]]);
+    // The text of a link is a path, whatever its name ends with.
+    let link = "diff --git a/net/l.h b/net/l.h\nnew file mode 120000\n--- /dev/null\n+++ b/net/l.h\n@@ -0,0 +1 @@\n+no_such_function();\n";
+    assert_eq!(lacks(link), [[""; 0]]);
+    assert_eq!(lacks(&link.replace("120000", "100644")), [["function no_such_function"]]);
 }
 
 /// What gcc 12.2 and GNU ld 2.40 say in the C locale, without the lines of code below each.

@@ -55,7 +55,9 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let later = if has_later { timeline::events(tree, &ids[1], "HEAD", &paths)? } else { Vec::new() };
     let touched: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
     let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
-    let files = [files(tree, &ids[0], &paths, &is_wanted)?, files(tree, &ids[1], &paths, &is_wanted)?];
+    let mut problems = Vec::new();
+    let [before, after] = [&ids[0], &ids[1]].map(|id| files(tree, id, &paths, &is_wanted, &mut problems));
+    let files = [before?, after?];
     let is_reversed =
         ids[0] != ids[1] && git(tree, &["merge-base", "--is-ancestor", &ids[1], &ids[0]], &[], vec![]).is_ok();
     let reversed = || {
@@ -64,7 +66,7 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
             names[1], names[0]
         )
     };
-    let mut problems: Vec<String> = is_reversed.then(reversed).into_iter().chain(cut(tree)).collect();
+    problems.extend(is_reversed.then(reversed).into_iter().chain(cut(tree)));
     let steps = timeline::steps(tree, &events).unwrap_or_else(|error| {
         problems.push(format!("which commit changed an interface is not known: {error:#}"));
         Steps::default()
@@ -155,10 +157,18 @@ fn entries(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<(u32, Stri
     Ok(names(&list).into_iter().filter_map(entry).filter(|(mode, ..)| *mode != SUBMODULE).collect())
 }
 
-/// The files of a commit, in the order of their paths.
-pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
+/// The files of a commit, in the order of their paths; links are not followed.
+pub(super) fn files(
+    tree: &Path,
+    commit: &str,
+    paths: &[String],
+    is_wanted: &dyn Fn(&str) -> bool,
+    problems: &mut Vec<String>,
+) -> Result<Vec<Raw>> {
     let mut entries = entries(tree, commit, paths)?;
     entries.retain(|(_, _, path)| is_wanted(path));
+    entries.iter().filter(|(mode, ..)| *mode == LINK).for_each(|(.., path)| trees::leave_link(path, problems));
+    entries.retain(|(mode, ..)| *mode != LINK);
     let texts = texts(tree, entries.iter().map(|(_, id, _)| id.as_str()))?;
     let found = entries.into_iter().zip(texts).map(|((_, id, path), text)| {
         let text = text.with_context(|| {

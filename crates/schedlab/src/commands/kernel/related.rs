@@ -6,7 +6,7 @@ use crate::cli::kernel::Related as Arguments;
 use crate::exit;
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Result, bail};
-use schedlab_kernel::{Change, Commit, FilePatch, Patch, is_c, related, touched};
+use schedlab_kernel::{Change, Commit, FilePatch, Patch, related, touched};
 use schedlab_report::port::{Discovery, Member};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -117,7 +117,7 @@ fn names_of(
         let name = |(at, place, file): (usize, usize, &FilePatch)| {
             // The diff has the whole text of a file that is added or removed. git reads one name per line.
             let new = file.new.as_ref().filter(|name| file.change != Change::Created && !name.contains('\n'))?;
-            (is_c(file.path()) && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
+            (file.is_c() && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
         };
         let names: Vec<(usize, usize, String)> = files.filter_map(name).take(left).collect();
         left -= names.len();

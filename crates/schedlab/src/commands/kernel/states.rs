@@ -6,7 +6,7 @@ use super::{port, trees};
 use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
-use schedlab_kernel::{Finding, Obstacle, Patch, Port, doubt, is_c, rehearse_series};
+use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, Port, doubt, is_c, rehearse_series};
 use schedlab_plan::counted;
 use std::path::Path;
 
@@ -37,17 +37,20 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Por
     let ported = &*ported;
     let touched = ported.findings.iter().map(|found| folder(&found.file));
     let paths = trees::folders(touched.chain(["include/"]));
-    let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {
-        let mut problems = Vec::new();
-        let mut files = trees::files(tree, &paths, &is_c, &mut problems)?;
-        problems.iter().for_each(|problem| say(format_args!("{problem}")));
-        files.retain(|(path, _)| !port.changed.contains_key(path));
-        let changed = port.changed.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?)));
-        files.extend(changed);
-        files.sort();
-        Ok(files)
-    };
-    Ok(contract(patches, ported, &files(from, &home)?, &files(onto, ported)?))
+    let links = patches.iter().flat_map(|patch| &patch.files).filter(|file| file.is_link());
+    let links: Vec<&str> = links.map(FilePatch::path).collect();
+    Ok(contract(patches, ported, &texts(from, &paths, &links, &home)?, &texts(onto, &paths, &links, ported)?))
+}
+
+/// The C files of a tree with the series in it. Links are left out, those of the tree and those that the series makes, and
+/// nothing is said of them: they hold no code. What the tree lacks is told of the files of the series.
+fn texts(tree: &Path, paths: &[String], links: &[&str], port: &Port) -> Result<Vec<Raw>> {
+    let mut files = trees::files(tree, paths, &is_c, &mut Vec::new())?;
+    files.retain(|(path, _)| !port.changed.contains_key(path));
+    let changed = port.changed.iter().filter(|(path, _)| !links.contains(&path.as_str()));
+    files.extend(changed.filter_map(|(path, text)| Some((path.clone(), text.clone()?))));
+    files.sort();
+    Ok(files)
 }
 
 /// A file in the folder that is searched for one of the series: `net/` for `net/ipv4/tcp.c`; of drivers only their own.
@@ -55,4 +58,27 @@ pub(super) fn folder(file: &str) -> &str {
     let is_wide = ["drivers/", "arch/", "sound/"].iter().any(|top| file.starts_with(top));
     let end = if is_wide { file.rfind('/') } else { file.find('/') };
     end.map_or(file, |end| &file[..=end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_no_code() {
+        let tree = std::env::temp_dir().join(format!("schedlab-states-{}", std::process::id()));
+        std::fs::create_dir_all(tree.join("net")).unwrap();
+        std::fs::write(tree.join("net/a.c"), "int a;\n").unwrap();
+        std::os::unix::fs::symlink("a.c", tree.join("net/l.c")).unwrap();
+        let mut port = Port::default();
+        port.changed.insert("net/b.c".into(), Some(b"int b;\n".into()));
+        port.changed.insert("net/made.c".into(), Some(b"a.c".into()));
+        let found = texts(&tree, &["net".into()], &["net/made.c"], &port);
+        let mut said = Vec::new();
+        let again = [0, 1].map(|_| trees::files(&tree, &["net".into()], &is_c, &mut said).unwrap().len());
+        std::fs::remove_dir_all(&tree).unwrap();
+        assert_eq!(found.unwrap().into_iter().map(|(path, _)| path).collect::<Vec<_>>(), ["net/a.c", "net/b.c"]);
+        // A dossier says it, once of both trees.
+        assert_eq!((again, said.len()), ([1, 1], 1), "{said:?}");
+    }
 }

@@ -26,7 +26,7 @@ impl Origin {
     ) -> Result<Vec<Raw>> {
         match self {
             Self::Tree(tree) => files(tree, paths, is_wanted, problems),
-            Self::Commit(tree, commit) => checkout::files(tree, commit, paths, is_wanted),
+            Self::Commit(tree, commit) => checkout::files(tree, commit, paths, is_wanted, problems),
         }
     }
 
@@ -41,7 +41,9 @@ impl Origin {
                 });
                 found.collect()
             }
-            Self::Commit(tree, commit) => checkout::files(tree, commit, paths, &|path| paths.iter().any(|p| p == path)),
+            Self::Commit(tree, commit) => {
+                checkout::files(tree, commit, paths, &|path| paths.iter().any(|p| p == path), &mut Vec::new())
+            }
         }
     }
 }
@@ -91,6 +93,14 @@ pub(super) fn is_read(path: &str) -> bool {
         || ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start))
 }
 
+/// Says once, of both trees, that a link is not read.
+pub(super) fn leave_link(path: &str, problems: &mut Vec<String>) {
+    let problem = format!("{path}: it is a symbolic link; it is left out");
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+}
+
 /// The files under `paths` of a tree, all of it if there are none. A path that is missing is a problem, no error: the
 /// other tree may have it. Links are not followed.
 pub(super) fn files(
@@ -114,7 +124,7 @@ pub(super) fn files(
         if kind.is_file() && is_wanted(&path) {
             names.insert(path);
         } else if kind.is_symlink() && is_wanted(&path) {
-            problems.push(format!("{path}: it is a symbolic link; it is left out"));
+            leave_link(&path, problems);
         } else if kind.is_dir() || path.is_empty() {
             for entry in std::fs::read_dir(&at).with_context(|| format!("{} cannot be read", at.display()))? {
                 let entry = entry?;
