@@ -1,7 +1,7 @@
 //! How two trees differ in what they offer.
 
 use super::interfaces::{Interface, Kind, macros};
-use super::{File, find};
+use super::{File, events, find};
 use schedlab_plan::OneByOne;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,8 +40,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         let (mut a, mut b) = (old.get(key).cloned().unwrap_or_default(), new.get(key).cloned().unwrap_or_default());
         let is_folder =
             |x: &Interface, y: &Interface| x.folder == y.folder || x.folder.is_empty() || y.folder.is_empty();
-        let is_same =
-            |x: &Interface, y: &Interface| x.detail == y.detail && x.condition == y.condition && is_folder(x, y);
+        let is_same = |x: &Interface, y: &Interface| is_one_text(x, y) && x.condition == y.condition && is_folder(x, y);
         let is_of_one_file = |x: &Interface, y: &Interface| x.place.file == y.place.file;
         pairs(&mut a, &mut b, |x, y| is_same(x, y) && is_of_one_file(x, y));
         pairs(&mut a, &mut b, is_same);
@@ -84,6 +83,11 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         _ => true,
     });
     renamed(out, [before, after])
+}
+
+/// Whether two definitions say the same to those who use what they define.
+fn is_one_text(x: &Interface, y: &Interface) -> bool {
+    x.detail == y.detail || x.kind == Kind::Tracepoint && events::shown(&x.detail) == events::shown(&y.detail)
 }
 
 /// Whether definitions of one name in two files can be one that moved and changed. Another architecture's is another; so

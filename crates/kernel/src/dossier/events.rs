@@ -47,6 +47,28 @@ fn expand(macros: &[&Macro], i: &Invocation, depth: usize, left: &mut usize, out
     Some(())
 }
 
+/// An event's definition as those who read its records see it: without what `__assign_str(field, value)` copies, which
+/// stands in `__string(field, value)` as well. 6.10 left the value out.
+pub(super) fn shown(detail: &str) -> String {
+    ["__assign_str(", "__assign_rel_str("].iter().fold(detail.to_owned(), |text, by| first_arguments(&text, by))
+}
+
+/// The text with only the first argument of each call that begins with `by`.
+fn first_arguments(text: &str, by: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(by) {
+        let mut depth = 0i32;
+        let close = after.bytes().position(|byte| {
+            depth += i32::from(byte == b'(') - i32::from(byte == b')');
+            depth < 0
+        });
+        let (inside, behind) = after.split_at(close.unwrap_or(after.len()));
+        out = out + before + by + inside.split(',').next().unwrap_or_default();
+        rest = behind;
+    }
+    out + rest
+}
+
 fn defines(name: &str) -> bool {
     ["DEFINE_EVENT", "TRACE_EVENT", "DECLARE_TRACE"].iter().any(|start| name.starts_with(start))
 }

@@ -166,6 +166,22 @@ fn tracepoints_that_a_macro_of_the_header_defines() {
     assert_eq!(of_events.map(|c| c.name.as_str()).collect::<Vec<_>>(), ["full", "sq_full_ed", "sq_post_ed"]);
 }
 
+/// As 6.10 changed all of them: what user space sees of the event is as before.
+#[test]
+fn an_event_whose_string_is_copied_in_other_words_is_the_same() {
+    let class = "DECLARE_EVENT_CLASS(c, TP_STRUCT__entry(__string(comm, p->comm)),\n\tTP_fast_assign(__assign_str(comm, f(p, 1)); __entry->a = 1;));\nDEFINE_EVENT(c, one, TP_PROTO(int a));\n";
+    let before = class.to_owned() + "TRACE_EVENT(two, TP_fast_assign(__assign_rel_str(s, a); __assign_str(t, b);));\n";
+    let of = |after: &str| {
+        let dossier = compare(&tree(&[("a.h", &before)]), &tree(&[("a.h", after)]));
+        let events = dossier.interfaces.iter().filter(|c| c.kind == Kind::Tracepoint).map(|c| c.name.clone());
+        events.collect::<Vec<_>>().join(" ")
+    };
+    let after = before.replace("comm, f(p, 1))", "comm)").replace("(s, a)", "(s)").replace("(t, b)", "(t)");
+    assert_eq!(of(&after), "");
+    assert_eq!(of(&after.replace("__string(comm", "__string(name").replace("str(comm", "str(name")), "one");
+    assert_eq!(of(&after.replace("entry->a = 1", "entry->a = 2")), "one");
+}
+
 /// Three macros that each use the next one a thousand times would be a thousand million events.
 #[test]
 fn macros_of_macros_that_multiply_end() {
