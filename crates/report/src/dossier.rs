@@ -3,6 +3,7 @@
 
 mod chapters;
 mod differences;
+mod entries;
 mod flow;
 mod measured;
 mod modules;
@@ -80,6 +81,11 @@ enum Block {
     Table(Vec<&'static str>, Vec<Vec<String>>),
     /// A key function's number.
     Picture(usize),
+    /// The call flow from a key function, and the number of its picture.
+    EntryPicture {
+        number: usize,
+        entry: usize,
+    },
     /// The picture of calls between modules.
     ModulePicture,
     /// The picture of the run.
@@ -111,6 +117,10 @@ fn as_markdown(block: &Block, subject: &DossierSubject, dossier: &Dossier) -> St
         Block::Picture(number) => {
             let name = subject.lang.with(sentences::CALLS_OF, &[&dossier.key_functions[*number].name]);
             format!("![{}](flow-{}.svg)\n\n", escape::markdown(&name), number + 1)
+        }
+        Block::EntryPicture { number, entry } => {
+            let name = subject.lang.with(sentences::FLOW_FROM, &[&dossier.key_functions[*entry].name]);
+            format!("![{}]({})\n\n", escape::markdown(&name), entries::file(*number))
         }
         Block::ModulePicture => {
             format!("![{}]({}.svg)\n\n", escape::markdown(subject.lang.of(sentences::MODULE_CALLS)), modules::NAME)
@@ -152,6 +162,9 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
                 writeln!(out, "</table>")?;
             }
             Block::Picture(number) => writeln!(out, "{}", flow::picture(&dossier.key_functions[number], subject.lang))?,
+            Block::EntryPicture { entry, .. } => {
+                writeln!(out, "{}", entries::picture(dossier, entry, subject.lang))?;
+            }
             Block::ModulePicture => writeln!(out, "{}", modules::picture(dossier, subject.lang))?,
             Block::MeasuredPicture => {
                 let picture = subject.measured.as_ref().and_then(|run| run.picture.as_deref());
@@ -180,6 +193,8 @@ pub fn dossier_pictures(subject: &DossierSubject, dossier: &Dossier) -> Vec<(Str
     let flows = pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f, subject.lang)));
     let modules = modules::has_picture(dossier).then(|| modules::picture(dossier, subject.lang));
     let modules = modules.map(|svg| (format!("{}.svg", modules::NAME), svg));
+    let entries = entries::entries(dossier).into_iter().enumerate();
+    let entries = entries.map(|(at, entry)| (entries::file(at), entries::picture(dossier, entry, subject.lang)));
     let run = subject.measured.as_ref().and_then(|run| run.picture.clone());
-    flows.chain(modules).chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()
+    entries.chain(flows).chain(modules).chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::chapters::{Page, place};
 use super::sentences as s;
-use super::{Block, flow, modules};
+use super::{Block, entries, flow, modules};
 use schedlab_kernel::dossier::{
     Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, NotAdapted, Similar, SourceLine,
     Status, SubsystemChange,
@@ -140,6 +140,11 @@ fn flows(page: &mut Page<'_>) {
     if modules::has_picture(page.dossier) {
         page.text(s::HOW_MODULES);
         page.out.push(Block::ModulePicture);
+    }
+    let entries = entries::entries(page.dossier);
+    if !entries.is_empty() {
+        page.text(s::HOW_ENTRIES);
+        page.out.extend(entries.into_iter().enumerate().map(|(number, entry)| Block::EntryPicture { number, entry }));
     }
     not_adapted(page);
     page.text(s::HOW_RANKED);

@@ -121,6 +121,13 @@ pub(super) const CALLS_REMOVED: Said = [" Calls removed: {0}.", "删除的调用
 pub(super) const AND_MORE: Said = [" and {0} more", "，另有 {0} 个"];
 pub(super) const STOP: Said = [".", "。"];
 pub(super) const CALLS_OF: Said = ["calls of {0}", "{0} 的调用"];
+pub(super) const FLOW_FROM: Said = ["call flow from {0}", "从 {0} 开始的调用流程"];
+pub(super) const CALLED_FROM: Said = ["called by {0}", "调用者：{0}"];
+pub(super) const HOW_ENTRIES: Said = [
+    "The entries into the change, and below each the functions that differ, as they call each other (by name). Green: new, or \
+     a call that only the second version makes. Red: gone, or a call that only the first made. ↑: drawn above.",
+    "改动的各个入口，其下是有差异的函数及其相互调用（按名称）。绿色：新增的函数，或仅新版本有的调用；红色：删除的函数，或仅旧版本有的调用；↑：上文已画出。",
+];
 pub(super) const MODULE_CALLS: Said =
     ["calls between modules, by the functions that differ", "有差异的函数在模块之间的调用"];
 pub(super) const HOW_MODULES: Said = [

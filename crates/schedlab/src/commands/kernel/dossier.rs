@@ -78,6 +78,8 @@ struct DossierAnswer<'a> {
 
 /// How many key functions are shown line by line.
 const BODIES: usize = 10;
+/// More pictures of a kind than a dossier has.
+const MOST_PICTURES: usize = 99;
 const PAGE: &str = "dossier.md";
 
 /// A file's path in its tree and its bytes.
@@ -303,11 +305,11 @@ fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec
 /// `was_changed`: outside of its slots, the page that is there was.
 fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    // Pictures of an earlier dossier, which had more.
+    // Pictures of an earlier dossier, which had others; not all numbers have one.
+    let numbered = |kind| (1..=MOST_PICTURES).map(move |number| format!("{kind}-{number}.svg"));
+    let pictures = numbered("flow").chain(numbered("entry")).chain(["flow-modules.svg".to_owned()]);
     let is_there = |name: &String| std::fs::symlink_metadata(dir.join(name)).is_ok();
-    let modules = Some("flow-modules.svg".to_owned()).filter(is_there);
-    let pictures = (1..).map(|number| format!("flow-{number}.svg")).take_while(is_there).chain(modules);
-    for name in pictures.filter(|name| files.iter().all(|(other, _)| other != name)) {
+    for name in pictures.filter(is_there).filter(|name| files.iter().all(|(other, _)| other != name)) {
         std::fs::remove_file(dir.join(&name)).with_context(|| format!("{name} cannot be removed"))?;
     }
     if was_changed {

@@ -1,0 +1,216 @@
+//! Call flow from an entry into a change: the functions that differ as they call each other, a tree of names.
+
+use super::flow::{ADDED, KEPT, REMOVED, open};
+use super::sentences::{AND_MORE, CALLED_FROM, FLOW_FROM, Lang};
+use crate::escape::xml;
+use schedlab_kernel::dossier::{Dossier, KeyFunction, Status};
+use std::collections::BTreeSet;
+
+/// Entries that have a picture.
+const MOST: usize = 12;
+/// Rows of a picture, before the one that counts the rest.
+const ROWS: usize = 60;
+/// Names in a row of calls to functions that do not differ, and of callers.
+const NAMES: usize = 4;
+const ROW: usize = 20;
+const INDENT: usize = 24;
+const LEFT: usize = 20;
+/// Of a row's text, with its indent.
+const CHARS: usize = 108;
+
+/// The key functions that no other one calls, or the first of a circle, if another one is called below them.
+pub(super) fn entries(dossier: &Dossier) -> Vec<usize> {
+    let tree = Tree(&dossier.key_functions);
+    let called: BTreeSet<usize> =
+        (0..tree.0.len()).flat_map(|at| tree.callees(at).into_iter().filter(move |to| *to != at)).collect();
+    let (mut entries, mut reached) = (Vec::new(), BTreeSet::new());
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..tree.0.len()).partition(|at| !called.contains(at));
+    for at in first.into_iter().chain(rest) {
+        if reached.contains(&at) {
+            continue;
+        }
+        let before = reached.len();
+        tree.reach(at, &mut reached);
+        if tree.callees(at).iter().any(|to| *to != at) && reached.len() > before {
+            entries.push(at);
+        }
+    }
+    entries.truncate(MOST);
+    entries
+}
+
+/// The file of the picture of an entry.
+pub(super) fn file(number: usize) -> String {
+    format!("entry-{}.svg", number + 1)
+}
+
+/// By name: which of them each calls.
+struct Tree<'a>(&'a [KeyFunction]);
+
+impl Tree<'_> {
+    fn at(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|f| f.name == name)
+    }
+
+    fn callees(&self, at: usize) -> Vec<usize> {
+        let KeyFunction { calls_kept, calls_added, calls_removed, .. } = &self.0[at];
+        calls_kept.iter().chain(calls_added).chain(calls_removed).filter_map(|name| self.at(name)).collect()
+    }
+
+    fn reach(&self, at: usize, reached: &mut BTreeSet<usize>) {
+        if reached.insert(at) {
+            self.callees(at).into_iter().for_each(|to| self.reach(to, reached));
+        }
+    }
+}
+
+struct Row {
+    depth: usize,
+    text: String,
+    colour: &'static str,
+    /// Of the line that leads to it.
+    edge: &'static str,
+}
+
+/// The rows of a picture as they grow.
+struct Rows<'a> {
+    tree: Tree<'a>,
+    dossier: &'a Dossier,
+    lang: Lang,
+    drawn: BTreeSet<usize>,
+    rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, depth: usize, text: String, [colour, edge]: [&'static str; 2]) {
+        self.rows.push(Row { depth, text, colour, edge });
+    }
+
+    fn function(&mut self, at: usize, depth: usize, (sign, edge): (&str, &'static str)) {
+        let f = &self.tree.0[at];
+        let is_new = self.drawn.insert(at);
+        let colour = self.colour(&f.name);
+        self.push(depth, format!("{sign}{}{}", f.name, if is_new { "" } else { " ↑" }), [colour, edge]);
+        if !is_new {
+            return;
+        }
+        for (names, sign, edge) in
+            [(&f.calls_kept, "", KEPT), (&f.calls_added, "+ ", ADDED), (&f.calls_removed, "− ", REMOVED)]
+        {
+            let (below, others): (Vec<&String>, Vec<&String>) =
+                names.iter().partition(|name| self.tree.at(name).is_some_and(|to| to != at));
+            for to in below.into_iter().filter_map(|name| self.tree.at(name)).collect::<Vec<_>>() {
+                self.function(to, depth + 1, (sign, edge));
+            }
+            if !sign.is_empty() && !others.is_empty() {
+                self.push(depth + 1, format!("{sign}{}", self.some(&others)), [edge, edge]);
+            }
+        }
+    }
+
+    fn colour(&self, name: &str) -> &'static str {
+        match self.dossier.functions.iter().find(|f| f.name == name).map(|f| &f.status) {
+            Some(Status::New) => ADDED,
+            Some(Status::Removed) => REMOVED,
+            _ => "#111",
+        }
+    }
+
+    fn some(&self, names: &[&String]) -> String {
+        let more = names.len().saturating_sub(NAMES);
+        let shown: Vec<String> = names.iter().take(NAMES).map(|name| (*name).clone()).collect();
+        let more = if more > 0 { self.lang.with(AND_MORE, &[&more.to_string()]) } else { String::new() };
+        self.lang.list(&shown) + &more
+    }
+}
+
+pub(super) fn picture(dossier: &Dossier, entry: usize, lang: Lang) -> String {
+    let mut of = Rows { tree: Tree(&dossier.key_functions), dossier, lang, drawn: BTreeSet::new(), rows: Vec::new() };
+    let f = &dossier.key_functions[entry];
+    let callers: Vec<&String> = f.callers.iter().chain(&f.dispatched_from).map(|caller| &caller.function).collect();
+    if !callers.is_empty() {
+        let from = lang.with(CALLED_FROM, &[&of.some(&callers)]);
+        of.push(0, from, [KEPT, KEPT]);
+    }
+    let depth = of.rows.len();
+    of.function(entry, depth, ("", KEPT));
+    let more = of.rows.len().saturating_sub(ROWS);
+    of.rows.truncate(ROWS);
+    if more > 0 {
+        of.push(0, format!("…{}", lang.with(AND_MORE, &[&more.to_string()])), [KEPT, KEPT]);
+    }
+    drawn(&of.rows, &lang.with(FLOW_FROM, &[&f.name]))
+}
+
+fn drawn(rows: &[Row], title: &str) -> String {
+    let mut out = open(ROW * (rows.len() + 1), title);
+    let [x, y] = [|depth: usize| LEFT + INDENT * depth, |row: usize| ROW * row + ROW];
+    for (at, row) in rows.iter().enumerate() {
+        let parent = rows[..at].iter().rposition(|other| other.depth + 1 == row.depth);
+        if let Some(parent) = parent.filter(|_| row.depth > 0) {
+            let from = x(row.depth - 1) + 6;
+            out += &format!(
+                "<path d=\"M{from} {}V{}H{}\" stroke=\"{}\" fill=\"none\"/>\n",
+                y(parent) + 6,
+                y(at) - 4,
+                x(row.depth) - 4,
+                row.edge
+            );
+        }
+        let room = CHARS.saturating_sub(3 * row.depth);
+        let text: String = match row.text.chars().count() > room {
+            true => row.text.chars().take(room).chain(['…']).collect(),
+            false => row.text.clone(),
+        };
+        out += &format!("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", x(row.depth), y(at), row.colour, xml(&text));
+    }
+    out + "</svg>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_kernel::dossier::{File, compare};
+
+    fn dossier(before: &str, after: &str) -> Dossier {
+        let text = |text: &str| vec![File::read("a.c".into(), text.to_owned().into())];
+        compare(&text(before), &text(after))
+    }
+
+    fn texts(svg: &str) -> Vec<&str> {
+        svg.lines().filter_map(|line| line.strip_prefix("<text")?.split(['>', '<']).nth(1)).collect()
+    }
+
+    const BEFORE: &str = "int leaf(int a)\n{\n\treturn a;\n}\nint push(int a)\n{\n\told(a);\n\treturn leaf(a);\n}\n\
+        int entry(int a)\n{\n\treturn push(a);\n}\nint outer(int a)\n{\n\treturn entry(a);\n}\n";
+    const AFTER: &str = "int leaf(int a)\n{\n\treturn a + 1;\n}\nint should(int a)\n{\n\treturn helper(a);\n}\n\
+        int push(int a)\n{\n\tif (should(a))\n\t\treturn 0;\n\treturn leaf(a);\n}\nint entry(int a)\n{\n\tmore(a);\n\treturn push(a);\n}\n\
+        int outer(int a)\n{\n\treturn entry(a);\n}\n";
+
+    #[test]
+    fn what_differs_is_drawn_below_its_entry() {
+        let dossier = dossier(BEFORE, AFTER);
+        let entries = entries(&dossier);
+        assert_eq!(entries.iter().map(|&at| dossier.key_functions[at].name.as_str()).collect::<Vec<_>>(), ["entry"]);
+        let svg = picture(&dossier, entries[0], Lang::En);
+        let expected = ["called by outer", "entry", "push", "leaf", "+ should", "+ helper", "− old", "+ more"];
+        assert_eq!(texts(&svg), expected);
+        assert!(
+            svg.contains(&format!("fill=\"{ADDED}\">+ should")) && svg.contains(&format!("fill=\"{REMOVED}\">− old"))
+        );
+    }
+
+    #[test]
+    fn a_circle_is_drawn_once_and_lone_functions_are_no_entries() {
+        let circle =
+            |n: u32| format!("void a(void)\n{{\n\tx{n}();\n\tb();\n}}\nvoid b(void)\n{{\n\ty{n}();\n\ta();\n}}\n");
+        let dossier = self::dossier(&circle(1), &circle(2));
+        let entries = entries(&dossier);
+        assert_eq!(entries.len(), 1);
+        let svg = picture(&dossier, entries[0], Lang::En);
+        assert_eq!(texts(&svg).iter().filter(|text| text.ends_with('↑')).count(), 1, "{svg}");
+        assert!(
+            self::entries(&self::dossier("void a(void)\n{\n\tb();\n}\n", "void a(void)\n{\n\tc();\n}\n")).is_empty()
+        );
+    }
+}
