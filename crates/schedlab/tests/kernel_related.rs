@@ -40,6 +40,9 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     assert_eq!(ids(&found), [feature.clone(), follow_up.clone(), fixed.clone()]);
     assert_eq!((&found[0]["asked"], &found[2]["references"][0]["kind"]), (&true.into(), &"Fixes".into()));
     assert_eq!(ids(&related(&["other_thing", "--paths", "kernel"])).len(), 1);
+    let mistyped = ["kernel", "related", "other_think", "wake_wide", "--tree", &lab.path("t"), "--range", "v1.."];
+    let said = schedlab(&mistyped).success().stderr;
+    assert!(said.contains("other_think: no commit of v1.. changes anything") && !said.contains("wake_wide"), "{said}");
     // The history alone says the same.
     git(&lab, "", &["clone", "-q", "--bare", &lab.path("t"), &lab.path("t.git")]);
     let bare = ["kernel", "related", &feature, "--tree", &lab.path("t.git"), "--range", "v1..", "--json"];

@@ -69,7 +69,11 @@ fn found(args: &Arguments) -> Result<Discovery> {
     commits.append(&mut asked);
     let (commits, changes) = without_plain_merges(&args.tree, commits, &ids)?;
     let seeds: Vec<usize> = (0..commits.len()).filter(|&at| ids.contains(&commits[at].id)).collect();
-    let all = related(&names, &seeds, &commits, &names_of(&args.tree, &commits, &changes, &seeds)?);
+    let touched = names_of(&args.tree, &commits, &changes, &seeds)?;
+    for name in names.iter().filter(|name| touched.iter().all(|of| !of.contains(*name))) {
+        say(format_args!("schedlab: {name}: no commit of {} changes anything of that name", args.range));
+    }
+    let all = related(&names, &seeds, &commits, &touched);
     let patch = |at: usize| prerequisites::as_patch(&commits[at], &changes[at]);
     let patches: Vec<Patch> = all.iter().map(|one| patch(one.candidate)).collect();
     let states = match &args.onto {
