@@ -3,6 +3,7 @@
 use super::functions::Named;
 use super::{Caller, File};
 use crate::contract::object_start;
+use crate::names::words;
 use crate::needs::declared::variables;
 use crate::needs::side::Side;
 use crate::source::head::parts;
@@ -66,8 +67,9 @@ pub(super) struct Dispatches<'a> {
     types: Vec<(&'a File, &'a Type)>,
     /// Numbers of structs by tag.
     structs: BTreeMap<&'a str, Vec<usize>>,
-    /// By function.
-    registered: BTreeMap<&'a str, Vec<Registration<'a>>>,
+    registrations: Vec<Registration<'a>>,
+    /// Numbers of registrations by function.
+    registered: BTreeMap<&'a str, Vec<usize>>,
 }
 
 /// Names of structs; none: not known.
@@ -100,9 +102,9 @@ impl<'a> Code<'a> {
 
 impl<'a> Dispatches<'a> {
     pub(super) fn new(files: &'a [File], named: &Named<'a>) -> Self {
-        let (functions, types) = (Vec::new(), Vec::new());
+        let (functions, types, registrations) = Default::default();
         let (calls, structs, registered) = Default::default();
-        let mut out = Self { files, functions, calls, types, structs, registered };
+        let mut out = Self { files, functions, calls, types, structs, registrations, registered };
         for file in files {
             for function in &file.unit.functions {
                 let number = out.functions.len();
@@ -112,13 +114,13 @@ impl<'a> Dispatches<'a> {
                 out.functions.push((file, function));
                 let assigned = assigned(&file.text[function.bytes.clone()]);
                 for (member, value) in assigned.filter(|(_, value)| named.contains_key(value)) {
-                    out.registered.entry(value).or_default().push(Registration::Code(file, function, member));
+                    out.register(value, Registration::Code(file, function, member));
                 }
             }
             for table in &file.unit.tables {
                 for entry in &table.entries {
                     let value = entry.value.trim_start_matches('&');
-                    out.registered.entry(value).or_default().push(Registration::Table(file, table, entry));
+                    out.register(value, Registration::Table(file, table, entry));
                 }
             }
             for found in file.unit.types.iter().filter(|found| found.keyword == "struct") {
@@ -129,6 +131,11 @@ impl<'a> Dispatches<'a> {
         out
     }
 
+    fn register(&mut self, function: &'a str, registration: Registration<'a>) {
+        self.registered.entry(function).or_default().push(self.registrations.len());
+        self.registrations.push(registration);
+    }
+
     /// Where this function is registered; others of its name are in files of their own.
     pub(super) fn registered(&self, named: &Named<'a>, file: &File, function: &Function) -> Vec<Registration<'a>> {
         let is_local = file.path.ends_with(".c") && function.signature.split(' ').any(|word| word == "static");
@@ -137,7 +144,8 @@ impl<'a> Dispatches<'a> {
             let path = registration.file();
             path == file.path || !is_local && others.iter().all(|(other, _)| other.path != path)
         };
-        self.registered.get(function.name.as_str()).into_iter().flatten().filter(is_of).copied().collect()
+        let all = self.registered.get(function.name.as_str()).into_iter().flatten();
+        all.map(|number| &self.registrations[*number]).filter(is_of).copied().collect()
     }
 
     /// Who calls the function through a member that it is registered as.
@@ -185,7 +193,7 @@ impl<'a> Dispatches<'a> {
                     side.is(Some(at + 1), b'=') && side.word(*at) == Some(member) && side.word(value) == Some(name)
                 };
                 let at = (0..side.tokens.len()).find(|at| side.is_member(*at) && is_put(at));
-                at.map_or(Vec::new(), |at| self.of_expression(named, &code, code.object(at), 0))
+                at.map_or(Vec::new(), |at| self.of_expression(named, (file, &code), code.object(at), 0))
             }
         }
     }
@@ -204,7 +212,12 @@ impl<'a> Dispatches<'a> {
         let is_call = |at: &usize| side.is(Some(at + 1), b'(') && side.word(*at) == Some(member) && side.is_member(*at);
         let mut found = None;
         for at in (0..side.tokens.len()).filter(is_call) {
-            let through = self.of_expression(named, &code, code.object(at), 0);
+            let object = code.object(at);
+            let mut through = self.of_expression(named, (file, &code), object.clone(), 0);
+            if through.is_empty() {
+                through.extend(side.word(object.end - 1).filter(|word| is_telling(word)).map(str::to_owned));
+                through.retain(|word| of.contains(word));
+            }
             let is_among = through.iter().any(|through| of.contains(through));
             if is_among && through.len() == 1 {
                 return Some(true);
@@ -218,9 +231,15 @@ impl<'a> Dispatches<'a> {
     }
 
     /// The type of `a->b[1].c` and its like.
-    fn of_expression(&self, named: &Named<'a>, code: &Code<'_>, range: Range<usize>, depth: usize) -> Types {
+    fn of_expression(
+        &self,
+        named: &Named<'a>,
+        (file, code): (&File, &Code<'_>),
+        range: Range<usize>,
+        depth: usize,
+    ) -> Types {
         let side = &code.side;
-        let Some((mut at, mut types)) = self.of_first(named, code, &range, depth) else { return Vec::new() };
+        let Some((mut at, mut types)) = self.of_first(named, (file, code), &range, depth) else { return Vec::new() };
         while at < range.end && !types.is_empty() {
             let name = match side.tokens[at].kind {
                 _ if side.is(Some(at), b'[') => {
@@ -241,7 +260,7 @@ impl<'a> Dispatches<'a> {
     fn of_first(
         &self,
         named: &Named<'a>,
-        code: &Code<'_>,
+        (file, code): (&File, &Code<'_>),
         range: &Range<usize>,
         depth: usize,
     ) -> Option<(usize, Types)> {
@@ -255,7 +274,7 @@ impl<'a> Dispatches<'a> {
                 return Some((range.end, vec![cast.to_owned()]));
             }
             let close = side.closing(at)?;
-            return Some((close + 1, self.of_expression(named, code, at + 1..close, depth + 1)));
+            return Some((close + 1, self.of_expression(named, (file, code), at + 1..close, depth + 1)));
         }
         let word = side.word(at)?;
         if !side.is(Some(at + 1), b'(') {
@@ -266,7 +285,7 @@ impl<'a> Dispatches<'a> {
                     types.push(of)
                 }
             });
-            return Some((at + 1, if types.is_empty() { self.of_object(word) } else { types }));
+            return Some((at + 1, if types.is_empty() { self.of_object(file, word) } else { types }));
         }
         let close = side.closing(at + 1)?;
         let inside = at + 2..close;
@@ -274,26 +293,32 @@ impl<'a> Dispatches<'a> {
         let types = match word {
             "container_of" | "container_of_const" => second().map(str::to_owned).into_iter().collect(),
             "READ_ONCE" | "smp_load_acquire" | "this_cpu_ptr" | "raw_cpu_ptr" => {
-                self.of_expression(named, code, inside, depth + 1)
+                self.of_expression(named, (file, code), inside, depth + 1)
             }
             "per_cpu_ptr" => {
                 let end = inside.clone().find(|at| side.is(Some(*at), b','))?;
-                self.of_expression(named, code, inside.start..end, depth + 1)
+                self.of_expression(named, (file, code), inside.start..end, depth + 1)
             }
             _ if word.starts_with("rcu_dereference") => {
                 let end = inside.clone().find(|at| side.is(Some(*at), b',')).unwrap_or(inside.end);
-                self.of_expression(named, code, inside.start..end, depth + 1)
+                self.of_expression(named, (file, code), inside.start..end, depth + 1)
             }
             _ => returned(named, word),
         };
         Some((close + 1, types))
     }
 
-    /// An object at file scope.
-    fn of_object(&self, name: &str) -> Types {
+    /// An object at file scope: a table, or what the file declares at its margin.
+    fn of_object(&self, file: &File, name: &str) -> Types {
         let tables = self.files.iter().flat_map(|file| &file.unit.tables);
-        let found = tables.into_iter().find(|table| table.name == name && !table.of.ends_with("_t"));
-        found.map(|table| table.of.clone()).filter(|of| !of.is_empty()).into_iter().collect()
+        if let Some(table) = tables.into_iter().find(|table| table.name == name && !table.of.is_empty()) {
+            return Some(&table.of).filter(|of| !of.ends_with("_t")).cloned().into_iter().collect();
+        }
+        let is_it = |line: &&[u8]| {
+            line.first().is_some_and(u8::is_ascii_alphabetic) && words(line).any(|word| word == name.as_bytes())
+        };
+        let declared = file.text.split(|byte| *byte == b'\n').filter(is_it).flat_map(variables);
+        declared.filter(|(variable, _)| variable == name).map(|(_, of)| of).take(1).collect()
     }
 
     /// The structs that a member of one of these is, or points to; none if it is not known of one.
@@ -342,6 +367,11 @@ fn returned(named: &Named<'_>, name: &str) -> Types {
 fn tag<'s>(side: &'s Side<'_>, at: usize) -> Option<&'s str> {
     let at = if side.word(at) == Some("const") { at + 1 } else { at };
     side.word(at + 1).filter(|_| side.word(at) == Some("struct"))
+}
+
+/// Whether the name of a variable or member tells its type, if that is a struct's name: `p->sched_class`.
+fn is_telling(name: &str) -> bool {
+    name.trim_matches('_').contains('_')
 }
 
 fn is_word(c: char) -> bool {

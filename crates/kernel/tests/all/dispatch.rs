@@ -78,6 +78,10 @@ fn what_has_no_known_type_is_a_call_perhaps() {
     check("int f(proto_t *p)", "return p->init(0);", "perhaps");
     check("int f(void)", "return (a ? b : c)->init(0);", "perhaps");
     check("int f(struct sock *sk)", "return sk->any->init(0);", "perhaps");
+    // By its name alone, where that can be no other.
+    let by_name = "struct pernet_operations x = { .init = y };\nint f(struct unread *u)";
+    check(by_name, "return u->pernet_operations->init(0);", "perhaps");
+    check("int f(struct unread *u)", "return u->proto->init(0);", "perhaps");
     // It takes one argument.
     check("int f(proto_t *p)", "return p->init(0, 1);", "no");
     check("int f(proto_t *p)", "return p->init();", "no");
@@ -109,6 +113,17 @@ fn tables_made_by_a_macro_and_members_set_by_code_have_a_type_too() {
     // Nothing is known of what it is put into.
     assert_eq!(of(&format!("{pick}void setup(void)\n{{\n\tq->pick = my_pick;\n}}\n{calls}")), ["", "a b c"]);
     assert_eq!(of(&format!("{pick}static cls_t t = {{ .pick = my_pick }};\n{calls}")), ["", "a b c"]);
+}
+
+/// As `p->sched_class->pick()` where `struct task_struct` is in a header that is not read.
+#[test]
+fn a_member_named_as_the_struct_is_of_it() {
+    let text = "struct sched_class { int (*pick)(int n); };\nint my_pick(int n)\n{\n\treturn 0;\n}\nstruct sched_class fair = { .pick = my_pick };\n\
+        void a(struct task *p)\n{\n\tp->sched_class->pick(1);\n}\nvoid b(struct task *p)\n{\n\tp->other->pick(1);\n}\n\
+        static struct other *o;\nvoid c(void)\n{\n\to->pick(1);\n}\nstatic const struct sched_class *s;\nvoid d(void)\n{\n\ts->pick(1);\n}\n";
+    let after = text.replace("return 0;", "return 1;");
+    let found = compare(&tree(&[("a.c", text)]), &tree(&[("a.c", &after)])).key_functions.remove(0);
+    assert_eq!((names(&found.dispatched_from), names(&found.perhaps_dispatched_from)), (vec!["a", "d"], vec!["b"]));
 }
 
 #[test]
