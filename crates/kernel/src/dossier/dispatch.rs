@@ -72,11 +72,9 @@ pub(super) struct Dispatches<'a> {
     registered: BTreeMap<&'a str, Vec<usize>>,
 }
 
-/// Names of structs; none: not known.
-type Types = Vec<String>;
-
 /// A function's text, and the structs that its variables are declared as.
 struct Code<'a> {
+    file: &'a File,
     side: Side<'a>,
     variables: Vec<(String, String)>,
 }
@@ -84,7 +82,7 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn of(file: &'a File, function: &Function) -> Self {
         let text = &file.text[function.bytes.clone()];
-        Self { side: Side::of(text), variables: variables(text) }
+        Self { file, side: Side::of(text), variables: variables(text) }
     }
 
     /// What the member at `at` is taken from.
@@ -159,7 +157,7 @@ impl<'a> Dispatches<'a> {
             for number in self.calls.get(member).into_iter().flatten() {
                 let (file, function) = self.functions[*number];
                 let caller = Caller { function: function.name.clone(), file: file.path.clone(), is_outside: false };
-                match self.calls_it(named, (file, function), member, &of, takes) {
+                match self.calls_it(named, &Code::of(file, function), member, of.as_deref(), takes) {
                     Some(true) => _ = out.surely.insert(caller),
                     Some(false) => _ = perhaps.insert(caller),
                     None => {}
@@ -172,19 +170,17 @@ impl<'a> Dispatches<'a> {
         out
     }
 
-    /// The types that a function is registered in.
-    fn registered_in(&self, named: &Named<'a>, registration: Registration<'a>, name: &str) -> Types {
+    /// The struct that a function is registered in.
+    fn registered_in(&self, named: &Named<'a>, registration: Registration<'a>, name: &str) -> Option<String> {
         match registration {
             Registration::Table(_, table, _) if table.of.is_empty() => {
-                let by = table.name.split('(').next().unwrap_or_default();
-                let macros = self.files.iter().flat_map(|file| &file.unit.macros);
-                let body = macros.into_iter().find(|found| found.name == by).map_or("", |found| &found.text);
-                let tag = body.split_once("struct ").map_or("", |(_, rest)| rest).split(|c: char| !is_word(c)).next();
-                tag.filter(|tag| !tag.is_empty()).map(str::to_owned).into_iter().collect()
+                let by = table.name.split('(').next();
+                let mut macros = self.files.iter().flat_map(|file| &file.unit.macros);
+                let body = &macros.find(|found| Some(&*found.name) == by)?.text;
+                variables(body.as_bytes()).into_iter().next().map(|(_, of)| of)
             }
             // The last word of its type: a typedef's name is none of a struct.
-            Registration::Table(_, table, _) if table.of.ends_with("_t") => Vec::new(),
-            Registration::Table(_, table, _) => vec![table.of.clone()],
+            Registration::Table(_, table, _) => Some(&table.of).filter(|of| !of.ends_with("_t")).cloned(),
             Registration::Code(file, function, member) => {
                 let code = Code::of(file, function);
                 let side = &code.side;
@@ -192,37 +188,36 @@ impl<'a> Dispatches<'a> {
                     let value = if side.is(Some(at + 2), b'&') { at + 3 } else { at + 2 };
                     side.is(Some(at + 1), b'=') && side.word(*at) == Some(member) && side.word(value) == Some(name)
                 };
-                let at = (0..side.tokens.len()).find(|at| side.is_member(*at) && is_put(at));
-                at.map_or(Vec::new(), |at| self.of_expression(named, (file, &code), code.object(at), 0))
+                let at = (0..side.tokens.len()).find(|at| side.is_member(*at) && is_put(at))?;
+                self.of_expression(named, &code, code.object(at), 0)
             }
         }
     }
 
-    /// Whether a function calls this member of such a type: for sure, or perhaps; `None`: it is another one's.
+    /// Whether a function calls this member of such a struct: for sure, or perhaps; `None`: it is another one's.
     fn calls_it(
         &self,
         named: &Named<'a>,
-        (file, function): (&'a File, &'a Function),
+        code: &Code<'a>,
         member: &str,
-        of: &Types,
+        of: Option<&str>,
         takes: Option<usize>,
     ) -> Option<bool> {
-        let code = Code::of(file, function);
         let side = &code.side;
-        let is_call = |at: &usize| side.is(Some(at + 1), b'(') && side.word(*at) == Some(member) && side.is_member(*at);
         let mut found = None;
-        for at in (0..side.tokens.len()).filter(is_call) {
-            let object = code.object(at);
-            let mut through = self.of_expression(named, (file, &code), object.clone(), 0);
-            if through.is_empty() {
-                through.extend(side.word(object.end - 1).filter(|word| is_telling(word)).map(str::to_owned));
-                through.retain(|word| of.contains(word));
+        for at in 0..side.tokens.len() {
+            if !(side.is(Some(at + 1), b'(') && side.word(at) == Some(member) && side.is_member(at)) {
+                continue;
             }
-            let is_among = through.iter().any(|through| of.contains(through));
-            if is_among && through.len() == 1 {
+            let object = code.object(at);
+            let through = self.of_expression(named, code, object.clone(), 0);
+            let through = through.as_deref().or_else(|| {
+                object.end.checked_sub(1).and_then(|at| side.word(at)).filter(|w| is_telling(w) && of == Some(w))
+            });
+            if through.is_some() && through == of {
                 return Some(true);
             }
-            let is_open = is_among || through.is_empty() || of.is_empty();
+            let is_open = through.is_none() || of.is_none();
             if is_open && takes.zip(code.passed(at)).is_none_or(|(takes, passed)| takes == passed) {
                 found = Some(false);
             }
@@ -230,137 +225,115 @@ impl<'a> Dispatches<'a> {
         found
     }
 
-    /// The type of `a->b[1].c` and its like.
-    fn of_expression(
-        &self,
-        named: &Named<'a>,
-        (file, code): (&File, &Code<'_>),
-        range: Range<usize>,
-        depth: usize,
-    ) -> Types {
+    /// The struct that `a->b[1].c` and its like is, or points to; `None`: it is not known.
+    fn of_expression(&self, named: &Named<'a>, code: &Code<'_>, range: Range<usize>, depth: usize) -> Option<String> {
         let side = &code.side;
-        let Some((mut at, mut types)) = self.of_first(named, (file, code), &range, depth) else { return Vec::new() };
-        while at < range.end && !types.is_empty() {
-            let name = match side.tokens[at].kind {
-                _ if side.is(Some(at), b'[') => {
-                    at = side.closing(at).map_or(usize::MAX, |close| close + 1);
-                    continue;
-                }
-                _ if side.is(Some(at), b'.') => at + 1,
-                _ if side.is(Some(at), b'-') && side.is(Some(at + 1), b'>') => at + 2,
-                _ => return Vec::new(),
-            };
-            types = side.word(name).map_or(Vec::new(), |name| self.of_member(&types, name, 0));
-            at = name + 1;
+        let (mut at, mut of) = self.of_first(named, code, &range, depth)?;
+        while at < range.end {
+            if side.is(Some(at), b'[') {
+                at = side.closing(at)? + 1;
+                continue;
+            }
+            at += if side.is(Some(at), b'.') { 1 } else { 2 };
+            of = self.of_member(&of, side.word(at).filter(|_| side.is_member(at))?, 0)?;
+            at += 1;
         }
-        types
+        Some(of)
     }
 
-    /// The type of what an expression begins with, and where that ends.
+    /// The struct of what an expression begins with, and where that ends.
     fn of_first(
         &self,
         named: &Named<'a>,
-        (file, code): (&File, &Code<'_>),
+        code: &Code<'_>,
         range: &Range<usize>,
         depth: usize,
-    ) -> Option<(usize, Types)> {
+    ) -> Option<(usize, String)> {
         /// Parentheses in one another.
         const DEEPEST: usize = 16;
         let side = &code.side;
         let is_mark = |at: &usize| side.is(Some(*at), b'*') || side.is(Some(*at), b'&');
         let at = range.clone().find(|at| !is_mark(at)).filter(|_| depth < DEEPEST)?;
-        if side.is(Some(at), b'(') {
-            if let Some(cast) = tag(side, at + 1) {
-                return Some((range.end, vec![cast.to_owned()]));
-            }
-            let close = side.closing(at)?;
-            return Some((close + 1, self.of_expression(named, (file, code), at + 1..close, depth + 1)));
+        let open = if side.is(Some(at), b'(') { at } else { at + 1 };
+        if open >= range.end || !side.is(Some(open), b'(') {
+            let word = side.word(at)?;
+            let is_declared = code.variables.iter().any(|(variable, _)| variable == word);
+            let of = if is_declared { one(&code.variables, word) } else { self.of_object(code.file, word) };
+            return Some((at + 1, of?));
         }
-        let word = side.word(at)?;
-        if !side.is(Some(at + 1), b'(') {
-            let all = code.variables.iter().filter(|(variable, _)| variable == word).map(|(_, of)| of.clone());
-            let mut types = Types::new();
-            all.for_each(|of| {
-                if !types.contains(&of) {
-                    types.push(of)
-                }
-            });
-            return Some((at + 1, if types.is_empty() { self.of_object(file, word) } else { types }));
+        if open == at
+            && let Some(cast) = tag(side, at + 1)
+        {
+            return Some((range.end, cast.to_owned()));
         }
-        let close = side.closing(at + 1)?;
-        let inside = at + 2..close;
-        let second = || inside.clone().find(|at| side.is(Some(*at), b',')).and_then(|comma| tag(side, comma + 1));
-        let types = match word {
-            "container_of" | "container_of_const" => second().map(str::to_owned).into_iter().collect(),
-            "READ_ONCE" | "smp_load_acquire" | "this_cpu_ptr" | "raw_cpu_ptr" => {
-                self.of_expression(named, (file, code), inside, depth + 1)
+        let close = side.closing(open)?;
+        let comma = (open..close).find(|at| side.is(Some(*at), b','));
+        let word = if open == at { "" } else { side.word(at)? };
+        let of = match word {
+            "container_of" | "container_of_const" => tag(side, comma? + 1).map(str::to_owned),
+            ""
+            | "READ_ONCE"
+            | "smp_load_acquire"
+            | "this_cpu_ptr"
+            | "raw_cpu_ptr"
+            | "per_cpu_ptr"
+            | "rcu_dereference"
+            | "rcu_dereference_protected"
+            | "rcu_dereference_check"
+            | "rcu_dereference_raw" => self.of_expression(named, code, open + 1..comma.unwrap_or(close), depth + 1),
+            _ => {
+                let functions = named.get(word)?.iter().filter(|(_, function)| function.by.is_none());
+                let returned = functions.flat_map(|(_, function)| variables(function.signature.as_bytes()));
+                one(&returned.collect::<Vec<_>>(), word)
             }
-            "per_cpu_ptr" => {
-                let end = inside.clone().find(|at| side.is(Some(*at), b','))?;
-                self.of_expression(named, (file, code), inside.start..end, depth + 1)
-            }
-            _ if word.starts_with("rcu_dereference") => {
-                let end = inside.clone().find(|at| side.is(Some(*at), b',')).unwrap_or(inside.end);
-                self.of_expression(named, (file, code), inside.start..end, depth + 1)
-            }
-            _ => returned(named, word),
         };
-        Some((close + 1, types))
+        Some((close + 1, of?))
     }
 
     /// An object at file scope: a table, or what the file declares at its margin.
-    fn of_object(&self, file: &File, name: &str) -> Types {
-        let tables = self.files.iter().flat_map(|file| &file.unit.tables);
-        if let Some(table) = tables.into_iter().find(|table| table.name == name && !table.of.is_empty()) {
-            return Some(&table.of).filter(|of| !of.ends_with("_t")).cloned().into_iter().collect();
+    fn of_object(&self, file: &File, name: &str) -> Option<String> {
+        let mut tables = self.files.iter().flat_map(|file| &file.unit.tables);
+        if let Some(table) = tables.find(|table| table.name == name) {
+            return Some(&table.of).filter(|of| !of.is_empty() && !of.ends_with("_t")).cloned();
         }
-        let is_it = |line: &&[u8]| {
-            line.first().is_some_and(u8::is_ascii_alphabetic) && words(line).any(|word| word == name.as_bytes())
-        };
-        let declared = file.text.split(|byte| *byte == b'\n').filter(is_it).flat_map(variables);
-        declared.filter(|(variable, _)| variable == name).map(|(_, of)| of).take(1).collect()
+        let mut declared = Vec::new();
+        for line in file.text.split(|byte| *byte == b'\n') {
+            let is_at_margin = line.first().is_some_and(u8::is_ascii_alphabetic);
+            if is_at_margin && words(line).any(|word| word == name.as_bytes()) {
+                declared.extend(variables(line));
+            }
+        }
+        one(&declared, name)
     }
 
-    /// The structs that a member of one of these is, or points to; none if it is not known of one.
-    fn of_member(&self, types: &Types, name: &str, depth: usize) -> Types {
-        let mut out = Types::new();
-        for of in types {
-            let all: Vec<_> = self.structs.get(of.as_str()).into_iter().flatten().map(|at| self.types[*at]).collect();
-            let members = || all.iter().flat_map(|(_, found)| &found.members).filter(|member| member.name == name);
-            let declared = members().flat_map(|member| variables(member.text.as_bytes()));
-            let mut found: Types = declared.filter(|(variable, _)| variable == name).map(|(_, of)| of).collect();
-            if members().next().is_none() && depth < DEEPEST {
-                let macros = all.iter().flat_map(|(file, _)| &file.unit.macros).find(|found| found.name == name);
-                let path = macros.map_or("", |found| found.text.as_str());
-                let is_path = !path.is_empty() && path.chars().all(|c| is_word(c) || c == '.');
-                if is_path {
-                    found = path.split('.').fold(vec![of.clone()], |of, part| self.of_member(&of, part, depth + 1));
-                }
+    /// The struct that a member is, or points to.
+    fn of_member(&self, of: &str, name: &str, depth: usize) -> Option<String> {
+        let all = || self.structs.get(of).into_iter().flatten().map(|at| self.types[*at]);
+        let mut declared = Vec::new();
+        for (_, found) in all() {
+            for member in found.members.iter().filter(|member| member.name == name) {
+                declared.extend(variables(member.text.as_bytes()));
             }
-            if found.is_empty() {
-                return Vec::new();
-            }
-            found.into_iter().for_each(|of| {
-                if !out.contains(&of) {
-                    out.push(of)
-                }
-            });
         }
-        out
+        let is_member = |(_, found): (&File, &Type)| found.members.iter().any(|member| member.name == name);
+        if depth >= DEEPEST || all().any(is_member) {
+            return one(&declared, name);
+        }
+        let mut macros = all().flat_map(|(file, _)| &file.unit.macros);
+        let path = &macros.find(|found| found.name == name)?.text;
+        let mut of = of.to_owned();
+        for part in path.split('.') {
+            of = self.of_member(&of, part, depth + 1)?;
+        }
+        Some(of)
     }
 }
 
-/// The struct that a function returns a pointer to.
-fn returned(named: &Named<'_>, name: &str) -> Types {
-    let mut out = Types::new();
-    for (_, function) in named.get(name).into_iter().flatten().filter(|(_, function)| function.by.is_none()) {
-        let found = variables(function.signature.as_bytes()).into_iter().find(|(variable, _)| variable == name);
-        let Some((_, of)) = found else { return Vec::new() };
-        if !out.contains(&of) {
-            out.push(of);
-        }
-    }
-    out
+/// The struct that variables of a name are declared as, if that is one.
+fn one(variables: &[(String, String)], name: &str) -> Option<String> {
+    let mut all = variables.iter().filter(|(variable, _)| variable == name);
+    let (_, of) = all.next()?;
+    all.all(|(_, other)| other == of).then(|| of.clone())
 }
 
 /// The tag of `struct TAG` or `const struct TAG` that stands there.
@@ -372,8 +345,4 @@ fn tag<'s>(side: &'s Side<'_>, at: usize) -> Option<&'s str> {
 /// Whether the name of a variable or member tells its type, if that is a struct's name: `p->sched_class`.
 fn is_telling(name: &str) -> bool {
     name.trim_matches('_').contains('_')
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
 }
