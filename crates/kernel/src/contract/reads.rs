@@ -59,10 +59,22 @@ fn read_by_accessor(text: &[u8]) -> Option<Vec<(String, bool)>> {
     let own: BTreeSet<&str> =
         (0..side.tokens.len()).filter(|&at| at < body || is_local(&side, at)).filter_map(|at| side.word(at)).collect();
     let mut found = accessed(&side, body);
-    found.retain(|(at, _)| side.is_member(*at) || side.word(*at).is_some_and(|word| !own.contains(word)));
+    let has_member = found.iter().any(|(at, _)| side.is_member(*at));
+    // A mask of a parameter is of whatever the caller has: `(m) & S_IFMT`.
+    let is_state =
+        |word: &str, at: usize| has_member || word.bytes().any(|b| b.is_ascii_lowercase()) || is_given(&side, at);
+    found.retain(|(at, _)| {
+        side.is_member(*at) || side.word(*at).is_some_and(|word| !own.contains(word) && is_state(word, *at))
+    });
     let only_looks = found.iter().all(|(_, access)| *access == Access::Read);
     let named = found.into_iter().filter_map(|(at, _)| Some((side.word(at)?.to_owned(), side.is_member(at))));
     only_looks.then(|| named.collect())
+}
+
+/// Whether it is an argument by itself: `test_tsk_thread_flag(tsk, TIF_NEED_RESCHED)`.
+fn is_given(side: &Side<'_>, at: usize) -> bool {
+    let is = |place: Option<usize>, marks: [u8; 2]| marks.iter().any(|mark| side.is(place, *mark));
+    is(at.checked_sub(1), [b'(', b',']) && is(Some(at + 1), [b')', b','])
 }
 
 /// Whether it is a variable that is declared there: `int n = …`, `struct sock *sk;`, `typeof(x) y = …`.
@@ -89,6 +101,8 @@ mod tests {
             ("(s) ({ typeof(s) _s = (s); _s->w; })", Some(&["w"])),
             ("(struct t *t)\n{\n\tint n;\n\n\tn = READ_ONCE(t->w);\n\treturn n;\n}", Some(&["w"])),
             ("(struct t *t)\n{\n\treturn t->w & limit;\n}", Some(&["w", "limit"])),
+            ("(m) (((m) & S_IFMT) == S_IFLNK)", Some(&[])),
+            ("(struct t *t)\n{\n\treturn test_flag_of(t, ST_ARMED);\n}", Some(&["ST_ARMED"])),
             ("(struct t *t)\n{\n\treturn t->w++;\n}", None),
             ("(struct t *t)\n{\n\treturn refcount_inc_not_zero(&t->w);\n}", None),
             ("(struct t *t)\n{\n\tasked = 1;\n\treturn t->w;\n}", None),
