@@ -84,10 +84,21 @@ impl Scanner<'_> {
     }
 
     fn push(&mut self, token: Token) {
+        if self.is_behind_lone_words(&token) {
+            self.head.clear();
+        }
         if self.head.is_empty() {
             self.held = self.conditions.text();
         }
         self.head.push(token);
+    }
+
+    /// Whether the declaration begun is only words at the margin, and an empty line comes before `token`: macros that are
+    /// declarations by themselves, without `;`, such as the list of a header's names.
+    fn is_behind_lone_words(&self, token: &Token) -> bool {
+        let Some(last) = self.head.last().filter(|_| self.is_at_margin(token.start)) else { return false };
+        let is_lone = |word: &Token| word.kind == Kind::Word && self.is_at_margin(word.start);
+        self.head.iter().all(is_lone) && self.file.text[last.end..token.start].windows(2).any(|two| two == b"\n\n")
     }
 
     fn skip(&mut self, at: usize, what: &str) {
@@ -206,6 +217,11 @@ impl Scanner<'_> {
         let text = self.file.text;
         let head = std::mem::take(&mut self.head);
         if let Shape::Object { name, equals } = shape(text, &head) {
+            // `static DEFINE_PER_CPU(int, x) = 1;`
+            if head.get(name + 1).is_some_and(|t| t.is(b'(')) {
+                self.out.invocations.extend(items(&self.file, &head[name..], &self.conditions));
+                return;
+            }
             self.out.variables.push(Variable {
                 name: word(text, &head[name]),
                 value: spell(text, &head[equals + 1..]),

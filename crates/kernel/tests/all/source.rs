@@ -219,3 +219,27 @@ fn an_array_whose_inner_braces_stand_at_the_margin() {
     assert_eq!(entries, [(0, "one"), (1, "two")]);
     assert!(unit.skipped.is_empty() && unit.functions[0].name == "f", "{unit:?}");
 }
+
+#[test]
+fn a_macro_alone_on_its_line_does_not_take_the_next_declaration() {
+    let unit = scan(
+        b"LIST_OF_xxx\n#undef LIST\n\nBPF_CALL_1(bpf_one, int, a)\n{\n\treturn a;\n}\n\n\
+          SHOW_TYPE\n\nSHOW_FIELD\n\nDEFINE_EVENT(class, name,\n\tTP_ARGS(a)\n)\n\n\
+          int\nold_style(void)\n{\n}\n",
+    );
+    assert_eq!(functions(&unit), [("bpf_one", 4, 7), ("old_style", 18, 20)]);
+    assert_eq!(unit.functions[0].by.as_deref(), Some("BPF_CALL_1"));
+    assert_eq!(unit.functions[1].signature, "int old_style(void)");
+    let event: Vec<_> = unit.invocations.iter().map(|i| (i.name.as_str(), i.arguments[0].as_str())).collect();
+    assert_eq!(event, [("DEFINE_EVENT", "class")]);
+}
+
+#[test]
+fn an_object_that_a_macro_defines_is_no_variable_of_the_macros_name() {
+    let unit = scan(b"static DEFINE_PER_CPU(seqcount_t, psi_seq) = SEQCNT_ZERO(psi_seq);\nint plain = 3;\n");
+    let variables: Vec<_> = unit.variables.iter().map(|v| (v.name.as_str(), v.value.as_str())).collect();
+    assert_eq!(variables, [("plain", "3")]);
+    let of: Vec<_> = unit.invocations.iter().map(|i| (i.name.as_str(), &i.arguments[..])).collect();
+    assert_eq!(of[0].0, "DEFINE_PER_CPU");
+    assert_eq!(of[0].1, ["seqcount_t".to_owned(), "psi_seq".to_owned()]);
+}
