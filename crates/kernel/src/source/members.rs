@@ -69,6 +69,9 @@ struct Members<'a> {
 impl Members<'_> {
     /// The members that one declaration makes: `int a, *b;`, or those of a struct or union without a name as well.
     fn declared(&mut self, part: &[Token], depth: usize) {
+        if let Some(grouped) = group(self.file, part) {
+            return self.nested(grouped, depth + 1);
+        }
         let mut rest = part;
         if let Some(open) = top_level(part, |t| t.is(b'{'))
             && let Some(close) = closing(part, open)
@@ -76,7 +79,7 @@ impl Members<'_> {
             rest = &part[close + 1..];
             let is_enum = part.first().is_some_and(|t| word(self.file.text, t) == "enum");
             if !is_enum && name_of(self.file, rest).is_none() {
-                return self.nested(&part[open..close], depth + 1);
+                return self.nested(&part[open + 1..close], depth + 1);
             }
         }
         let declarators = parts(rest, b',');
@@ -94,15 +97,34 @@ impl Members<'_> {
         }
     }
 
-    /// The members of one without a name, from its brace.
-    fn nested(&mut self, braces: &[Token], depth: usize) {
-        let [open, body @ ..] = braces else { return };
+    /// The members of one without a name.
+    fn nested(&mut self, body: &[Token], depth: usize) {
+        let Some(begin) = body.first() else { return };
         if depth > DEEPEST {
-            let (line, what) = (self.file.line(open.start), format!("types in one another, more than {DEEPEST} deep"));
+            let (line, what) = (self.file.line(begin.start), format!("types in one another, more than {DEEPEST} deep"));
             return self.skipped.push(Skipped { line, what });
         }
         parts(body, b';').into_iter().for_each(|inner| self.declared(inner, depth));
     }
+}
+
+/// The members in `struct_group(NAME, MEMBERS)` and its like (include/linux/stddef.h), which are members of the struct
+/// around it as well.
+fn group<'t>(file: &File, part: &'t [Token]) -> Option<&'t [Token]> {
+    let [macro_name, open, ..] = part else { return None };
+    let before_members = match &file.text[macro_name.start..macro_name.end] {
+        b"struct_group" => 1,
+        b"struct_group_attr" | b"struct_group_tagged" => 2,
+        b"__struct_group" => 3,
+        _ => return None,
+    };
+    let close = closing(part, 1).filter(|_| open.is(b'('))?;
+    let mut members = &part[2..close];
+    for _ in 0..before_members {
+        let comma = top_level(members, |t| t.is(b','))?;
+        members = &members[comma + 1..];
+    }
+    Some(members)
 }
 
 /// Where the first name of a declaration is.
@@ -121,7 +143,10 @@ fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
         if is_mark {
             return name_of(file, &declarator[..open - 1]);
         }
-        return declarator[open + 1..close].iter().find(|t| t.kind == Kind::Word);
+        let is_array = before.is_some_and(|t| file.text[t.start..t.end].ends_with(b"DECLARE_FLEX_ARRAY"));
+        let mut inside = declarator[open + 1..close].iter().filter(|t| t.kind == Kind::Word);
+        // `DECLARE_FLEX_ARRAY(struct entry, entries)` has the type first.
+        return if is_array { inside.next_back() } else { inside.next() };
     }
     let is_name = |t: &&Token| t.kind == Kind::Word && !is_mark(&file.text[t.start..t.end]);
     declarator.iter().rev().find(is_name)
@@ -156,4 +181,22 @@ fn entry(file: &File, part: &[Token], element: usize, along: &Along) -> Option<E
         line: file.line(member.start),
         condition: along.at(member),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::scan;
+
+    #[test]
+    fn members_in_a_group_are_the_structs() {
+        let text = b"struct skb {\n\tint a;\n\tstruct_group(headers,\n\t/* private: */\n\t__u8 off[0];\n\t__u8 type:3;\n\
+            #ifdef CONFIG_X\n\tint x, y;\n#endif\n\t); /* end headers */\n\tstruct_group_tagged(skb_list, list,\n\t\tstruct skb *next;\n\t);\n\
+            \t__struct_group(tag, name, __packed,\n\t\tunion {\n\t\t\tint in;\n\t\t};\n\t);\n\
+            \tunion {\n\t\tDECLARE_FLEX_ARRAY(struct entry, entries);\n\t};\n\tint z;\n};\n";
+        let unit = scan(text);
+        let members = &unit.types[0].members;
+        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(names, ["a", "off", "type", "x", "y", "next", "in", "entries", "z"]);
+        assert!(members[3].condition.contains("CONFIG_X") && members[2].condition.is_empty(), "{members:?}");
+    }
 }
