@@ -70,7 +70,7 @@ impl Members<'_> {
     /// The members that one declaration makes: `int a, *b;`, or those of a struct or union without a name as well.
     fn declared(&mut self, part: &[Token], depth: usize) {
         if let Some(grouped) = group(self.file, part) {
-            return self.nested(grouped, depth + 1);
+            return self.nested(&part[1], grouped, depth + 1);
         }
         let mut rest = part;
         if let Some(open) = top_level(part, |t| t.is(b'{'))
@@ -79,7 +79,7 @@ impl Members<'_> {
             rest = &part[close + 1..];
             let is_enum = part.first().is_some_and(|t| word(self.file.text, t) == "enum");
             if !is_enum && name_of(self.file, rest).is_none() {
-                return self.nested(&part[open + 1..close], depth + 1);
+                return self.nested(&part[open], &part[open + 1..close], depth + 1);
             }
         }
         let declarators = parts(rest, b',');
@@ -97,11 +97,10 @@ impl Members<'_> {
         }
     }
 
-    /// The members of one without a name.
-    fn nested(&mut self, body: &[Token], depth: usize) {
-        let Some(begin) = body.first() else { return };
+    /// The members of one without a name, in its brackets.
+    fn nested(&mut self, open: &Token, body: &[Token], depth: usize) {
         if depth > DEEPEST {
-            let (line, what) = (self.file.line(begin.start), format!("types in one another, more than {DEEPEST} deep"));
+            let (line, what) = (self.file.line(open.start), format!("types in one another, more than {DEEPEST} deep"));
             return self.skipped.push(Skipped { line, what });
         }
         parts(body, b';').into_iter().for_each(|inner| self.declared(inner, depth));
