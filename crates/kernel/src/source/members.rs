@@ -133,6 +133,10 @@ fn first(declarators: &[&[Token]], file: &File) -> usize {
 
 /// The name that a declarator gives: `*next`, `bits : 3`, `list[4]`, `(*call)(int)`, `DECLARE_BITMAP(mask, 8)`.
 fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
+    // Marks in the layout, `__cacheline_group_begin(tx)`: nothing that code can name.
+    if declarator.first().is_some_and(|t| file.text[t.start..t.end].starts_with(b"__cacheline_group_")) {
+        return None;
+    }
     let end = top_level(declarator, |t| t.is(b':') || t.is(b'[')).unwrap_or(declarator.len());
     let declarator = &declarator[..end];
     if let Some(open) = top_level(declarator, |t| t.is(b'(')) {
@@ -191,7 +195,7 @@ mod tests {
         let text = b"struct skb {\n\tint a;\n\tstruct_group(headers,\n\t/* private: */\n\t__u8 off[0];\n\t__u8 type:3;\n\
             #ifdef CONFIG_X\n\tint x, y;\n#endif\n\t); /* end headers */\n\tstruct_group_tagged(skb_list, list,\n\t\tstruct skb *next;\n\t);\n\
             \t__struct_group(tag, name, __packed,\n\t\tunion {\n\t\t\tint in;\n\t\t};\n\t);\n\
-            \tunion {\n\t\tDECLARE_FLEX_ARRAY(struct entry, entries);\n\t};\n\tint z;\n};\n";
+            \tunion {\n\t\tDECLARE_FLEX_ARRAY(struct entry, entries);\n\t};\n\t\t__cacheline_group_begin(tx);\n\tint z;\n\t__cacheline_group_end(tx);\n};\n";
         let unit = scan(text);
         let members = &unit.types[0].members;
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
