@@ -12,7 +12,7 @@ use crate::perf_data::{self, PerfData, RecordCounts, SeenCgroups};
 use crate::perfetto::{self, Perfetto};
 use crate::pieces::Helper;
 use crate::prev_state::PrevStates;
-use crate::problem::Problems;
+use crate::problem::{ProblemKind, Problems};
 use crate::recording::{self, RecordingReader, Snapshot};
 use crate::text::{self, Text};
 use crate::trace_dat::{self, TraceDat};
@@ -27,6 +27,7 @@ pub(crate) trait TraceSource: Merging + Send {
     fn info(&self) -> TraceInfo;
     fn dictionary(&self) -> &Dictionary;
     fn problems(&self) -> &Problems;
+    fn problems_mut(&mut self) -> &mut Problems;
     fn helper(&self) -> Option<Helper> {
         None
     }
@@ -162,6 +163,11 @@ impl Reader {
     /// What was wrong so far.
     pub fn problems(&self) -> &Problems {
         self.0.problems()
+    }
+
+    /// Adds what shows only in the events as a whole.
+    pub(crate) fn add_problem(&mut self, kind: ProblemKind, sentence: String) {
+        self.0.problems_mut().add_sentence(kind, sentence);
     }
 
     /// What only a recording of schedlab has: its threads at start and end, its formats, its sums.

@@ -1,5 +1,7 @@
 //! What every task of a trace did, counted: the input of most analyses, small whatever the length of the trace.
 
+mod censored;
+
 use crate::cells::Cells;
 use crate::engine::{Began, Censored, CensoredWait, Counts, Engine, Observer, Run, Task, TaskId, Wait};
 use crate::event::{Cpu, Prio, Tid};
@@ -7,6 +9,7 @@ use crate::names::Name;
 use crate::numbered::{PerCpu, PerTask};
 use crate::prev_state::StateClass;
 use crate::{Reader, TimeWindow, TraceError, for_each_batch};
+use censored::LeastWait;
 use std::collections::BTreeMap;
 
 /// The longest wait of a kind.
@@ -163,6 +166,8 @@ struct Counter<'a> {
     tasks: PerTask<TaskTally>,
     retired: BTreeMap<Ended, (u64, TaskTally)>,
     cpus: PerCpu<CpuTally>,
+    /// The censored waits that certainly lasted longest, after wakeups and preemptions.
+    censored: [LeastWait; 2],
 }
 
 /// Reads a trace to its end and counts what its tasks did; of waits only those that are wanted, all for `None`. Where there
@@ -176,7 +181,9 @@ pub fn tally(
     let mut engine = Engine::default();
     let (tasks, cpus) = (PerTask::default(), PerCpu::default());
     let whole = *window == TimeWindow::default();
-    let mut counter = Counter { window, wanted, ended, whole, now: 0, tasks, retired: BTreeMap::new(), cpus };
+    let retired = BTreeMap::new();
+    let mut counter =
+        Counter { window, wanted, ended, whole, now: 0, tasks, retired, cpus, censored: Default::default() };
     for_each_batch(reader, |batch, classes| {
         for event in batch {
             counter.now = event.ts;
@@ -185,8 +192,13 @@ pub fn tally(
     })?;
     engine.finish(&mut counter);
     let (counts, span) = (engine.counts(), engine.span());
-    let done = counter.tasks.first(engine.tasks().len());
-    let tasks = engine.tasks().iter().cloned().zip(done).collect();
+    let done = std::mem::take(&mut counter.tasks).first(engine.tasks().len());
+    let tasks: Vec<(Task, TaskTally)> = engine.tasks().iter().cloned().zip(done).collect();
+    let all = || tasks.iter().map(|(_, done)| done).chain(counter.retired.values().map(|(_, done)| done));
+    let longest = [all().map(|done| done.wakeup.max_ns()).max(), all().map(|done| done.preempt.max_ns()).max()];
+    for ((censored, longest), what) in counter.censored.iter().zip(longest).zip(["wakeup", "preemption"]) {
+        censored.tell(what, longest.unwrap_or(0), &tasks, reader);
+    }
     let retired = counter.retired.into_iter().map(|(ended, (number, done))| (ended, number, done)).collect();
     Ok(Tally { tasks, retired, cpus: counter.cpus.all().to_vec(), counts, span })
 }
@@ -250,6 +262,7 @@ impl Observer for Counter<'_> {
         let preempted = wait.began == Began::Preempted;
         let kind = if preempted { &mut tally.censored_preempt } else { &mut tally.censored_wakeup };
         kind[wait.why as usize] += 1;
+        self.censored[usize::from(preempted)].take(task, wait, self.now);
     }
 
     fn run_censored(&mut self, task: TaskId, _why: Censored) {
@@ -280,6 +293,7 @@ impl Observer for Counter<'_> {
     }
 
     fn retired(&mut self, task: TaskId, known: &Task) {
+        self.censored.iter_mut().for_each(|longest| longest.retire(task, known));
         let done = std::mem::take(self.tasks.of(task));
         if let Some(ended) = (self.ended)(known) {
             let (number, sum) = self.retired.entry(ended).or_default();

@@ -86,6 +86,11 @@ impl Gaps {
         self.set_latest();
     }
 
+    /// Since when nothing is missing on any CPU; `u64::MAX` while something is.
+    pub(super) fn complete_since(&self) -> u64 {
+        self.latest
+    }
+
     fn lane(&mut self, cpu: Cpu) -> &mut CpuGaps {
         if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
     }

@@ -69,7 +69,7 @@ impl Engine {
         self.tasks.goes_on(&old, old.since.max(old.waking));
         match old.phase {
             Phase::Woken | Phase::Preempted => {
-                observer.wait_censored(old.task, &old.censored(Censored::Contradiction));
+                observer.wait_censored(old.task, &old.censored(Censored::Contradiction, 0));
             }
             Phase::Running => observer.run_censored(old.task, Censored::Contradiction),
             Phase::Sleeping | Phase::Unknown | Phase::Dead => {}

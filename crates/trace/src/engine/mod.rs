@@ -189,10 +189,13 @@ impl Engine {
                     }
                 }
                 Phase::Preempted | Phase::Woken => {
-                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished))
+                    // Known from a waking alone, it may have been on a CPU all the time.
+                    let since = if slot.unsure { u64::MAX } else { self.gaps.complete_since() };
+                    let at_least = slot.waited_at_least(since, end, self.wakings_recorded);
+                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished, at_least));
                 }
                 Phase::Sleeping if slot.pending => {
-                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished));
+                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished, 0));
                 }
                 Phase::Sleeping | Phase::Unknown | Phase::Dead => {}
             }
@@ -237,7 +240,7 @@ impl Engine {
             Phase::Woken if slot.unsure && slot.how == How::Waking => slot.pending = true,
             Phase::Woken if slot.unsure => {}
             Phase::Woken | Phase::Preempted => {
-                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction, 0));
                 slot.pending = false;
             }
             Phase::Sleeping | Phase::Unknown | Phase::Dead => slot.pending = false,
@@ -294,7 +297,7 @@ impl Engine {
         };
         if let Some(began) = began {
             let preempted = began == Began::Preempted;
-            let start = if preempted { slot.since } else { slot.waking };
+            let start = slot.wait_start();
             let (waker, context) = if preempted { (tid, crate::Context::NONE) } else { (slot.waker, slot.context) };
             let queued = if preempted { None } else { Some(slot.queued).filter(|q| *q != NEVER) };
             slot.see(cpu);
@@ -302,7 +305,8 @@ impl Engine {
             let late = began == Began::WakeupOnly && self.wakings_recorded;
             self.counts.unseen_wakings += u64::from(late);
             if ts < start || doubted || late || self.gaps.taint(start, ts, slot.seen_on) {
-                observer.wait_censored(task, &slot.censored(Censored::Gap));
+                let at_least = slot.waited_at_least(self.gaps.complete_since(), ts, self.wakings_recorded);
+                observer.wait_censored(task, &slot.censored(Censored::Gap, at_least));
             } else {
                 let (left, prio) = (slot.left(), slot.prio);
                 observer.waited(task, &Wait { began, left, prio, start, queued, end: ts, cpu, waker, context });
@@ -346,7 +350,7 @@ impl Engine {
             // A thread is woken out of a sleep only: it must have run and slept unseen.
             Phase::Woken => {
                 self.counts.double_wakings += 1;
-                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction, 0));
             }
             Phase::Unknown | Phase::Dead => slot.unsure = true,
         }
@@ -362,7 +366,7 @@ impl Engine {
             // On a queue already: it must have run and slept unseen.
             Phase::Woken if slot.queued != NEVER && !slot.unsure => {
                 self.counts.double_wakings += 1;
-                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction, 0));
                 slot.woken(ts, ts, How::WakeupOnly, wake);
             }
             Phase::Woken => {
@@ -435,8 +439,22 @@ impl Slot {
     }
 
     /// Its wait, of which the end is not known.
-    fn censored(&self, why: Censored) -> CensoredWait {
-        CensoredWait { began: self.began(), left: self.left(), prio: self.prio, why }
+    fn censored(&self, why: Censored, at_least: u64) -> CensoredWait {
+        CensoredWait { began: self.began(), left: self.left(), prio: self.prio, why, at_least }
+    }
+
+    /// How long it certainly waited until `now`, where no event has been missing since `complete_since`: what did not wait
+    /// then was woken afterwards, as an event shows.
+    #[cold]
+    fn waited_at_least(&self, complete_since: u64, now: u64, wakings_recorded: bool) -> u64 {
+        let start = self.wait_start();
+        let may_have_slept = self.phase == Phase::Preempted && (self.pending || !wakings_recorded);
+        if may_have_slept && complete_since > start { 0 } else { now.saturating_sub(start.max(complete_since)) }
+    }
+
+    /// When its wait began, as far as is known.
+    fn wait_start(&self) -> u64 {
+        if self.phase == Phase::Woken { self.waking } else { self.since }
     }
 
     /// Whether an event has its priority, or nothing about it.

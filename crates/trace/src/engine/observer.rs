@@ -116,6 +116,9 @@ pub struct CensoredWait {
     pub prio: Prio,
     /// Why it is not measured.
     pub why: Censored,
+    /// It lasted for this long before now at least, ns: since then no event is missing, and none shows it on a CPU. 0 where
+    /// nothing is known.
+    pub at_least: u64,
 }
 
 /// Receives what the state machine finds.

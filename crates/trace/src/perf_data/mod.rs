@@ -301,6 +301,10 @@ impl TraceSource for PerfData {
         &self.records.problems
     }
 
+    fn problems_mut(&mut self) -> &mut Problems {
+        &mut self.records.problems
+    }
+
     fn record_counts(&self) -> Option<RecordCounts> {
         let counted = self.records.counted;
         Some(RecordCounts { records: self.records.records(), lost: counted.lost, losses: counted.losses })

@@ -260,6 +260,10 @@ impl TraceSource for Perfetto {
         &self.problems
     }
 
+    fn problems_mut(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
+
     fn choose_machine(&mut self, machine: u32) -> bool {
         self.chosen = machine.into();
         true

@@ -255,6 +255,10 @@ impl TraceSource for RecordingReader {
         &self.problems
     }
 
+    fn problems_mut(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
+
     fn snapshots(&self) -> &[Snapshot] {
         &self.snapshots
     }

@@ -221,6 +221,10 @@ impl TraceSource for Text {
     fn problems(&self) -> &Problems {
         &self.problems
     }
+
+    fn problems_mut(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
 }
 
 impl Merging for Text {

@@ -210,6 +210,10 @@ impl TraceSource for TraceDat {
     fn problems(&self) -> &Problems {
         &self.problems
     }
+
+    fn problems_mut(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
 }
 
 impl Merging for TraceDat {
