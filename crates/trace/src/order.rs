@@ -135,6 +135,7 @@ impl Order {
         if index >= self.cpus.len() {
             self.make_room(index);
         }
+        self.unseen.meet(event.cpu);
         let lane = &mut self.cpus[index];
         if let Some(places) = &mut self.places {
             *places += 1;
@@ -162,7 +163,6 @@ impl Order {
             // The thread on the CPU has another id from now on.
             lane.current = lane.current.map(|c| if c == old_tid { tid } else { c });
         }
-        self.unseen.meet(event.cpu);
         lane.last = event.ts;
         lane.seen = true;
         lane.put(event);

@@ -15,7 +15,7 @@ pub(crate) mod writer;
 
 use crate::bytes::Input;
 use crate::cpus::Cpus;
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::{Kind, Kinds};
@@ -160,15 +160,24 @@ impl Text {
 
     fn event(&mut self, line: &Line<'_>) {
         self.lacks.has_flags |= line.context.is_some();
-        self.order.meet(line.cpu);
+        match self.read(line) {
+            Some(what) => self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems),
+            // What is not wanted or not read is an event of its CPU all the same.
+            None => self.order.meet(line.cpu),
+        }
+    }
+
+    /// What an event says that is wanted.
+    fn read(&mut self, line: &Line<'_>) -> Option<What> {
         match self.events.iter().position(|(name, _)| name == line.event) {
             Some(at) => self.events[at].1 += 1,
             None if self.events.len() < MOST_EVENTS => self.events.push((line.event.to_owned(), 1)),
             None => {}
         }
-        let Some(kind) = Kind::of_name(line.event).filter(|kind| self.wanted.has(*kind)) else { return };
+        let kind = Kind::of_name(line.event).filter(|kind| self.wanted.has(*kind))?;
         if !self.cpus.has(line.cpu) {
-            return self.impossible(&line.cpu.0.to_string());
+            self.impossible(&line.cpu.0.to_string());
+            return None;
         }
         let mut what = read_payload::parse(kind, line, &mut self.dictionary, &mut self.letters);
         if let (Err(Unread::Unlike), Some(payload)) = (&what, read_payload::without_fields(kind, line.payload)) {
@@ -177,21 +186,22 @@ impl Text {
         }
         let what = match what {
             Ok(what) => what,
-            Err(Unread::WokeNobody) => return,
+            Err(Unread::WokeNobody) => return None,
             Err(Unread::Unlike) => {
                 let (number, words) = (self.lines, shown(line.payload));
-                return self.problems.add(ProblemKind::BadRecord, || {
+                self.problems.add(ProblemKind::BadRecord, || {
                     format!(
                         "line {number}: `{words}` does not read as {}, or not in one way only; skipped",
                         kind.name()
                     )
                 });
+                return None;
             }
         };
         self.kinds = self.kinds.with(kind);
         self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
-        self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
+        Some(what)
     }
 }
 
