@@ -160,6 +160,10 @@ impl Text {
 
     fn event(&mut self, line: &Line<'_>) {
         self.lacks.has_flags |= line.context.is_some();
+        if self.lacks.overwritten > 0 {
+            // The option `annotate` may be off, and then no line says that a CPU begins.
+            self.order.begins_late(line.cpu);
+        }
         match self.read(line) {
             Some(what) => self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems),
             // What is not wanted or not read is an event of its CPU all the same.

@@ -152,10 +152,14 @@ fn a_full_ring_is_held_until_its_last_cpu_begins() {
     }
     lines += &["##### CPU 1 buffer started ####\n", &line(1, 22_000, &switch(6, 0)), &line(0, 22_100, &switch(9, 0))]
         .concat();
-    let waits = |header: &str| told(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
-    assert_eq!(waits("# entries-in-buffer/entries-written: 20005/90000   #P:2\n"), "t9 censored Waking Gap");
+    let waits = |header: &str, lines: &str| told(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
+    let wrapped = "# entries-in-buffer/entries-written: 20005/90000   #P:2\n";
+    assert_eq!(waits(wrapped, &lines), "t9 censored Waking Gap");
+    // With the option `annotate` off no line says that a CPU begins.
+    assert_eq!(waits(wrapped, &lines.replace("##### CPU 1 buffer started ####\n", "")), "t9 censored Waking Gap");
     // Nothing was overwritten.
-    assert_eq!(waits("# entries-in-buffer/entries-written: 20005/20005   #P:2\n"), "t9 waited 1001000-1900000 Waking");
+    let whole = "# entries-in-buffer/entries-written: 20005/20005   #P:2\n";
+    assert_eq!(waits(whole, &lines), "t9 waited 1001000-1900000 Waking");
 }
 
 #[test]
