@@ -100,13 +100,18 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     if path.contains("uapi/") {
         out.macros(Kind::UapiConstant, unit);
     }
-    for t in unit.types.iter().filter(|t| !t.name.is_empty() || t.keyword == "enum") {
-        let named = if t.name.is_empty() { "enum".to_owned() } else { format!("{} {}", t.keyword, t.name) };
-        if !t.name.is_empty() {
+    for t in &unit.types {
+        let name = if t.is_object { "" } else { &t.name };
+        if name.is_empty() && t.keyword != "enum" {
+            continue;
+        }
+        let named = format!("{} {name}", t.keyword);
+        let named = named.trim_end();
+        if !name.is_empty() {
             // The order of what user space sees is part of it: of members their place, of constants their value.
             let members: Vec<&str> = t.members.iter().map(|m| m.name.as_str()).collect();
             let order = if path.contains("uapi/") { members.join(", ") } else { String::new() };
-            out.add(Kind::Type, &named, order, &t.condition, t.line);
+            out.add(Kind::Type, named, order, &t.condition, t.line);
         }
         // A constant of an enum that is given the value which it would have anyway is as one that is given none.
         let mut next = Some(0i64);

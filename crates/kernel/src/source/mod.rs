@@ -78,8 +78,10 @@ pub struct Call {
 pub struct Type {
     /// `struct`, `union` or `enum`.
     pub keyword: String,
-    /// The tag, or for one without the name of the typedef or empty.
+    /// The tag, or for one without the name of the typedef or of the object, or empty.
     pub name: String,
+    /// The name is that of an object: `static struct { … } name;`.
+    pub is_object: bool,
     /// Line of its first word.
     pub line: usize,
     /// The `#if` conditions that apply to it, joined by `&&`; empty if none.

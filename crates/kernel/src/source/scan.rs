@@ -269,12 +269,14 @@ impl Scanner<'_> {
                 self.out.skipped.extend(skipped);
                 let line = self.file.line(head[0].start);
                 let mut name = tag.map(|t| word(text, &head[t])).unwrap_or_default();
+                let mut is_object = false;
                 if name.is_empty()
-                    && let Some(typedef) = self.name_behind()
+                    && let Some(behind) = self.name_behind()
                 {
-                    name = word(text, typedef);
+                    name = word(text, behind);
+                    is_object = !head.iter().any(|t| &text[t.start..t.end] == b"typedef");
                 }
-                self.out.types.push(Type { keyword, name, line, condition: held, members });
+                self.out.types.push(Type { keyword, name, is_object, line, condition: held, members });
             }
             Shape::Object { name, equals } => {
                 let words: Vec<Token> = head[..name].iter().copied().filter(|t| t.kind == Kind::Word).collect();

@@ -374,7 +374,7 @@ fn files_that_macros_of_the_file_name_by_a_member() {
         #define OTHER(_name) { .name = _name, .x = 1 }\nstatic struct o o[] = { OTHER(\"not\"), };\n\
         DEFINE_STATIC_KEY_MAYBE(CONFIG_A, key);\n#define Y_ATTR(_name) struct device_attribute a_##_name = { .attr = { .name = #_name, .mode = 0444 } }\nY_ATTR(bar);\n\
         __module_param_call(MODULE_PARAM_PREFIX, phram, &ops, NULL, 0200, -1, 0);\narch_param_cb(x32, &x32_ops, NULL, 0444);\n\
-        typedef struct { int a; } __packed __aligned(8) packed_t;\n";
+        typedef struct { int a; } __packed __aligned(8) packed_t;\nstatic struct { int a; } not;\nstatic enum { ON, OFF } not = OFF;\n";
     let found: Vec<_> = tree(&[("a.c", text)])[0].interfaces.iter().map(|i| (i.kind, i.name.clone())).collect();
     for expected in [
         (Kind::Sysfs, "nr_requests"),
@@ -387,10 +387,11 @@ fn files_that_macros_of_the_file_name_by_a_member() {
         (Kind::ModuleParameter, "phram"),
         (Kind::ModuleParameter, "x32"),
         (Kind::Type, "struct packed_t"),
+        (Kind::Member, "enum.ON"),
     ] {
         assert!(found.iter().any(|(kind, name)| (*kind, name.as_str()) == expected), "{expected:?}: {found:?}");
     }
-    assert!(found.iter().all(|(_, name)| name != "not"), "{found:?}");
+    assert!(found.iter().all(|(_, name)| name.split([' ', '.']).all(|part| part != "not")), "{found:?}");
 }
 
 #[test]
