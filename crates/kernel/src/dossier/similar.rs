@@ -92,7 +92,7 @@ fn ranked<'a>(
     let mut ranked: Vec<_> = found.into_iter().filter(|(_, shared)| shared.len() > 1).collect();
     ranked.in_order_by_key(|(number, shared)| (usize::MAX - weight(shared), *number));
     let named = ranked.into_iter().take(NAMED).map(|(number, mut shared)| {
-        shared.sort_unstable();
+        shared.in_order_by(Ord::cmp);
         (number, shared.into_iter().map(|(_, name)| name).collect())
     });
     named.collect()

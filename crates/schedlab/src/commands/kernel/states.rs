@@ -7,7 +7,7 @@ use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
 use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, Port, doubt, is_c, rehearse_series};
-use schedlab_plan::counted;
+use schedlab_plan::{InOrder, counted};
 use std::path::Path;
 
 /// `from`: the tree that the series was made for, before it or with it.
@@ -49,7 +49,7 @@ fn texts(tree: &Path, paths: &[String], links: &[&str], port: &Port) -> Result<V
     files.retain(|(path, _)| !port.changed.contains_key(path));
     let changed = port.changed.iter().filter(|(path, _)| !links.contains(&path.as_str()));
     files.extend(changed.filter_map(|(path, text)| Some((path.clone(), text.clone()?))));
-    files.sort();
+    files.in_order_by(|a, b| a.0.cmp(&b.0));
     Ok(files)
 }
 
