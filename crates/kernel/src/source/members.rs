@@ -2,7 +2,7 @@
 
 use super::conditions::Conditions;
 use super::head::{closing, is_attribute, is_mark, parts, top_level};
-use super::lex::{Kind, Token};
+use super::lex::{Kind, Token, is_keyword};
 use super::scan::{File, directive};
 use super::spell::{spell, word};
 use super::{Entry, Member, Skipped};
@@ -146,13 +146,20 @@ fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
         if is_mark {
             return name_of(file, &declarator[..open - 1]);
         }
-        let is_array = before.is_some_and(|t| file.text[t.start..t.end].ends_with(b"DECLARE_FLEX_ARRAY"));
-        let mut inside = declarator[open + 1..close].iter().filter(|t| t.kind == Kind::Word);
-        // `DECLARE_FLEX_ARRAY(struct entry, entries)` has the type first.
-        return if is_array { inside.next_back() } else { inside.next() };
+        let inside = &declarator[open + 1..close];
+        let is_type_first = before.is_some_and(|t| file.text[t.start..t.end].ends_with(b"DECLARE_FLEX_ARRAY"))
+            || top_level(inside, |t| t.is(b',')).is_some() && inside.first().is_some_and(|t| is_type(file, t));
+        let mut names = inside.iter().filter(|t| t.kind == Kind::Word && !is_type(file, t));
+        // `DECLARE_FLEX_ARRAY(struct entry, entries)`, `__bpf_md_ptr(struct sock *, sk)`; `(*const call)(int)`.
+        return if is_type_first { names.next_back() } else { names.next() };
     }
     let is_name = |t: &&Token| t.kind == Kind::Word && !is_mark(&file.text[t.start..t.end]);
     declarator.iter().rev().find(is_name)
+}
+
+/// Whether it is a word that begins a type.
+fn is_type(file: &File, token: &Token) -> bool {
+    is_keyword(&file.text[token.start..token.end])
 }
 
 /// `.member = value` of an initialiser. Elements in braces are numbered. `conditions` are those at its opening brace.
@@ -195,11 +202,13 @@ mod tests {
         let text = b"struct skb {\n\tint a;\n\tstruct_group(headers,\n\t/* private: */\n\t__u8 off[0];\n\t__u8 type:3;\n\
             #ifdef CONFIG_X\n\tint x, y;\n#endif\n\t); /* end headers */\n\tstruct_group_tagged(skb_list, list,\n\t\tstruct skb *next;\n\t);\n\
             \t__struct_group(tag, name, __packed,\n\t\tunion {\n\t\t\tint in;\n\t\t};\n\t);\n\
-            \tunion {\n\t\tDECLARE_FLEX_ARRAY(struct entry, entries);\n\t};\n\t\t__cacheline_group_begin(tx);\n\tint z;\n\t__cacheline_group_end(tx);\n};\n";
+            \tunion {\n\t\tDECLARE_FLEX_ARRAY(struct entry, entries);\n\t};\n\
+            \t__bpf_md_ptr(struct sock *, sk);\n\tint (*const call)(int a);\n\tDECLARE_BITMAP(mask, 8);\n\
+            \t\t__cacheline_group_begin(tx);\n\tint z;\n\t__cacheline_group_end(tx);\n};\n";
         let unit = scan(text);
         let members = &unit.types[0].members;
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-        assert_eq!(names, ["a", "off", "type", "x", "y", "next", "in", "entries", "z"]);
+        assert_eq!(names, ["a", "off", "type", "x", "y", "next", "in", "entries", "sk", "call", "mask", "z"]);
         assert!(members[3].condition.contains("CONFIG_X") && members[2].condition.is_empty(), "{members:?}");
     }
 }
