@@ -31,9 +31,11 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let is_there = functions.iter().filter(|change| change.after.is_some()).count();
     // If a feature is removed, what was like it is in the first tree.
     let (files, side) = if 2 * is_there >= functions.len() { (after, 1) } else { (before, 0) };
-    let place = |change: &FunctionChange| if side == 1 { change.after.clone() } else { change.before.clone() };
-    let changed: BTreeSet<(String, usize)> =
-        functions.iter().filter_map(place).map(|place| (place.file, place.line)).one_by_one();
+    // Lines of their names, by file.
+    let mut changed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for place in functions.iter().filter_map(|change| [&change.before, &change.after][side].as_ref()) {
+        changed.entry(&place.file).or_default().push(place.line);
+    }
     let known = interfaces(files);
     let asked = asked(functions, before, after, &known);
     let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
@@ -42,7 +44,10 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
         let uses = known.in_lines(&code_lines(&file.text, function));
         uses.into_iter().filter(|n| asked.contains_key(n)).for_each(|n| used_by.entry(n).or_default().push(number));
     }
-    let is_changed = |number: usize| changed.contains(&(all[number].0.path.clone(), all[number].1.line));
+    let is_changed = |number: usize| {
+        let (file, function) = all[number];
+        changed.get(file.path.as_str()).is_some_and(|lines| lines.contains(&function.line))
+    };
     let named = ranked(&used_by, is_changed).into_iter().map(|(number, shared)| {
         let (file, function) = all[number];
         let with: BTreeSet<&str> = shared.iter().flat_map(|name| asked[name].iter().copied()).collect();
@@ -67,8 +72,8 @@ fn asked<'a>(
     for change in functions {
         let [old, new] = [(before, &change.before), (after, &change.after)].map(|(files, at)| code(files, at.as_ref()));
         let [gone, come] = [(&old, &new), (&new, &old)].map(|(a, b)| -> Vec<String> {
-            let other: BTreeSet<&String> = b.iter().one_by_one();
-            a.iter().filter(|line| !other.contains(line)).cloned().collect()
+            let other: BTreeSet<&str> = b.iter().map(String::as_str).one_by_one();
+            a.iter().filter(|line| !other.contains(line.as_str())).cloned().collect()
         });
         for name in known.in_lines(&[gone, come].concat()) {
             out.entry(name).or_default().insert(&change.name);
