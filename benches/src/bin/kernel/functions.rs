@@ -45,7 +45,7 @@ pub(crate) fn run(trees: &[PathBuf]) -> Result<bool> {
     Ok(is_met)
 }
 
-fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {

@@ -4,7 +4,8 @@
 //! `cargo xtask bench kernel -- NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW [--misses FILE]`: four kernel trees, two
 //! releases of a newer series and two of an older one, such as 6.12.107, 6.12.117, 6.1.176 and 6.1.192 unpacked from
 //! Debian's packages linux-source-*. About 1 minute.
-//! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead;
+//! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead, and what
+//! macros define against a search by line;
 //! `… -- --calls TREE OBJECTS FOLDER …` the calls in these folders against the objects that were built of them
 //! (`builds/…/objects` of the cache of `vm build`); `… -- --changed TREE OBJECTS TREE OBJECTS FOLDER …` the functions
 //! that differ between two trees against the code of two builds; `… -- --guest KERNEL TREE` the interfaces that a booted
@@ -12,12 +13,19 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod alike;
+mod calls;
+mod changed;
+mod configured;
 mod functions;
 mod guest;
+mod made;
 mod needs;
 mod objects;
 mod pairs;
 mod score;
+mod sources;
+mod texts;
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::table;
@@ -42,13 +50,14 @@ fn run() -> Result<bool> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|a| a == "--functions") {
         let trees: Vec<PathBuf> = arguments[1..].iter().map(PathBuf::from).collect();
-        return functions::run(&trees);
+        let is_met = functions::run(&trees)?;
+        return Ok(made::run(&trees)? && is_met);
     }
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["--calls", tree, build, ..] => return objects::calls(tree.as_ref(), build.as_ref(), &arguments[3..]),
+        ["--calls", tree, build, ..] => return calls::run(tree.as_ref(), build.as_ref(), &arguments[3..]),
         ["--changed", a, built_a, b, built_b, ..] => {
             let (trees, builds) = ([a.as_ref(), b.as_ref()], [built_a.as_ref(), built_b.as_ref()]);
-            return objects::changed(trees, builds, &arguments[5..]);
+            return changed::run(trees, builds, &arguments[5..]);
         }
         ["--guest", kernel, tree] => return with_scratch(|scratch| guest::run(kernel, tree.as_ref(), scratch)),
         _ => {}
