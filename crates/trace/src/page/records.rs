@@ -117,6 +117,11 @@ impl PageFormat {
 }
 
 impl<'a> OpenPage<'a> {
+    /// Whether anything was committed to it.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.data.is_empty()
+    }
+
     /// The records in order.
     pub(crate) fn records(&self) -> Records<'a> {
         let Self { ts, data, data_at, big_endian, .. } = *self;

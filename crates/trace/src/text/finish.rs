@@ -25,9 +25,15 @@ impl Text {
     /// Events whose name differs from a known one by a letter: no kernel has such, but a damaged file.
     fn tell_misspelt(&mut self) {
         for (name, count) in &self.events {
+            // With the system before it, the colon between them may be that letter.
+            let differs_by_one = |known: &mut dyn Iterator<Item = char>| {
+                let mut letters = name.chars();
+                let differ = known.filter(|known| letters.next() != Some(*known)).take(2).count();
+                differ == 1 && letters.next().is_none()
+            };
             let is_like = |kind: Kind| {
-                let known = kind.name().as_bytes();
-                known.len() == name.len() && known.iter().zip(name.as_bytes()).filter(|(a, b)| a != b).count() == 1
+                differs_by_one(&mut kind.name().chars())
+                    || differs_by_one(&mut kind.system().chars().chain([':']).chain(kind.name().chars()))
             };
             if let Some(kind) = self.wanted.iter().find(|kind| is_like(*kind)) {
                 self.problems.add_many(ProblemKind::BadRecord, *count, || {

@@ -270,6 +270,8 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     // `sched:sched_switch: …` of perf script.
     let (event, payload) = match payload.split_once(':') {
         Some((name, payload)) if is_name(name) => (name, payload),
+        // What stands at a colon is the name, which is spoilt.
+        _ if payload.starts_with(|c: char| !c.is_whitespace()) => return None,
         _ => (event, payload),
     };
     let event = event.trim();

@@ -244,7 +244,7 @@ impl Merging for TraceDat {
         };
         match stream.pages.next(&self.input) {
             Ok(Some((offset, page))) => {
-                stream.ts = sink.page(&self.format, page, offset).max(stream.ts);
+                stream.ts = sink.page(&self.format, page, offset, stream.ts).max(stream.ts);
                 self.open.push(Reverse((stream.ts, number)));
             }
             Ok(None) => {}

@@ -96,12 +96,14 @@ pub(super) struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Takes a page's records; the time of its last one, ns.
-    pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64) -> u64 {
-        let Ok(opened) = format.open(page) else {
+    /// Takes a page's records after those up to a time; the time of its last one, ns.
+    pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64, after: u64) -> u64 {
+        let opened = format.open(page).ok();
+        // A page that the kernel hands out has an event.
+        let Some(opened) = opened.filter(|page| page.ts > 0 || page.missed.is_some() || page.has_records()) else {
             self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
-            self.lost(0, 0);
-            return 0;
+            self.lost(after, 0);
+            return after;
         };
         if let Some(missed) = opened.missed {
             self.lost(self.times.ns(opened.ts), missed);

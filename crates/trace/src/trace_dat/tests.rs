@@ -117,6 +117,17 @@ fn places(file: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 #[test]
+fn a_page_of_zeros_is_told() {
+    let whole = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
+    let spoilt = [&whole[..whole.len() - 512], &[0; 512]].concat();
+    let [whole, spoilt] = [whole, spoilt].map(|file| {
+        let problems = read(file).unwrap().1.problems().clone();
+        [ProblemKind::Truncated, ProblemKind::Lost].map(|kind| problems.count(kind))
+    });
+    assert_eq!((whole, spoilt), ([0, 4], [1, 5]));
+}
+
+#[test]
 fn every_cut_and_every_spoilt_byte_is_survived() {
     let drawing = Drawing::new(DRAWING);
     for file in [version_6(LITTLE, &drawing, SAVED), version_7(LITTLE, &drawing, MONO, Packed::Zstd)] {

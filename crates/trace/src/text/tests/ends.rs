@@ -68,6 +68,24 @@ fn clocks_that_count_no_time_are_refused() {
 }
 
 #[test]
+fn a_letter_of_system_and_name_that_was_damaged_is_told() {
+    let line = "pipe 31 [000] 2.000500000:       sched:sched_waking: comm=pipe pid=32 prio=120 target_cpu=000\n";
+    let lines = line.repeat(3);
+    assert_eq!(read(&lines).unwrap().1.problems().count(ProblemKind::BadRecord), 0);
+    let words = [
+        "sched:sched_w!king:",
+        "sched:sch\u{fffd}d_waking:",
+        "sched8sched_waking:",
+        "sched:sched_waking ",
+        "sched:sched_wakingz",
+    ];
+    for spoilt in words {
+        let (events, reader) = read(&lines.replacen("sched:sched_waking:", spoilt, 1)).unwrap();
+        assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (2, 1), "{spoilt}");
+    }
+}
+
+#[test]
 fn a_letter_of_an_events_name_that_was_damaged_is_told() {
     let (events, reader) = read(&TRACEFS.replace("sched_waking:", "qched_waking:")).unwrap();
     let why: Vec<String> = reader.problems().all().map(|p| p.to_string()).collect();
