@@ -4,7 +4,7 @@
 use super::Lab;
 use super::row::{Must, Outcome, compare};
 use anyhow::{Context, Result, ensure};
-use schedlab_benches::formats::dat_file;
+use schedlab_benches::formats::dat_file::Parts;
 use schedlab_benches::formats::instance::Instance;
 use schedlab_benches::formats::lines::{self, Text};
 use schedlab_benches::program;
@@ -66,9 +66,7 @@ fn version() -> Result<String> {
 pub(crate) fn base(lab: &Lab, clock: &str, file: &Path) -> Result<()> {
     let instance = Instance::new()?;
     instance.record(clock, || lab.run_load())?;
-    let pages = instance.pages()?;
-    std::fs::write(file, dat_file::version_6(&instance, &pages)?)?;
-    Ok(())
+    Ok(std::fs::write(file, Parts::of(&instance)?.version_6())?)
 }
 
 pub(crate) fn convert(from: &Path, to: &Path, [version, compression]: [&str; 2]) -> Result<()> {

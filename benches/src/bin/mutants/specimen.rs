@@ -1,28 +1,15 @@
 //! A small trace of each format, and who reads it beside us.
 
+use crate::made::{self, Made};
+use crate::mutant::Mutant;
 use anyhow::{Context, Result};
-use schedlab_benches::formats::instance::{EVENTS, Instance};
-use schedlab_benches::formats::numbers::Numbers;
-use schedlab_benches::formats::protobuf::{self, Layout};
+use schedlab_benches::formats::lines::{self, Text};
+use schedlab_benches::formats::protobuf;
 use schedlab_benches::formats::scratch::Scratch;
-use schedlab_benches::formats::{dat_file, lines};
-use schedlab_benches::program;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// How it is made.
-#[derive(Clone, Copy)]
-enum Made {
-    Perf(&'static [&'static str]),
-    /// Converted to this version and compression; as it is where there is none.
-    Dat(Option<[&'static str; 2]>),
-    Text,
-    Perfetto {
-        compact: bool,
-    },
-    Recording,
-}
 
 /// A format.
 pub(crate) struct Kind {
@@ -30,15 +17,25 @@ pub(crate) struct Kind {
     made: Made,
 }
 
-pub(crate) const KINDS: [Kind; 9] = [
+pub(crate) const KINDS: [Kind; 19] = [
     Kind { name: "perf.data", made: Made::Perf(&[]) },
     Kind { name: "perf.data -z", made: Made::Perf(&["-z"]) },
+    Kind { name: "perf.data --overwrite", made: Made::Perf(&["--overwrite"]) },
+    Kind { name: "perf.data --threads", made: Made::Perf(&["--threads"]) },
+    Kind { name: "perf pipe", made: Made::PerfPipe(&[]) },
+    Kind { name: "perf pipe -z", made: Made::PerfPipe(&["-z"]) },
+    Kind { name: "perf script", made: Made::PerfScript },
     Kind { name: "trace.dat 6", made: Made::Dat(None) },
     Kind { name: "trace.dat 7", made: Made::Dat(Some(["7", "none"])) },
     Kind { name: "trace.dat 7 zstd", made: Made::Dat(Some(["7", "zstd"])) },
-    Kind { name: "text", made: Made::Text },
+    Kind { name: "trace.dat 7 zlib", made: Made::DatZlib },
+    Kind { name: "raw pages in a tar", made: Made::Pages },
+    Kind { name: "text", made: Made::Text { latency: false } },
+    Kind { name: "text, latency-format", made: Made::Text { latency: true } },
+    Kind { name: "atrace -z", made: Made::Atrace },
     Kind { name: "Perfetto", made: Made::Perfetto { compact: false } },
     Kind { name: "Perfetto compact", made: Made::Perfetto { compact: true } },
+    Kind { name: "Perfetto in a zip", made: Made::PerfettoZip },
     Kind { name: "schedlab record", made: Made::Recording },
 ];
 
@@ -46,7 +43,10 @@ pub(crate) const KINDS: [Kind; 9] = [
 pub(crate) struct Specimen {
     pub(crate) name: &'static str,
     made: Made,
+    /// Of a directory: all of its files, one behind the other.
     pub(crate) bytes: Vec<u8>,
+    /// The files, below [`path`](Self::path) or [`mutant`](Self::mutant); one without a name is the trace itself.
+    files: Vec<(PathBuf, Range<usize>)>,
     /// Where events and their containers are; everything outside is header.
     pub(crate) data: Range<usize>,
     pub(crate) path: PathBuf,
@@ -59,62 +59,98 @@ impl Specimen {
         let path = scratch.path(&super::plain(kind.name));
         let mut load = Command::new(schedlab);
         load.args(["bench", "pipe:duration=10ms", "--latency", "off", "--counters", "basic"]);
-        let bytes = match kind.made {
-            Made::Perf(options) => perf(options, &load, &path)?,
-            Made::Dat(converted) => dat(converted, load, &path)?,
-            Made::Text => text(load)?.into_bytes(),
-            Made::Perfetto { compact } => {
-                let layout = Layout { compact, compressed: false, sequences: false, hole: None };
-                protobuf::encode(&lines::parse(&text(load)?).events, layout).0
-            }
-            Made::Recording => recording(schedlab, &path)?,
-        };
-        std::fs::write(&path, &bytes)?;
+        if path.is_dir() {
+            std::fs::remove_dir_all(&path)?;
+        }
+        kind.made.make(schedlab, load, &path)?;
+        let (mut bytes, mut files) = (Vec::new(), Vec::new());
+        for name in names(&path)? {
+            let from = bytes.len();
+            bytes.extend(std::fs::read(below(&path, &name))?);
+            files.push((name, from..bytes.len()));
+        }
         let data = data(kind.made, &bytes)?;
-        Ok(Self { name: kind.name, made: kind.made, mutant: path.with_extension("mutant"), bytes, data, path })
+        Ok(Self { name: kind.name, made: kind.made, mutant: path.with_extension("mutant"), bytes, files, data, path })
     }
 
     pub(crate) fn file_name(&self) -> String {
         super::plain(self.name)
     }
 
-    /// What another reader makes of a file in silence; `None` where it complains, dies, or there is none.
-    pub(crate) fn read(&self, path: &Path) -> Option<Numbers> {
+    /// Writes a mutant, or the trace as it is, below `at`. Of a directory a cut ends one file.
+    pub(crate) fn write(&self, mutant: Option<&Mutant>, at: &Path) -> Result<()> {
+        let bytes = mutant.map_or_else(|| self.bytes.clone(), |mutant| mutant.of(&self.bytes));
+        if self.files.len() > 1 {
+            std::fs::create_dir_all(at)?;
+        }
+        for (name, range) in &self.files {
+            let of_cut = matches!(mutant, Some(Mutant::Cut { at }) if !range.contains(at));
+            let file =
+                if of_cut { &self.bytes[range.clone()] } else { &bytes[range.start..range.end.min(bytes.len())] };
+            std::fs::write(below(at, name), file)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is said to be missing that is not missing of every trace of the kind.
+    pub(crate) fn is_whole(&self, wrong: &[String]) -> bool {
+        wrong.iter().all(|sentence| self.made.said_of_all().iter().any(|words| sentence.starts_with(words)))
+    }
+
+    /// What another reader makes of a file in silence; `None` where it complains, dies, or there is none. Formats of which
+    /// every byte is summed, or that nobody else reads here, have none: each silent difference is a defect then.
+    pub(crate) fn read(&self, path: &Path) -> Option<Text> {
+        let bytes = || std::fs::read(path).ok();
         let path_text = path.to_str()?;
-        let words: &[&str] = match self.made {
-            Made::Perf(_) => &[
-                "perf",
-                "script",
-                "--ns",
-                "-F",
-                "comm,tid,cpu,time,event,trace",
-                "--show-lost-events",
-                "-i",
-                path_text,
-            ],
-            Made::Dat(_) => &["trace-cmd", "report", "-t", path_text],
-            Made::Text => {
-                return Some(Numbers::of(&lines::parse(&String::from_utf8_lossy(&std::fs::read(path).ok()?))));
+        let script = ["perf", "script", "--ns", "-F", "comm,tid,cpu,time,event,trace", "--show-lost-events", "-i"];
+        let mut command = Command::new("timeout");
+        command.arg("10");
+        match self.made {
+            Made::Perf(_) => command.args(script).arg(path),
+            Made::PerfPipe(_) => command.args(script).arg("-").stdin(File::open(path).ok()?),
+            Made::Dat(_) => command.args(["trace-cmd", "report", "-t", path_text]),
+            Made::Pages => {
+                let dat = path.with_extension("dat");
+                std::fs::write(&dat, made::dat_of_tar(path).ok()?).ok()?;
+                command.args(["trace-cmd", "report", "-t"]).arg(dat)
             }
+            Made::PerfScript | Made::Text { .. } => return Some(lines::parse(&String::from_utf8_lossy(&bytes()?))),
             Made::Perfetto { compact } => {
-                let mut events = protobuf::decode(&std::fs::read(path).ok()?)?;
+                let mut events = protobuf::decode(&bytes()?)?;
                 if compact {
                     protobuf::infer_prev(&mut events);
                 }
-                return Some(Numbers::of(&lines::Text::of(events)));
+                return Some(Text::of(events));
             }
-            Made::Recording => return Some(Numbers::default()),
+            Made::DatZlib | Made::Atrace | Made::PerfettoZip | Made::Recording => return Some(Text::default()),
         };
-        let output = Command::new("timeout").arg("10").args(words).output().ok()?;
+        let output = command.output().ok()?;
         let found = lines::parse(&String::from_utf8_lossy(&output.stdout));
-        (output.status.success() && found.lost == 0).then(|| Numbers::of(&found))
+        (output.status.success() && found.lost == 0).then_some(found)
     }
+}
+
+/// The files of a directory in the order of their names, or the one without a name that a file is.
+fn names(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![PathBuf::new()]);
+    }
+    let entries = std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().into()));
+    let mut names: Vec<PathBuf> = entries.collect::<Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn below(path: &Path, name: &Path) -> PathBuf {
+    if name.as_os_str().is_empty() { path.to_owned() } else { path.join(name) }
 }
 
 /// Where its events lie.
 fn data(made: Made, bytes: &[u8]) -> Result<Range<usize>> {
     let word = |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     Ok(match made {
+        // The first file of a directory has the header, and all others are events.
+        Made::Perf(["--threads"]) => word(40).context("no header of perf.data")? as usize..bytes.len(),
         Made::Perf(_) => {
             let (at, size) = word(40).zip(word(48)).context("no header of perf.data")?;
             at as usize..(at + size) as usize
@@ -125,54 +161,8 @@ fn data(made: Made, bytes: &[u8]) -> Result<Range<usize>> {
             let last = bytes.windows(formats.len()).rposition(|window| window == formats);
             last.unwrap_or(0)..bytes.len()
         }
-        Made::Text => bytes.windows(2).rposition(|window| window == b"\n#").map_or(0, |at| at + 1)..bytes.len(),
-        // Both are blocks from their first bytes on.
-        Made::Perfetto { .. } | Made::Recording => 0..bytes.len(),
+        Made::Text { .. } => bytes.windows(2).rposition(|window| window == b"\n#").map_or(0, |at| at + 1)..bytes.len(),
+        // Blocks from the first bytes on.
+        _ => 0..bytes.len(),
     })
-}
-
-fn perf(options: &[&str], load: &Command, path: &Path) -> Result<Vec<u8>> {
-    let mut command = Command::new("perf");
-    command.args(["record", "-a", "-m", "1024"]).args(options);
-    for event in EVENTS {
-        command.arg("-e").arg(format!("sched:{event}"));
-    }
-    command.arg("-o").arg(path).arg("--").arg(load.get_program()).args(load.get_args());
-    program::output(command)?;
-    Ok(std::fs::read(path)?)
-}
-
-fn text(load: Command) -> Result<String> {
-    let instance = Instance::new()?;
-    instance.record("mono", || program::output(load).map(drop))?;
-    instance.read("trace")
-}
-
-fn dat(converted: Option<[&str; 2]>, load: Command, path: &Path) -> Result<Vec<u8>> {
-    let instance = Instance::new()?;
-    instance.record("mono", || program::output(load).map(drop))?;
-    let pages = instance.pages()?;
-    let bytes = dat_file::version_6(&instance, &pages)?;
-    let Some([version, compression]) = converted else { return Ok(bytes) };
-    let from = path.with_extension("6");
-    std::fs::write(&from, bytes)?;
-    let mut command = Command::new("trace-cmd");
-    command
-        .args(["convert", "--file-version", version, "--compression", compression, "-i"])
-        .arg(from)
-        .arg("-o")
-        .arg(path);
-    program::output(command)?;
-    Ok(std::fs::read(path)?)
-}
-
-fn recording(schedlab: &Path, path: &Path) -> Result<Vec<u8>> {
-    let dir = path.with_extension("dir");
-    let mut command = Command::new(schedlab);
-    command.args(["record", "-o", super::text(&dir)?, "--", "pipe:duration=10ms"]);
-    program::output(command)?;
-    let file = dir.join("trace.slt");
-    let bytes = std::fs::read(&file).with_context(|| format!("{} is missing", file.display()))?;
-    std::fs::remove_dir_all(&dir)?;
-    Ok(bytes)
 }
