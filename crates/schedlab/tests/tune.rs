@@ -127,6 +127,27 @@ fn no_file_is_written_for_what_the_machine_would_refuse() {
 }
 
 #[test]
+fn a_relative_root_is_restored_from_anywhere_and_lists_keep_their_words() {
+    let machine = Machine::new("tune-relative");
+    let features = machine.lab.path("sys/kernel/debug/sched/features");
+    let before = fs::read(&features).unwrap();
+    let word = String::from_utf8_lossy(&before).split_whitespace().next().unwrap().to_owned();
+    let other = word.strip_prefix("NO_").map_or_else(|| format!("NO_{word}"), str::to_owned);
+    let set = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["tune", "--root", ".", "set", &format!("feature:{other}"), "rt_runtime=900000"])
+        .current_dir(machine.lab.path(""))
+        .output()
+        .unwrap();
+    assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));
+    let after = fs::read_to_string(&features).unwrap();
+    assert!(after.split_whitespace().any(|one| one == other) && after.split_whitespace().count() > 1, "{after}");
+    machine.tune(&["restore"]).success();
+    assert_eq!((fs::read(&features).unwrap(), machine.value(RUNTIME)), (before, "950000".into()));
+    let nowhere = schedlab(&["tune", "restore", "--root", "/no/such/tree"]).failure();
+    assert!(nowhere.stderr.contains("it is no directory"), "{}", nowhere.stderr);
+}
+
+#[test]
 fn a_dry_run_fails_where_the_command_would_and_the_way_back_names_the_tree() {
     let machine = Machine::new("tune-dry");
     machine.tune(&["set", "base_slice=5ms", "--dry-run"]).success();

@@ -6,7 +6,7 @@ mod fits;
 pub use fits::check_exports;
 
 use crate::Roots;
-use crate::knob::chosen;
+use crate::knob::{Knob, chosen};
 use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,8 @@ struct Value {
     sysctl: Option<String>,
     value: String,
     before: Option<String>,
+    /// A sysctl that changes along, and its value before.
+    widens: Option<(String, String)>,
 }
 
 /// What files rest on: it was found of all settings together, of which a file may hold a part.
@@ -56,7 +58,8 @@ struct Evidence<'e> {
     all: Vec<String>,
 }
 
-/// The files for some settings of the machine whose values `roots` shows; `evidence` is what they rest on, a line each.
+/// The files for some settings of the machine whose values `roots` shows; `evidence` is what they rest on, a line each; none if
+/// they were given by hand.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
     let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
@@ -93,6 +96,12 @@ fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
     let of = |root: fn(&Roots) -> &Path, path: &str, value: &str, sysctl: Option<&str>| Value {
         setting: setting.to_string(),
         before: read(&root(roots).join(path)),
+        widens: sysctl.and_then(|name| {
+            let partner = Knob::file(root(roots).join(path)).partner()?;
+            let last = partner.path().file_name()?.to_str()?.to_owned();
+            let family = name.rsplit_once('.')?.0;
+            Some((plain::line(&format!("{family}.{last}")), plain::line(&partner.read().ok()?)))
+        }),
         file: plain::line(&root(&Roots::default()).join(path).to_string_lossy()).into(),
         sysctl: sysctl.map(plain::line),
         value: plain::line(value),
@@ -163,9 +172,17 @@ fn head(evidence: &Evidence<'_>, held: &[&str], undo: &str) -> String {
     let line = |text: &str| format!("# {}\n", plain::line(text));
     let elsewhere: Vec<&str> =
         evidence.all.iter().map(String::as_str).filter(|setting| !held.contains(setting)).collect();
-    let part = format!("That is of all settings together; not in this file: {}", elsewhere.join("; "));
-    let part = (!elsewhere.is_empty()).then(|| line(&part));
-    evidence.lines.iter().map(|text| line(text)).chain(part).chain([line(&format!("Undo: {undo}"))]).collect()
+    let by_hand = evidence.lines.is_empty().then(|| line("Settings given by hand: nothing was measured."));
+    let of_all = if evidence.lines.is_empty() { "Not" } else { "That is of all settings together; not" };
+    let part = (!elsewhere.is_empty()).then(|| line(&format!("{of_all} in this file: {}", elsewhere.join("; "))));
+    evidence
+        .lines
+        .iter()
+        .map(|text| line(text))
+        .chain(by_hand)
+        .chain(part)
+        .chain([line(&format!("Undo: {undo}"))])
+        .collect()
 }
 
 fn settings_of<'v>(values: impl IntoIterator<Item = &'v &'v Value>) -> Vec<&'v str> {
@@ -185,10 +202,11 @@ fn but_for_unknown(undo: String, values: &[&Value]) -> String {
 
 fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
-    let back: Vec<String> = values
-        .iter()
-        .filter_map(|value| Some(shell_words::join([format!("{}={}", name(value), value.before.as_ref()?).as_str()])))
-        .collect();
+    let own = values.iter().filter_map(|value| Some((name(value), value.before.clone()?)));
+    // In this order: what a default widened is as wide as before only once the default is.
+    let widened = values.iter().filter_map(|value| value.widens.clone());
+    let back = own.chain(widened).map(|(name, before)| shell_words::join([format!("{name}={before}").as_str()]));
+    let back: Vec<String> = back.collect();
     let back = if back.is_empty() { String::new() } else { format!(" && sysctl -w {}", back.join(" ")) };
     let undo = but_for_unknown(format!("rm /etc/sysctl.d/{SYSCTL}{back}"), values);
     let lines: String = values.iter().map(|value| format!("{} = {}\n", name(value), value.value)).collect();
@@ -306,6 +324,8 @@ mod tests {
         put("sys/kernel/debug/sched/tunable_scaling", "1\n");
         put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
         put("sys/kernel/debug/sched/preempt", "none voluntary (full)\n");
+        put("proc/sys/net/ipv4/tcp_congestion_control", "cubic\n");
+        put("proc/sys/net/ipv4/tcp_allowed_congestion_control", "reno cubic\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
         let made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
@@ -328,6 +348,15 @@ mod tests {
         assert_eq!(lines[2..], ["kernel.sched_autogroup_enabled = 0"]);
         assert!(text(&made, TUNED).ends_with("[sysctl]\nkernel.sched_autogroup_enabled=0\n"));
         assert_eq!(made.files.len(), 2);
+    }
+
+    #[test]
+    fn what_changes_along_with_a_sysctl_is_put_back_after_it() {
+        let made = made("sysctl:net.ipv4.tcp_congestion_control=bbr");
+        let undo = &made.files[0].undo;
+        let back =
+            "sysctl -w net.ipv4.tcp_congestion_control=cubic 'net.ipv4.tcp_allowed_congestion_control=reno cubic'";
+        assert!(undo.ends_with(back), "{undo}");
     }
 
     #[test]

@@ -247,9 +247,19 @@ impl HostGuard {
                 Outcome::Retry(_) => again.push(one),
             }
         }
-        for one in again {
-            let (Outcome::Final(outcome) | Outcome::Retry(outcome)) = self.set_file(one)?;
-            applied.push(outcome);
+        // Where each of two values is refused beside the other's old one, the way is over no limit at all.
+        if again.len() > 1 {
+            self.lift(&again)?;
+        }
+        for pass in [1, 2] {
+            let mut left = Vec::new();
+            for one in again {
+                match self.set_file(one)? {
+                    Outcome::Retry(_) if pass == 1 => left.push(one),
+                    Outcome::Final(outcome) | Outcome::Retry(outcome) => applied.push(outcome),
+                }
+            }
+            again = left;
         }
         // From all the values that are set now, no matter which was written last.
         for one in wanted {
@@ -262,6 +272,17 @@ impl HostGuard {
             }
         }
         Ok(applied)
+    }
+
+    fn lift(&mut self, wanted: &[&Wanted<'_>]) -> Result<(), TuneError> {
+        for one in wanted {
+            let Ok(Resolved { knob, .. }) = &one.found else { continue };
+            if let (Some(unlimited), Ok(old)) = (knob.unlimited(), knob.read()) {
+                // What refuses it refuses the wanted value, too, and that is told.
+                let _ = self.write_journalled(&one.setting.key(), knob, &old, unlimited)?;
+            }
+        }
+        Ok(())
     }
 
     fn set_file(&mut self, wanted: &Wanted<'_>) -> Result<Outcome, TuneError> {

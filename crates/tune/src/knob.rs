@@ -163,11 +163,49 @@ impl Knob {
                 changed.try_for_each(|(path, word)| write_control(path, word))
             }
             _ => {
-                write_control(self.path(), value)?;
+                match self.in_plain_text(value) {
+                    Some(text) => write_whole(self.path(), &text?)?,
+                    None => write_control(self.path(), value)?,
+                }
                 renormalise(self.path());
                 Ok(())
             }
         }
+    }
+
+    /// What a plain file, of a copied tree, has to hold where the kernel would keep a list: other words stay. `None` for a
+    /// control file and for one value alone; the kernel's error for a word that is none of the list.
+    fn in_plain_text(&self, value: &str) -> Option<io::Result<String>> {
+        let text = std::fs::read_to_string(self.path()).ok()?;
+        // A control file has another length than its text, mostly none.
+        let is_plain = std::fs::metadata(self.path()).ok()?.len() == text.len() as u64;
+        let was = match self {
+            Self::Feature { .. } => self.read().ok()?,
+            Self::Choice { .. } => chosen(&text)?.to_owned(),
+            _ => return None,
+        };
+        let is_choice = matches!(self, Self::Choice { .. });
+        let (mut out, mut is_known) = (String::new(), false);
+        for piece in text.split_inclusive(char::is_whitespace) {
+            let word = piece.trim_end();
+            let bare = word.trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
+            let [open, close] = if text.contains('[') { ["[", "]"] } else { ["(", ")"] };
+            let new = match is_choice {
+                true if bare == value => format!("{open}{value}{close}"),
+                true => bare.to_owned(),
+                false if word == was => value.to_owned(),
+                false => word.to_owned(),
+            };
+            is_known |= if is_choice { bare == value } else { word == was };
+            out += &new;
+            out += &piece[word.len()..];
+        }
+        is_plain.then(|| if is_known { Ok(out) } else { Err(io::ErrorKind::InvalidInput.into()) })
+    }
+
+    /// The value that bounds no other knob, of one that others bound: kernel/sched/rt.c `sched_rt_global_validate`.
+    pub(crate) fn unlimited(&self) -> Option<&'static str> {
+        self.path().ends_with("kernel/sched_rt_runtime_us").then_some("-1")
     }
 
     /// The file that changes along when this one is written: both are one value in the kernel, or one widens the other.
@@ -192,10 +230,13 @@ impl Knob {
 
 /// One write(2) to an existing control file.
 fn write_control(path: &Path, value: &str) -> io::Result<()> {
+    write_whole(path, &format!("{value}\n"))
+}
+
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     #[cfg(test)]
     let before = std::fs::read_to_string(path)?;
     let mut file = OpenOptions::new().write(true).open(path)?;
-    let text = format!("{value}\n");
     file.write_all(text.as_bytes())?;
     // Cuts a plain file in a copied tree; a control file ignores it. Not before the write: a kill between the two would
     // leave nothing.
@@ -260,6 +301,11 @@ mod tests {
         assert_eq!(feature("WA_IDLE").unwrap(), "NO_WA_IDLE");
         assert_eq!(feature("WA_WEIGHT").unwrap(), "WA_WEIGHT");
         assert_eq!(feature("LAG").unwrap_err().kind(), io::ErrorKind::NotFound);
+        let knob = Knob::Feature { path: path.clone(), word: "WA_IDLE".into() };
+        knob.write("WA_IDLE").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "PLACE_LAG WA_IDLE WA_WEIGHT \n", "the others stay");
+        knob.write("NO_WA_IDLE").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "PLACE_LAG NO_WA_IDLE WA_WEIGHT \n");
     }
 
     #[test]
@@ -268,9 +314,14 @@ mod tests {
         let knob = Knob::Choice { path: tree.path().join("enabled") };
         std::fs::write(knob.path(), "always [madvise] never\n").unwrap();
         assert_eq!(knob.read().unwrap(), "madvise");
-        // A plain file keeps what was written; the kernel puts the brackets back.
         knob.write("never").unwrap();
-        assert_eq!(knob.read().unwrap(), "never");
+        assert_eq!(std::fs::read_to_string(knob.path()).unwrap(), "always madvise [never]\n");
+        knob.write("madvise").unwrap();
+        assert_eq!(std::fs::read_to_string(knob.path()).unwrap(), "always [madvise] never\n");
+        assert_eq!(knob.write("sometimes").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        std::fs::write(knob.path(), "none voluntary (full)\n").unwrap();
+        knob.write("none").unwrap();
+        assert_eq!(std::fs::read_to_string(knob.path()).unwrap(), "(none) voluntary full\n");
         assert_eq!(chosen("none voluntary (full)\n"), Some("full"), "sched/preempt");
         assert_eq!(chosen("4096 131072"), None);
     }

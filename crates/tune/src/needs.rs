@@ -6,6 +6,7 @@ use crate::knob::{self, Knob};
 use crate::reason;
 use crate::resolve::resolve;
 use crate::roots::{Roots, effective_uid, has_capability};
+use crate::sysctl::impossible_in_namespace;
 use crate::task::online_cpus;
 use schedlab_plan::{Policy, Setting, counted};
 use schedlab_sys::audit::{self, AuditState};
@@ -74,8 +75,13 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             return Need { setting: setting.to_string(), what: None, met: Some(true) };
         }
         setting if setting.is_net_sysctl() => {
-            let met = has_capability(&roots.proc, CAP_SYS_ADMIN).then_some(true);
-            ("a network namespace: root, or user namespaces".into(), met)
+            let is_root = has_capability(&roots.proc, CAP_SYS_ADMIN);
+            let looked =
+                (is_root && roots.is_this_machine()).then(|| impossible_in_namespace(roots, setting)).flatten();
+            match looked {
+                Some(why) => (format!("a network namespace that may set it: {why}"), Some(false)),
+                None => ("a network namespace: root, or user namespaces".into(), is_root.then_some(true)),
+            }
         }
         Setting::Sysctl { .. }
         | Setting::Autogroup(_)

@@ -1,8 +1,14 @@
-//! Whose journal it is: a process named by pid and start time (a pid alone is reused) within one boot.
+//! Whose journal it is: a process named by pid and start time (a pid alone is reused) within one boot; when it began, and
+//! in which network namespace.
 
+use schedlab_sys::clock;
 use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where `ip netns add` keeps namespaces without a process.
+const NAMED_NETWORKS: &str = "/run/netns";
 
 /// A process, unmistakably.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -12,6 +18,10 @@ pub(crate) struct Owner {
     pub(crate) start_ticks: u64,
     /// /proc/sys/kernel/random/boot_id.
     pub(crate) boot_id: String,
+    /// CLOCK_MONOTONIC when it took the lock: the order of the journals of a boot. 0 in older ones.
+    pub(crate) began_ns: u64,
+    /// Inode of its network namespace, whose `net.*` it saw; none in older journals and in trees.
+    pub(crate) network: Option<u64>,
 }
 
 impl Owner {
@@ -22,7 +32,8 @@ impl Owner {
         let (_, start_ticks) = state_and_start(proc, pid)
             .or_else(|| state_and_start(Path::new("/proc"), pid))
             .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
-        Ok(Self { pid, start_ticks, boot_id: boot_id(proc) })
+        let (began_ns, network) = (clock::monotonic_ns(), network(&proc.join("self")));
+        Ok(Self { pid, start_ticks, boot_id: boot_id(proc), began_ns, network })
     }
 
     /// From a journal or the lock.
@@ -31,6 +42,8 @@ impl Owner {
             pid: value["pid"].as_u64()?.try_into().ok()?,
             start_ticks: value["start_ticks"].as_u64()?,
             boot_id: value["boot_id"].as_str()?.to_owned(),
+            began_ns: value["began_ns"].as_u64().unwrap_or(0),
+            network: value["network"].as_u64(),
         })
     }
 
@@ -41,10 +54,30 @@ impl Owner {
                 .is_some_and(|(state, start)| start == self.start_ticks && !matches!(state, 'Z' | 'X' | 'x'))
     }
 
+    /// The network namespace that it saw, if the caller sees another.
+    pub(crate) fn other_network(&self, proc: &Path) -> Option<u64> {
+        let here = network(&proc.join("self"))?;
+        self.network.filter(|network| *network != here)
+    }
+
     /// Whether the values it wrote can still be set.
     pub(crate) fn is_of_this_boot(&self, proc: &Path) -> bool {
         self.boot_id == boot_id(proc)
     }
+}
+
+fn network(process: &Path) -> Option<u64> {
+    Some(std::fs::metadata(process.join("ns/net")).ok()?.ino())
+}
+
+/// Whether a network namespace is still there, as far as the caller can see: a process or a name has it.
+pub(crate) fn has_network(proc: &Path, inode: u64) -> bool {
+    let entries = |dir: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|item| item.path()).collect()
+    };
+    let named = entries(Path::new(NAMED_NETWORKS));
+    let is_it = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|found| found.ino() == inode);
+    named.iter().any(is_it) || entries(proc).iter().any(|process| network(process) == Some(inode))
 }
 
 fn boot_id(proc: &Path) -> String {
@@ -72,6 +105,23 @@ mod tests {
         assert!(this.is_alive(proc));
         assert!(!Owner { start_ticks: this.start_ticks + 1, ..this.clone() }.is_alive(proc));
         assert!(!Owner { boot_id: "another".into(), ..this }.is_alive(proc));
+    }
+
+    #[test]
+    fn a_network_namespace_is_known_by_its_inode() {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |process: &str| {
+            let ns = tree.path().join(process).join("ns");
+            std::fs::create_dir_all(&ns).unwrap();
+            std::fs::write(ns.join("net"), "").unwrap();
+            network(&tree.path().join(process)).unwrap()
+        };
+        let (here, other) = (put("self"), put("77"));
+        let owner = |network| Owner { network, ..Owner::this(Path::new("/proc")).unwrap() };
+        assert_eq!(owner(Some(here)).other_network(tree.path()), None);
+        assert_eq!(owner(Some(other)).other_network(tree.path()), Some(other));
+        assert_eq!(owner(None).other_network(tree.path()), None, "an older journal");
+        assert!(has_network(tree.path(), other) && !has_network(tree.path(), u64::MAX));
     }
 
     #[test]

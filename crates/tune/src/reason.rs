@@ -5,7 +5,7 @@ use crate::knob::normalise;
 use schedlab_plan::units::parse_duration_ns;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
 pub(crate) const GUEST_LANE: &str = "only a guest with a kernel of its own could vary it (`schedlab vm run -- bench WORKLOAD --set SETTING`, docs/vm.md)";
@@ -58,17 +58,28 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
     }
 }
 
+/// The file with the names that a file takes, and them.
+fn known_names(path: &Path) -> Option<(PathBuf, String)> {
+    // As net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
+    let (family, what) = path.file_name()?.to_str()?.split_once('_')?;
+    let list = path.with_file_name(format!("{family}_available_{what}"));
+    let names = normalise(&std::fs::read_to_string(&list).ok()?);
+    Some((list, names))
+}
+
+/// Why a name is refused by a file whose names are listed; `None` if it is among them, or there is no list.
+pub(crate) fn not_listed(path: &Path, value: &str) -> Option<String> {
+    let (_, names) = known_names(path)?;
+    (!names.split(' ').any(|name| name == value)).then(|| not_available(path, value))
+}
+
 /// A name that the kernel does not know, of an algorithm or a queue; a module may have more of them.
 fn not_available(path: &Path, value: &str) -> String {
-    // As net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
-    let list = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('_'));
-    let list = list.map(|(family, what)| path.with_file_name(format!("{family}_available_{what}")));
-    let known = list.and_then(|list| Some((std::fs::read_to_string(&list).ok()?, list)));
-    let known = known.map(|(names, list)| format!(" {} lists {};", list.display(), normalise(&names)));
-    let known = known.unwrap_or_default();
+    let known = known_names(path).map(|(list, names)| format!(" {} lists {names};", list.display()));
     format!(
-        "`{value}` is not available for {} (ENOENT):{known} load its module, or build a kernel with it",
-        path.display()
+        "`{value}` is not available for {} (ENOENT):{} load its module, or build a kernel with it",
+        path.display(),
+        known.unwrap_or_default()
     )
 }
 
@@ -110,7 +121,7 @@ fn shares_of_groups(path: &Path, runtime: i128) -> Option<String> {
     })
 }
 
-fn is_for_nobody(path: &Path) -> bool {
+pub(crate) fn is_for_nobody(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o222 == 0)
 }
 

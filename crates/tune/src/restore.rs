@@ -6,7 +6,7 @@
 
 use crate::error::TuneError;
 use crate::journal::{Entry, Ledger, Parsed};
-use crate::owner::Owner;
+use crate::owner::{Owner, has_network};
 use crate::restored::{Leftover, RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::{StateLock, journals};
@@ -49,17 +49,27 @@ fn attempt(entry: &Entry) -> Step {
     }
 }
 
+fn report(entry: &Entry, outcome: RestoreOutcome) -> Restored {
+    let (knob, path) = (entry.name.clone(), entry.knob.path().to_owned());
+    Restored { knob, path, original: entry.original.clone(), outcome }
+}
+
+/// Sets a knob that was without a limit on the way here without one again: values that bound each other may have no
+/// other way back.
+fn lift(entry: &Entry) {
+    let unlimited = entry.knob.unlimited().filter(|value| entry.ours.iter().any(|ours| ours == value));
+    // What refuses it is tried, and told, by the pass that follows.
+    let _ = unlimited.map(|value| entry.knob.write(value));
+}
+
 /// Puts the chosen entries back, last change first. Knobs that already hold their original are not listed.
 pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<Restored> {
     let mut open: Vec<&Entry> = ledger.entries.iter().rev().filter(|e| chosen(e)).collect();
     let mut restored = Vec::new();
-    let report = |entry: &Entry, outcome| Restored {
-        knob: entry.name.clone(),
-        path: entry.knob.path().to_owned(),
-        original: entry.original.clone(),
-        outcome,
-    };
     for pass in 1..=PASSES {
+        if pass > 1 {
+            open.iter().for_each(|entry| lift(entry));
+        }
         open.retain(|entry| match attempt(entry) {
             Step::Unchanged => false,
             Step::Settled(outcome) => {
@@ -185,6 +195,8 @@ pub(crate) fn restore_locked(
         if of_this.iter().all(Restored::is_done) {
             durable::remove(&path).map_err(|source| TuneError::State { path, source })?;
         }
+        // A run is not in the way of another network's knobs, so only who asks hears of them.
+        of_this.retain(|one| of == Of::All || !matches!(one.outcome, RestoreOutcome::OtherNetwork(_)));
         restored.append(&mut of_this);
     }
     Ok(restored)
@@ -201,16 +213,22 @@ fn unreadable(roots: &Roots, path: &Path, parsed: &Parsed) -> Option<Restored> {
 fn restore_journal(roots: &Roots, owner: Option<&Owner>, ledger: &Ledger) -> Vec<Restored> {
     // Without a whole header the boot is unknown, but what was journalled after it was journalled in order, and the
     // test for foreign writes protects a newer boot's values.
-    if owner.is_none_or(|owner| owner.is_of_this_boot(&roots.proc)) {
-        return put_back(ledger, |_| true);
+    if !owner.is_none_or(|owner| owner.is_of_this_boot(&roots.proc)) {
+        return ledger.entries.iter().map(|entry| report(entry, RestoreOutcome::Rebooted)).collect();
     }
-    let gone = ledger.entries.iter().map(|e| Restored {
-        knob: e.name.clone(),
-        path: e.knob.path().to_owned(),
-        original: e.original.clone(),
-        outcome: RestoreOutcome::Rebooted,
-    });
-    gone.collect()
+    // The caller sees files of that name, and they are another network's.
+    let Some(network) = owner.and_then(|owner| owner.other_network(&roots.proc)) else {
+        return put_back(ledger, |_| true);
+    };
+    let of_network = |entry: &Entry| entry.knob.path().starts_with(roots.proc.join("sys/net"));
+    let outcome = match has_network(&roots.proc, network) {
+        true => RestoreOutcome::OtherNetwork(network),
+        false => RestoreOutcome::Gone,
+    };
+    let mut restored = put_back(ledger, |entry| !of_network(entry));
+    let theirs = ledger.entries.iter().filter(|entry| of_network(entry));
+    restored.extend(theirs.map(|entry| report(entry, outcome.clone())));
+    restored
 }
 
 #[cfg(test)]
@@ -239,7 +257,7 @@ mod tests {
 
     /// A journal of a process that does not exist in the tree's /proc.
     fn dead(boot_id: &str) -> Owner {
-        Owner { pid: 4242, start_ticks: 1, boot_id: boot_id.into() }
+        Owner { pid: 4242, start_ticks: 1, boot_id: boot_id.into(), began_ns: 0, network: None }
     }
 
     impl Tree {
@@ -316,6 +334,52 @@ mod tests {
         assert_eq!(knob.read().unwrap(), "3");
         let all = restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
         assert_eq!((all.len(), knob.read().unwrap(), tree.journals_left()), (2, "1".into(), 0));
+    }
+
+    /// A process that began first may have written last.
+    #[test]
+    fn journals_are_undone_in_the_order_of_their_writes() {
+        let tree = tree();
+        let knob = tree.knob("a", "100");
+        for (start_ticks, began_ns, new) in [(9, 1, "40"), (2, 2, "50")] {
+            let owner = Owner { start_ticks, began_ns, ..dead("this-boot") };
+            let mut journal = Journal::create(&tree.state, owner).unwrap();
+            tree.change(&mut journal, &knob, new);
+            journal.keep().unwrap();
+        }
+        restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
+        assert_eq!(knob.read().unwrap(), "100");
+    }
+
+    #[test]
+    fn knobs_of_another_network_namespace_wait_for_it() {
+        let tree = tree();
+        let ns = |process: &str| {
+            let ns = tree.roots.proc.join(process).join("ns");
+            std::fs::create_dir_all(&ns).unwrap();
+            std::fs::write(ns.join("net"), "").unwrap();
+            std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(ns.join("net")).unwrap())
+        };
+        let (here, other) = (ns("self"), ns("77"));
+        std::fs::create_dir_all(tree.roots.proc.join("sys/net/core")).unwrap();
+        let (net, plain) = (tree.knob("proc/sys/net/core/somaxconn", "4096"), tree.knob("a", "1"));
+        let set = |network| {
+            let owner = Owner { network: Some(network), ..dead("this-boot") };
+            let mut journal = Journal::create(&tree.state, owner).unwrap();
+            tree.change(&mut journal, &net, "500");
+            tree.change(&mut journal, &plain, "2");
+        };
+        set(other);
+        assert_eq!((tree.restore(), tree.journals_left()), (vec![RestoreOutcome::Restored], 1), "the start of a run");
+        assert_eq!((net.read().unwrap(), plain.read().unwrap()), ("500".into(), "1".into()));
+        let all = || restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
+        assert_eq!(all()[0].outcome, RestoreOutcome::OtherNetwork(other));
+        std::fs::remove_dir_all(tree.roots.proc.join("77")).unwrap();
+        assert_eq!((all()[0].outcome.clone(), tree.journals_left()), (RestoreOutcome::Gone, 0));
+        net.write("4096").unwrap();
+        set(here);
+        assert_eq!(tree.restore(), [RestoreOutcome::Restored, RestoreOutcome::Restored]);
+        assert_eq!(net.read().unwrap(), "4096");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum RestoreOutcome {
     LeftForeign(String),
     /// The knob no longer exists, and nothing of ours with it.
     Gone,
+    /// It belongs into a network namespace that is not the caller's: its inode.
+    OtherNetwork(u64),
     /// The machine has been started again since: the value was lost with the old boot.
     Rebooted,
     /// It could not be put back; the journal is kept.
@@ -39,7 +41,8 @@ pub struct Restored {
 impl Restored {
     /// Whether nothing of ours is left in this knob.
     pub fn is_done(&self) -> bool {
-        !matches!(self.outcome, RestoreOutcome::Failed(_) | RestoreOutcome::Unreadable(_))
+        use RestoreOutcome::{Failed, OtherNetwork, Unreadable};
+        !matches!(self.outcome, Failed(_) | Unreadable(_) | OtherNetwork(_))
     }
 }
 
@@ -55,6 +58,11 @@ impl fmt::Display for Restored {
                 path.display()
             ),
             RestoreOutcome::Gone => write!(f, "{knob}: {} is gone, nothing to put back", path.display()),
+            RestoreOutcome::OtherNetwork(inode) => write!(
+                f,
+                "{knob}: `{original}` belongs into the network namespace net:[{inode}], where it was set: run `schedlab tune \
+                 restore` in it (ip netns exec, nsenter -n)"
+            ),
             RestoreOutcome::Rebooted => write!(f, "{knob}: the machine was restarted since, the change is gone"),
             RestoreOutcome::Unreadable(why) => write!(f, "{}: {why}", path.display()),
             RestoreOutcome::Failed(why) => {

@@ -7,8 +7,13 @@ use crate::owner::Owner;
 use schedlab_plan::InOrder;
 use schedlab_sys::places;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a lock without a name is looked at again, and after how long.
+const UNNAMED_TRIES: usize = 40;
+const UNNAMED_FOR: Duration = Duration::from_millis(5);
 
 fn failed(path: &Path, source: io::Error) -> TuneError {
     TuneError::State { path: path.to_owned(), source }
@@ -39,25 +44,37 @@ impl StateLock {
         must_be_ours(state_dir)?;
         places::own_directory(state_dir).map_err(|e| TuneError::State { path: state_dir.to_owned(), source: e })?;
         let mut file = places::lock_file(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let read =
-                    file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_slice(text.as_bytes()).ok());
-                let holder = read.and_then(|value| Owner::of_json(&value));
-                let living = holder.filter(|holder| holder.is_alive(Path::new("/proc")));
-                let pid =
-                    living.map_or_else(|| "not known: `fuser` shows who has its lock".into(), |o| o.pid.to_string());
-                return Err(TuneError::Busy { pid });
+        let mut tries = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            // Between taking the lock and writing its name, and while it restores, a holder has none.
+            match holder(&mut file) {
+                Some(holder) => return Err(TuneError::Busy { pid: holder.pid.to_string() }),
+                None if tries == UNNAMED_TRIES => {
+                    return Err(TuneError::Busy { pid: "not known: `fuser` shows who has its lock".into() });
+                }
+                None => std::thread::sleep(UNNAMED_FOR),
+            }
+            tries += 1;
         }
-        file.set_len(0).map_err(failed)?;
+        file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
         let holder = Owner::this(Path::new("/proc")).map_err(failed)?;
         file.write_all(&serde_json::to_vec(&holder).map_err(|e| failed(e.into()))?).map_err(failed)?;
         Ok(Self { _file: file })
     }
+}
+
+/// Who is named in the lock's file, if it lives.
+fn holder(file: &mut File) -> Option<Owner> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    let owner = Owner::of_json(&serde_json::from_slice(text.as_bytes()).ok()?)?;
+    owner.is_alive(Path::new("/proc")).then_some(owner)
 }
 
 /// The journals in the directory, the latest first.
@@ -76,8 +93,9 @@ pub(crate) fn journals(state_dir: &Path) -> Result<Vec<(PathBuf, Parsed)>, TuneE
             found.push((path, parse(&bytes)));
         }
     }
-    // The latest first, as within one journal.
-    found.in_order_by_key(|(_, parsed)| std::cmp::Reverse(parsed.owner.as_ref().map(|o| (o.start_ticks, o.pid))));
+    // The latest first, as within one journal: a process may be older than another and have written later.
+    let order = |parsed: &Parsed| parsed.owner.as_ref().map(|o| (o.began_ns, o.start_ticks, o.pid));
+    found.in_order_by_key(|(_, parsed)| std::cmp::Reverse(order(parsed)));
     Ok(found)
 }
 

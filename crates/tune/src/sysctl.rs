@@ -12,6 +12,8 @@ use crate::resolve::{Resolved, resolve};
 use crate::roots::Roots;
 use schedlab_plan::units::format_ns_exact;
 use schedlab_plan::{Applied, Setting};
+use schedlab_sys::namespace;
+use std::io;
 
 /// A setting that is not applied, and why.
 pub(crate) fn not_applied(setting: &Setting, effective: impl Into<String>, why: impl Into<String>) -> Applied {
@@ -58,17 +60,42 @@ pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, presen
     not_applied(setting, effective, why)
 }
 
+const OF_THE_HOST: &str = "many net.* knobs are the whole host's, and a trial has a network namespace of its own: `schedlab \
+     tune set KNOB=VALUE --for -- schedlab …` sets one for all arms";
+
+fn refused_in_namespace(resolved: &Resolved, error: &io::Error) -> String {
+    let path = resolved.knob.path();
+    if reason::is_for_nobody(path) {
+        format!("{} can only be read in a network namespace of its own; {OF_THE_HOST}", path.display())
+    } else {
+        reason::refused(path, error, Some(&resolved.value))
+    }
+}
+
+/// Why a trial's own network namespace could not set it, by a look at a new one; `None` if it could, or if that is known
+/// only by trying.
+pub(crate) fn impossible_in_namespace(roots: &Roots, setting: &Setting) -> Option<String> {
+    let look = || {
+        namespace::enter_new_net().ok()?;
+        match resolve(roots, setting) {
+            Err(why) => Some(format!("{why}; {OF_THE_HOST}")),
+            Ok(resolved) => Some(refused_in_namespace(&resolved, &resolved.knob.open_for_write().err()?)),
+        }
+    };
+    // A network namespace is a thread's own, and ends with it.
+    std::thread::scope(|scope| scope.spawn(look).join().ok().flatten())
+}
+
 /// Writes a `net.*` sysctl and reads it back. Call it inside the network namespace that the workload is to run in,
 /// before its sockets exist; no journal is kept because the namespace dies with the trial.
 pub fn net_sysctl(roots: &Roots, setting: &Setting) -> Applied {
     let resolved = match resolve(roots, setting) {
         Ok(resolved) => resolved,
         Err(why) => {
-            let hint = "; many net.* knobs are the first network namespace's alone and do not exist in a trial's own";
-            return not_applied(setting, "", format!("{why}{hint}"));
+            return not_applied(setting, "", format!("{why}; {OF_THE_HOST}"));
         }
     };
-    let refused = |e| not_applied(setting, "", reason::refused(resolved.knob.path(), &e, Some(&resolved.value)));
+    let refused = |e| not_applied(setting, "", refused_in_namespace(&resolved, &e));
     let before = resolved.knob.read().ok();
     if let Err(e) = resolved.knob.write(&resolved.value) {
         return refused(e);

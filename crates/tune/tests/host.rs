@@ -89,9 +89,13 @@ fn influences_beside_the_scheduler_are_set_and_restored_like_any_knob() {
     assert!(applied.iter().all(|a| a.not_applied.is_none()), "{applied:?}");
     assert_eq!(applied[2].effective, "cpuidle=poll");
     assert!(applied[1].effective.starts_with("halt_poll=0ns (on this kernel: sysfs:module/kvm"), "{applied:?}");
-    assert_eq!((tree.value(thp).as_str(), tree.value(&idle(0, 2)).as_str()), ("never", "1"));
+    assert_eq!((tree.value(thp).as_str(), tree.value(&idle(0, 2)).as_str()), ("always madvise [never]", "1"));
     guard.apply(&settings("cpuidle=all")).unwrap();
-    assert_eq!((tree.value(thp).as_str(), tree.value(&idle(1, 2)).as_str()), ("madvise", "0"), "back, and all enabled");
+    assert_eq!(
+        (tree.value(thp).as_str(), tree.value(&idle(1, 2)).as_str()),
+        ("always [madvise] never", "0"),
+        "back, and all enabled"
+    );
     tree.write(&idle(0, 1), "1");
     assert!(guard.foreign_changes()[0].starts_with("cpuidle: `0 1 0 0 0 0` now"), "{:?}", guard.foreign_changes());
     tree.write(&idle(0, 1), "0");

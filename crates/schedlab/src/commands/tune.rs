@@ -34,7 +34,13 @@ impl Target {
 
 pub(super) fn run(args: &Tune) -> Result<u8> {
     let place = match &args.root {
-        Some(root) => Target { roots: Roots::below(root), state: root.join("run/schedlab"), tree: Some(root.clone()) },
+        Some(root) => {
+            // Journals name files, and are read from other directories.
+            let Some(root) = root.canonicalize().ok().filter(|root| root.is_dir()) else {
+                usage!("--root {}: it is no directory; give one with `proc` and `sys` in it", root.display());
+            };
+            Target { roots: Roots::below(&root), state: root.join("run/schedlab"), tree: Some(root) }
+        }
         None => Target { roots: Roots::default(), state: schedlab_tune::state_dir(), tree: None },
     };
     match &args.action {

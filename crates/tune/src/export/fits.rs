@@ -3,6 +3,7 @@
 use super::value_of;
 use crate::catalogue::{one_word, row_of_place};
 use crate::error::TuneError;
+use crate::reason;
 use crate::resolve::resolve;
 use crate::roots::Roots;
 use schedlab_plan::Setting;
@@ -23,7 +24,8 @@ fn fits(roots: &Roots, setting: &Setting) -> Result<(), String> {
     let found = resolve(roots, setting).map_err(|why| format!("{setting}: {why}{elsewhere}"))?;
     // `tune set` leaves words to the kernel, which nobody asks here.
     let row = row_of_place(found.found_as.as_deref().unwrap_or(&setting.key()));
-    row.and_then(|row| row.no_number(one_word(&found.value))).map_or(Ok(()), Err)
+    let not_listed = || reason::not_listed(found.knob.path(), &found.value);
+    row.and_then(|row| row.no_number(one_word(&found.value))).or_else(not_listed).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
