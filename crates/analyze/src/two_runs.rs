@@ -17,7 +17,7 @@ use crate::per_operation::{CountOfTrial, not_per_operation};
 use crate::rule::Rule;
 use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast, note_of};
-use schedlab_plan::{Manifest, TrialRecord, lane};
+use schedlab_plan::{Manifest, TrialRecord, WorkloadSpec, lane};
 
 /// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
 /// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.
@@ -101,7 +101,12 @@ fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     if a.switchback_window_ns.is_some() || b.switchback_window_ns.is_some() {
         return Some("a switchback trial holds both arms of its own run; compare runs made in blocks".into());
     }
-    if a.load != b.load || a.load_group != b.load_group {
+    let load_of = |run: &Manifest, workload: &WorkloadSpec| -> Vec<WorkloadSpec> {
+        let at = run.workloads.iter().position(|other| other == workload);
+        at.and_then(|at| run.load.get(at).cloned()).unwrap_or_default()
+    };
+    let mut of_both = a.workloads.iter().filter(|workload| b.workloads.contains(workload));
+    if a.load_group != b.load_group || of_both.any(|workload| load_of(a, workload) != load_of(b, workload)) {
         return Some("the background loads, or the groups they run in, differ".into());
     }
     if a.counters != b.counters {
