@@ -155,7 +155,9 @@ fn fix(why: Withheld) -> Option<&'static str> {
         Withheld::MarksDiffer => "measure on an idle machine: `schedlab doctor` names what runs",
         Withheld::LossesDiffer => "--full has the reasons of the failures",
         Withheld::CarryOver => "a longer window (--design switchback=200ms), or whole trials",
-        Withheld::TooFewUnits => "more time (--budget) or more blocks (--trials)",
+        Withheld::TooFewUnits => {
+            "more blocks (--trials, or a plan's `trials`; where boots are the units, its `boots`), or more time (--budget)"
+        }
         Withheld::NoLook => "more time (--budget)",
         Withheld::NotPerOperation | Withheld::NoNumbers => "",
     })
