@@ -13,7 +13,7 @@ use crate::nr_latency;
 use crate::owner::Owner;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
-use crate::restore::{Of, put_back, restore_locked};
+use crate::restore::{Of, PASSES, put_back, restore_locked};
 use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::StateLock;
@@ -239,27 +239,20 @@ impl HostGuard {
     }
 
     fn set_files(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Applied>, TuneError> {
-        let mut applied = Vec::new();
-        let mut again = Vec::new();
-        for one in wanted {
-            match self.set_file(one)? {
-                Outcome::Final(outcome) => applied.push(outcome),
-                Outcome::Retry(_) => again.push(one),
+        let (mut applied, mut left) = (Vec::new(), Vec::from_iter(wanted));
+        for pass in 1..=PASSES {
+            // Where each of two values is refused beside the other's old one, the way is over no limit at all.
+            if pass > 1 && left.len() > 1 {
+                self.lift(&left)?;
             }
-        }
-        // Where each of two values is refused beside the other's old one, the way is over no limit at all.
-        if again.len() > 1 {
-            self.lift(&again)?;
-        }
-        for pass in [1, 2] {
-            let mut left = Vec::new();
-            for one in again {
+            let mut again = Vec::new();
+            for one in left {
                 match self.set_file(one)? {
-                    Outcome::Retry(_) if pass == 1 => left.push(one),
+                    Outcome::Retry(_) if pass < PASSES => again.push(one),
                     Outcome::Final(outcome) | Outcome::Retry(outcome) => applied.push(outcome),
                 }
             }
-            again = left;
+            left = again;
         }
         // From all the values that are set now, no matter which was written last.
         for one in wanted {
