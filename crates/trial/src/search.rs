@@ -25,6 +25,8 @@ const ROUND_NS: u64 = 3_000_000_000;
 const MOST_RATIO: f64 = 1000.0;
 /// A longer break between two rounds was made by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
+/// How a search with trials and no point ended; the reasons are among what is left out.
+const NO_VALUE: &str = "no point had a value of every objective";
 
 /// A search in progress.
 pub struct SearchStudy {
@@ -155,7 +157,10 @@ impl SearchStudy {
                 Ended::Interrupted => "interrupted".into(),
                 Ended::Void(why) => format!("void: {why}"),
             },
-            stopped: self.stopped(outcome.stopped),
+            stopped: match outcome.measured.is_empty() && self.spent.1 > 0 {
+                true => NO_VALUE.into(),
+                false => self.stopped(outcome.stopped),
+            },
             sesoi: self.plan.sesoi,
             level,
             confirmed: outcome.confirmed.iter().map(point).collect(),
