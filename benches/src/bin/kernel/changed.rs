@@ -42,12 +42,13 @@ impl Side {
     fn has_built(&self, file: &str) -> bool {
         let object = |file: &str| self.build.join(Path::new(file).with_extension("o")).exists();
         let Some((folder, name)) = file.rsplit_once('/').filter(|(_, name)| name.ends_with(".c")) else { return true };
-        let inclusion = format!("#include \"{name}\"");
+        let inclusion = format!("#include\"{name}\"");
+        let is_inclusion = |line: &str| line.split_whitespace().collect::<String>() == inclusion;
         let includes = |path: &str, text: &[u8]| {
             path.rsplit_once('/').is_some_and(|(other, _)| other == folder)
                 && path != file
                 && object(path)
-                && String::from_utf8_lossy(text).contains(&inclusion)
+                && String::from_utf8_lossy(text).lines().any(is_inclusion)
         };
         object(file) || self.files.iter().any(|(path, text)| includes(path, text))
     }
@@ -240,8 +241,7 @@ impl<'a> Both<'a> {
             (_, true, _) => ("annotations alone, which make no code", String::new()),
             (_, _, true) => ("other names alone", String::new()),
             (true, ..) => ("the compiler makes the same of it", String::new()),
-            (false, ..) if there.len() == 1 => ("no code of its own, and nothing built uses it", String::new()),
-            (false, ..) => ("no code of its own, and nothing built differs by it", String::new()),
+            (false, ..) => ("it is inlined or not used, and no code differs", String::new()),
         }
     }
 
