@@ -3,11 +3,11 @@
 use super::functions::Named;
 use super::{Caller, File};
 use crate::contract::object_start;
-use crate::names::words;
 use crate::needs::declared::variables;
 use crate::needs::side::Side;
 use crate::source::head::parts;
 use crate::source::{Entry, Function, Table, Type, assigned, taken};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -68,8 +68,11 @@ pub(super) struct Dispatches<'a> {
     /// Numbers of structs by tag.
     structs: BTreeMap<&'a str, Vec<usize>>,
     registrations: Vec<Registration<'a>>,
-    /// Numbers of registrations by function.
+    /// Numbers of registrations by function, and by table.
     registered: BTreeMap<&'a str, Vec<usize>>,
+    tables: BTreeMap<&'a str, Vec<usize>>,
+    /// What the file that was asked last declares at its margin.
+    margin: RefCell<(&'a str, Vec<(String, String)>)>,
 }
 
 /// A function's text, and the structs that its variables are declared as.
@@ -101,8 +104,9 @@ impl<'a> Code<'a> {
 impl<'a> Dispatches<'a> {
     pub(super) fn new(files: &'a [File], named: &Named<'a>) -> Self {
         let (functions, types, registrations) = Default::default();
-        let (calls, structs, registered) = Default::default();
-        let mut out = Self { files, functions, calls, types, structs, registrations, registered };
+        let (calls, structs, registered, tables) = Default::default();
+        let margin = RefCell::default();
+        let mut out = Self { files, functions, calls, types, structs, registrations, registered, tables, margin };
         for file in files {
             for function in &file.unit.functions {
                 let number = out.functions.len();
@@ -116,6 +120,9 @@ impl<'a> Dispatches<'a> {
                 }
             }
             for table in &file.unit.tables {
+                if !table.entries.is_empty() {
+                    out.tables.entry(&table.name).or_default().push(out.registrations.len());
+                }
                 for entry in &table.entries {
                     let value = entry.value.trim_start_matches('&');
                     out.register(value, Registration::Table(file, table, entry));
@@ -226,7 +233,7 @@ impl<'a> Dispatches<'a> {
     }
 
     /// The struct that `a->b[1].c` and its like is, or points to; `None`: it is not known.
-    fn of_expression(&self, named: &Named<'a>, code: &Code<'_>, range: Range<usize>, depth: usize) -> Option<String> {
+    fn of_expression(&self, named: &Named<'a>, code: &Code<'a>, range: Range<usize>, depth: usize) -> Option<String> {
         let side = &code.side;
         let (mut at, mut of) = self.of_first(named, code, &range, depth)?;
         while at < range.end {
@@ -245,7 +252,7 @@ impl<'a> Dispatches<'a> {
     fn of_first(
         &self,
         named: &Named<'a>,
-        code: &Code<'_>,
+        code: &Code<'a>,
         range: &Range<usize>,
         depth: usize,
     ) -> Option<(usize, String)> {
@@ -290,20 +297,23 @@ impl<'a> Dispatches<'a> {
         Some((close + 1, of?))
     }
 
-    /// An object at file scope: a table, or what the file declares at its margin.
-    fn of_object(&self, file: &File, name: &str) -> Option<String> {
-        let mut tables = self.files.iter().flat_map(|file| &file.unit.tables);
-        if let Some(table) = tables.find(|table| table.name == name) {
-            return Some(&table.of).filter(|of| !of.is_empty() && !of.ends_with("_t")).cloned();
-        }
-        let mut declared = Vec::new();
-        for line in file.text.split(|byte| *byte == b'\n') {
-            let is_at_margin = line.first().is_some_and(u8::is_ascii_alphabetic);
-            if is_at_margin && words(line).any(|word| word == name.as_bytes()) {
-                declared.extend(variables(line));
+    /// An object at file scope: a table of the file, what it declares at its margin, or a table of others.
+    fn of_object(&self, file: &'a File, name: &str) -> Option<String> {
+        let mut others = Vec::new();
+        for number in self.tables.get(name).into_iter().flatten() {
+            let Registration::Table(other, table, _) = self.registrations[*number] else { continue };
+            // The last word of its type: a typedef's name is none of a struct.
+            let of = if table.of.ends_with("_t") { "" } else { &table.of };
+            if other.path == file.path {
+                return Some(of.to_owned()).filter(|of| !of.is_empty());
             }
+            others.push((name.to_owned(), of.to_owned()));
         }
-        one(&declared, name)
+        let mut margin = self.margin.borrow_mut();
+        if margin.0 != file.path {
+            *margin = (&file.path, at_margin(&file.text));
+        }
+        one(&margin.1, name).or_else(|| one(&others, name).filter(|of| !of.is_empty()))
     }
 
     /// The struct that a member is, or points to.
@@ -327,6 +337,18 @@ impl<'a> Dispatches<'a> {
         }
         Some(of)
     }
+}
+
+/// The variables that lines at the margin declare, up to a value or the parameters of a function.
+fn at_margin(text: &[u8]) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for line in text.split(|byte| *byte == b'\n').filter(|line| line.first().is_some_and(u8::is_ascii_alphabetic)) {
+        let end = line.iter().position(|byte| matches!(byte, b'(' | b'=' | b'{')).unwrap_or(line.len());
+        if line[..end].windows(6).any(|word| word == b"struct") {
+            out.extend(variables(&line[..end]));
+        }
+    }
+    out
 }
 
 /// The struct that variables of a name are declared as, if that is one.

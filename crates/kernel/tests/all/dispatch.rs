@@ -82,6 +82,8 @@ fn what_has_no_known_type_is_a_call_perhaps() {
     let by_name = "struct pernet_operations x = { .init = y };\nint f(struct unread *u)";
     check(by_name, "return u->pernet_operations->init(0);", "perhaps");
     check("int f(struct unread *u)", "return u->proto->init(0);", "perhaps");
+    // What another function calls so is another's.
+    check("void other(struct proto *q)\n{\n}\nint f(void)", "return q->init(0);", "perhaps");
     // It takes one argument.
     check("int f(proto_t *p)", "return p->init(0, 1);", "no");
     check("int f(proto_t *p)", "return p->init();", "no");
