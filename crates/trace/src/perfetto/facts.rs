@@ -42,7 +42,7 @@ impl Perfetto {
             let tid = Tid::from_raw(tid as i64).filter(|tid| *tid != Tid::IDLE);
             if let Some(tid) = tid.filter(|_| self.wanted.has(Kind::TaskRename)) {
                 let what = What::Comm { tid, comm: self.dictionary.names.intern_bytes(name) };
-                self.order.push(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
+                self.order.push_rare(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
             }
         }
     }

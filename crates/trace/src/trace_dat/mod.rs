@@ -148,7 +148,7 @@ impl TraceDat {
         for (tid, comm) in &self.header.cmdlines {
             let Some(tid) = Tid::from_raw(i64::from(*tid)).filter(|tid| *tid != Tid::IDLE) else { continue };
             let what = What::Comm { tid, comm: self.dictionary.names.intern(comm) };
-            self.order.push(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
+            self.order.push_rare(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
         }
     }
 

@@ -41,7 +41,7 @@ impl Records {
         for event in self.held.drain(..) {
             match event.what {
                 What::GapEnd { lost, .. } => self.order.lost(event.cpu, event.ts, lost.into(), &mut self.problems),
-                _ => self.order.push(event, &mut self.problems),
+                _ => self.order.push_rare(event, &mut self.problems),
             }
         }
     }

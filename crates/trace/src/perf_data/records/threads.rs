@@ -88,7 +88,7 @@ impl Records {
                 *self.noted.entry(cpu).or_default() += 1;
             }
             if self.sample_type == record::SAMPLE || ts == 0 {
-                self.order.push(event, &mut self.problems);
+                self.order.push_rare(event, &mut self.problems);
             } else {
                 self.held.push(event);
             }
