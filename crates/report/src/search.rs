@@ -36,6 +36,9 @@ pub fn search(found: &SearchFindings) -> Document {
     if let Some(list) = Block::remarks(left_out) {
         page.add("Left out", vec![list]);
     }
+    if let Some(list) = Block::warnings(found.warnings.iter().cloned()) {
+        page.add("Warnings", vec![list]);
+    }
     page.add("The search", vec![Block::Terms(terms(found))]);
     page
 }

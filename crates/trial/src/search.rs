@@ -13,7 +13,7 @@ use schedlab_analyze::{
 };
 use schedlab_plan::plan::{GuestPer, KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
+use schedlab_plan::{Arm, CheckState, Direction, Plan, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, Search, Space, Stopped, Strategy};
 
@@ -43,6 +43,8 @@ pub struct SearchStudy {
     last_end_ns: Option<u64>,
     objectives: Vec<Objective>,
     left_out: Vec<LeftOut>,
+    /// Checks of the machine, by id, with a sentence.
+    warnings: Vec<(String, String)>,
 }
 
 impl SearchStudy {
@@ -69,6 +71,7 @@ impl SearchStudy {
             last_end_ns: None,
             objectives: Vec::new(),
             left_out: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 
@@ -82,8 +85,19 @@ impl SearchStudy {
         Ok(self.plan.round(self.round, arms, ask.blocks, seed))
     }
 
+    /// What distorts the results, as the first round says that shows it.
+    fn warn(&mut self, round: &Round) {
+        for check in round.manifest.environment.checks.iter().filter(|check| check.state == CheckState::Warning) {
+            if self.warnings.iter().all(|(id, _)| *id != check.id) {
+                let text = format!("{} ({}): {}", check.title, check.value, check.effect);
+                self.warnings.push((check.id.clone(), text));
+            }
+        }
+    }
+
     /// The result of each point of a round.
     fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<PointResult>> {
+        self.warn(round);
         let effects = arm_effects(&round.manifest, &round.trials, 0).map_err(anyhow::Error::msg)?;
         let metrics = &round.manifest.primary[0];
         let of = |metric: &str, arm: usize| effects.iter().find(|e| e.metric == metric && e.arm == arm as u32);
@@ -167,6 +181,7 @@ impl SearchStudy {
             measured: outcome.measured.iter().map(point).collect(),
             front: outcome.front,
             left_out: self.left_out.clone(),
+            warnings: self.warnings.iter().map(|(_, text)| text.clone()).collect(),
             keep: Vec::new(),
             verdict: winner.map(|gain| judged(&gain, self.plan.sesoi)),
         }

@@ -52,6 +52,8 @@ pub struct SearchFindings {
     pub front: Vec<usize>,
     /// What could not be measured, and why.
     pub left_out: Vec<LeftOut>,
+    /// What distorts or widens the results on this machine, a sentence each.
+    pub warnings: Vec<String>,
     /// Files that apply the winner: which, how, and how to undo it; empty unless it is better.
     pub keep: Vec<String>,
     /// The winner against the control in the first objective, by its fresh trials alone.
@@ -277,6 +279,7 @@ mod tests {
             confirmed,
             front: vec![0],
             left_out: Vec::new(),
+            warnings: Vec::new(),
             keep: Vec::new(),
             verdict: Some(verdict),
         }

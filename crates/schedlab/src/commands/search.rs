@@ -155,6 +155,7 @@ fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> 
     };
     let settings = Arm::parse(&winner.name, &winner.spec)?.settings;
     let mut evidence = vec![found.claim(), format!("Kernel {}", schedlab_tune::release(&Roots::default()))];
+    evidence.extend(found.warnings.iter().cloned());
     evidence.extend(plan.guest.as_ref().map(|_| "Measured in guests: not shown for this machine.".to_owned()));
     evidence.push(format!("From `{}`: schedlab report {}", plan.title, dir.display()));
     super::tune::export::files(&Roots::default(), &settings, &evidence, &dir.join(KEEP))
