@@ -226,6 +226,21 @@ fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
     );
 }
 
+/// A kernel has some, and none is of the series.
+#[test]
+fn links_of_the_tree_that_a_series_is_from_are_not_reported() {
+    let lab = Lab::new("kernel-port-from-links");
+    for tree in ["tree", "from"] {
+        write(&lab, &format!("{tree}/kernel/x.c"), TEXT.as_bytes());
+        std::os::unix::fs::symlink("x.c", lab.path(&format!("{tree}/kernel/link.c"))).unwrap();
+    }
+    let hunk = MISPLACED.replace("-3,4 +3,4", "-11,4 +11,4");
+    let series = write(&lab, "s.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{hunk}").as_bytes());
+    let port = ["kernel", "port", &series, "--onto", &lab.path("tree"), "--from", &lab.path("from")];
+    let ran = schedlab(&port).success();
+    assert!(!ran.stderr.contains("symbolic link"), "{}", ran.stderr);
+}
+
 /// Files that get another name or mode, or that come and go without a line, are said like hunks are.
 #[test]
 fn a_patch_that_only_renames_or_changes_a_mode_is_shown() {

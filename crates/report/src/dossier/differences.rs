@@ -204,6 +204,13 @@ fn of_function(page: &Page<'_>, f: &KeyFunction) -> String {
             text += &lang.with(said, &[&callers(named)]);
         }
     }
+    if !f.perhaps_dispatched_from.is_empty() {
+        let mut named = callers(&f.perhaps_dispatched_from);
+        if f.more_perhaps > 0 {
+            named += &lang.with(s::AND_MORE, &[&f.more_perhaps.to_string()]);
+        }
+        text += &lang.with(s::PERHAPS, &[&named]);
+    }
     for (said, named) in [(s::CALLS_ADDED, &f.calls_added), (s::CALLS_REMOVED, &f.calls_removed)] {
         if !named.is_empty() {
             text += &lang.with(said, &[&lang.list(named)]);
@@ -256,4 +263,23 @@ fn affected(page: &mut Page<'_>) {
 
 fn folder(file: &str) -> &str {
     file.rsplit_once('/').map_or(".", |(folder, _)| folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DossierSubject, dossier_markdown};
+    use schedlab_kernel::dossier::{File, compare};
+
+    #[test]
+    fn a_call_through_what_has_no_known_type_is_a_possible_one() {
+        let text = "int my_pick(int n)\n{\n\treturn 0;\n}\nstruct cls fair = { .pick = my_pick };\n\
+            void a(struct cls *c)\n{\n\tc->pick(1);\n}\nvoid b(void)\n{\n\tCLS(1)->pick(1);\n}\n";
+        let [before, after] = [text.to_owned(), text.replace("return 0", "return 1")]
+            .map(|text| vec![File::read("a.c".into(), text.into())]);
+        let mut page = Vec::new();
+        dossier_markdown(&DossierSubject::default(), &compare(&before, &after), &mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        let said = "Dispatched from a (a.c). Possibly dispatched from b (a.c): by the member's name alone";
+        assert!(page.contains(said), "{page}");
+    }
 }

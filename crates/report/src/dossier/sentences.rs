@@ -91,9 +91,9 @@ pub(super) const FLOW: Said = ["3.3 Call flow and 3.4 key functions", "3.3 调�
 pub(super) const HOW_RANKED: Said = [
     "Ranked by lines that differ, callers, operation tables and a changed signature. In the pictures a call is green if \
      only the second version makes it and red if only the first did. Calls are found by name; those through a pointer, \
-     marked (*), by the name of the member, so other tables of the same member are among them.",
+     marked (*), by the member and the type that it is taken from, so other tables of that type are among them.",
     "按差异行数、调用者、操作表和签名变化排序。图中绿色为仅新版本有的调用，红色为仅旧版本有的调用。调用按名称查找；\
-     经指针的调用（标有 (*)）按成员名查找，因此同名成员的其他操作表也在其中。",
+     经指针的调用（标有 (*)）按成员及其所属类型查找，因此同一类型的其他操作表也在其中。",
 ];
 pub(super) const REASON: Said = ["{0}: lines in the diff: {1}, callers: {2}", "{0}：差异行数 {1}，调用者 {2} 个"];
 pub(super) const REASON_OUTSIDE: Said = [", callers outside of the paths: {0}", "，范围之外的调用者 {0} 个"];
@@ -116,6 +116,10 @@ pub(super) const REASON_SIGNATURE: Said = [", signature changed", "，签名变�
 pub(super) const REGISTERED: Said = [" Registered as {0}.", "注册为 {0}。"];
 pub(super) const CALLED_BY: Said = [" Called by {0}.", "调用者：{0}。"];
 pub(super) const DISPATCHED: Said = [" Dispatched from {0}.", "分派自 {0}。"];
+pub(super) const PERHAPS: Said = [
+    " Possibly dispatched from {0}: by the member's name alone, the type there is not known.",
+    "可能分派自 {0}：仅按成员名，此处类型未知。",
+];
 pub(super) const CALLS_ADDED: Said = [" Calls added: {0}.", "新增调用：{0}。"];
 pub(super) const CALLS_REMOVED: Said = [" Calls removed: {0}.", "删除的调用：{0}。"];
 pub(super) const AND_MORE: Said = [" and {0} more", "，另有 {0} 个"];
