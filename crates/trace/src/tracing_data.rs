@@ -116,6 +116,10 @@ impl TracingData {
             };
             // For the others only the name is needed.
             let whole = wanted(system, &format.name);
+            if let Some(zero) = text.trim_end_matches('\0').find('\0').filter(|_| whole) {
+                let found = format!("a zero byte in the format of {}", format.name);
+                return Err(cursor.input.malformed(at + zero as u64, found, "text"));
+            }
             let (fields, print_fmt) = if whole { (format.fields, format.print_fmt) } else { Default::default() };
             self.formats.push(Format { fields, print_fmt, ..format });
         }

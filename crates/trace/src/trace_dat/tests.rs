@@ -117,6 +117,16 @@ fn places(file: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 #[test]
+fn a_format_that_was_written_over_is_refused() {
+    let mut file = version_6(LITTLE, &Drawing::new(DRAWING), SAVED);
+    // What prev_state means is in this text.
+    let at = file.windows(11).position(|w| w == b"print fmt: ").expect("a format");
+    file[at + 12] = 0;
+    let refused = read(file).err().expect("refused").to_string();
+    assert!(refused.contains("a zero byte in the format of sched_switch; expected text"), "{refused}");
+}
+
+#[test]
 fn a_page_of_zeros_is_told() {
     let whole = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
     let spoilt = [&whole[..whole.len() - 512], &[0; 512]].concat();
