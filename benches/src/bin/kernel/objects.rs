@@ -119,6 +119,10 @@ fn read(said: &str, places: &Places, file: &str, out: &mut BTreeMap<String, Code
     let (mut name, mut target): (Option<String>, Option<&str>) = (None, None);
     for line in said.lines() {
         if let Some(begun) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")).map(|(_, name)| name) {
+            // A label of the assembler's is none.
+            if begun.starts_with('.') {
+                continue;
+            }
             leads_to(&name, target.take(), out);
             name = Some(plain(begun).to_owned());
             out.entry(plain(begun).to_owned()).or_default().files.insert(file.to_owned());
