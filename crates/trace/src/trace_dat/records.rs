@@ -100,7 +100,7 @@ impl Sink<'_> {
     pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64, after: u64) -> u64 {
         let opened = format.open(page).ok();
         // A page that the kernel hands out has an event.
-        let Some(opened) = opened.filter(|page| page.ts > 0 || page.missed.is_some() || page.has_records()) else {
+        let Some(opened) = opened.filter(|page| page.missed.is_some() || page.has_records()) else {
             self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
             self.lost(after, 0);
             return after;
