@@ -5,7 +5,7 @@
 //! name that was changed is another one, where no checksum says otherwise), with what that reader finds changed; else to the
 //! header or the layout of the data. Fails on anything but silent payload.
 //! `cargo xtask bench mutants -- [WORD] [COUNT] [--keep DIR]`: formats that hold WORD, this many mutants of each, and
-//! where to leave those that differ in silence. Needs root for the recordings. About 12 minutes.
+//! where to leave those that differ in silence. Needs root for the recordings. About 14 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
