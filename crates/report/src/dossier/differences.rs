@@ -88,6 +88,7 @@ fn code(page: &mut Page<'_>) {
     page.heading(3, s::CODE);
     let signed = |added: usize, removed: usize| [format!("+{added}"), format!("-{removed}")];
     match page.subject.subsystems.is_empty() {
+        true if page.dossier.files.is_empty() => page.text(s::NO_FILES),
         true => page.text(s::NO_MAINTAINERS),
         false => {
             let row = |found: &SubsystemChange| {

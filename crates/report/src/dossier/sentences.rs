@@ -73,6 +73,7 @@ pub(super) const SUBSYSTEM_COLUMNS: [Said; 6] = [
     ["added", "新增行"],
     ["removed", "删除行"],
 ];
+pub(super) const NO_FILES: Said = ["No file differs.", "没有文件不同。"];
 pub(super) const NO_MAINTAINERS: Said =
     ["The trees have no file MAINTAINERS: subsystems are not known.", "源码树中没有 MAINTAINERS 文件：子系统未知。"];
 pub(super) const FILE_COLUMNS: [Said; 4] =
