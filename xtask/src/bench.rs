@@ -32,7 +32,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "states", minutes: 12, shows: "virtual samples from kept states: equal to the byte, seconds to their first instruction, a study with and without" },
     Measurement { name: "recording", minutes: 15, shows: "the recorder: speed, size, losses, cost against the events alone and perf record" },
     Measurement { name: "formats", minutes: 6, shows: "traces by every recorder and option, numbers equal to an independent reading" },
-    Measurement { name: "mutants", minutes: 12, shows: "damaged traces of every format: no panic, hang or hunger, and what is missing is told" },
+    Measurement { name: "mutants", minutes: 14, shows: "damaged traces of every format: no panic, hang or hunger, and what is missing is told" },
     Measurement { name: "search", minutes: 10, shows: "searches over known surfaces: the best point found for 15 % of the grid's trials" },
     Measurement { name: "kernel", minutes: 1, shows: "back-ports rehearsed against the maintainers' own, beside GNU patch (names four trees)" },
 ];

@@ -83,6 +83,7 @@ pub(super) fn look<E>(
         is_taken: false,
         gone: Vec::new(),
         gone_lines: [0; 2],
+        twice: Vec::new(),
     };
     let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
     let findings = match (change, &text) {

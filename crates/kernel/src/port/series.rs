@@ -30,6 +30,8 @@ pub struct Finding {
     pub gone: Vec<String>,
     /// Of the same hunk: how many of the lines that it changes are nowhere in the file, of how many.
     pub gone_lines: [usize; 2],
+    /// Of a hunk that is taken: functions and members that it defines and the file has already.
+    pub twice: Vec<String>,
 }
 
 /// What the rehearsal found of a file that gets another name or mode, or that comes or goes without a line.

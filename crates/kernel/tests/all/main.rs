@@ -9,3 +9,4 @@ mod needs;
 mod port;
 mod series;
 mod source;
+mod twice;

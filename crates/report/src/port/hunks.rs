@@ -103,6 +103,9 @@ fn remark(finding: &Finding) -> String {
             said.push("nothing like it in the file".into());
         }
     }
+    if !finding.twice.is_empty() {
+        said.push(format!("defines {} again: the file has it already", finding.twice.join(", ")));
+    }
     let [gone, all] = finding.gone_lines;
     if !finding.gone.is_empty() {
         let names = finding.gone.join(", ");

@@ -65,6 +65,7 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> Port
         taken: finding.is_taken,
         gone: finding.gone.clone(),
         gone_lines: finding.gone_lines[0],
+        twice: finding.twice.clone(),
         needs: needs(rehearsal, number),
     }
 }
