@@ -7,13 +7,15 @@
 use crate::error::TuneError;
 use crate::journal::{Entry, Ledger, Parsed};
 use crate::owner::{Owner, has_network};
-use crate::restored::{Leftover, RestoreOutcome, Restored};
+use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::{StateLock, journals};
 use schedlab_sys::durable;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+pub(crate) mod preview;
 
 /// Passes over values that bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`; bytes and ratio).
 pub(crate) const PASSES: usize = 3;
@@ -27,17 +29,39 @@ enum Step {
     Retry(String),
 }
 
-fn attempt(entry: &Entry) -> Step {
-    let present = match entry.knob.read() {
-        Ok(present) => present,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Step::Settled(RestoreOutcome::Gone),
-        Err(e) => return Step::Retry(e.to_string()),
-    };
-    if present == entry.original {
-        return Step::Unchanged;
+/// What a knob's present value says before it is touched.
+enum Look {
+    Unchanged,
+    Settled(RestoreOutcome),
+    Ours(String),
+}
+
+impl Look {
+    fn at(entry: &Entry) -> io::Result<Self> {
+        match entry.knob.read() {
+            Ok(present) => Ok(Self::of(entry, present)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::Settled(RestoreOutcome::Gone)),
+            Err(e) => Err(e),
+        }
     }
-    if entry.pending.is_none() && !entry.ours.contains(&present) {
-        return Step::Settled(RestoreOutcome::LeftForeign(present));
+
+    fn of(entry: &Entry, present: String) -> Self {
+        if present == entry.original {
+            Self::Unchanged
+        } else if entry.pending.is_none() && !entry.ours.contains(&present) {
+            Self::Settled(RestoreOutcome::LeftForeign(present))
+        } else {
+            Self::Ours(present)
+        }
+    }
+}
+
+fn attempt(entry: &Entry) -> Step {
+    match Look::at(entry) {
+        Ok(Look::Unchanged) => return Step::Unchanged,
+        Ok(Look::Settled(outcome)) => return Step::Settled(outcome),
+        Ok(Look::Ours(_)) => {}
+        Err(e) => return Step::Retry(e.to_string()),
     }
     if let Err(e) = entry.knob.write(&entry.original) {
         return Step::Retry(e.to_string());
@@ -64,7 +88,11 @@ fn lift(entry: &Entry) {
 
 /// Puts the chosen entries back, last change first. Knobs that already hold their original are not listed.
 pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<Restored> {
-    let mut open: Vec<&Entry> = ledger.entries.iter().rev().filter(|e| chosen(e)).collect();
+    put_back_each(ledger.entries.iter().filter(|entry| chosen(entry)).collect())
+}
+
+fn put_back_each(mut open: Vec<&Entry>) -> Vec<Restored> {
+    open.reverse();
     let mut restored = Vec::new();
     for pass in 1..=PASSES {
         if pass > 1 {
@@ -100,40 +128,6 @@ impl Of {
     fn means(self, roots: &Roots, parsed: &Parsed) -> bool {
         self == Self::All || !parsed.stays(&roots.proc)
     }
-}
-
-/// What [`restore_leftovers`] of all would put back, without touching anything; it needs no lock.
-pub fn leftovers(roots: &Roots, state_dir: &Path) -> Result<Vec<Leftover>, TuneError> {
-    let mut all = Vec::new();
-    for (_, parsed) in journals(state_dir)? {
-        let kept = parsed.stays(&roots.proc);
-        let Some(owner) = parsed.owner else { continue };
-        if owner.is_alive(&roots.proc) || !owner.is_of_this_boot(&roots.proc) {
-            continue;
-        }
-        for entry in parsed.ledger.entries.iter().rev() {
-            let present = entry.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
-            if present != entry.original {
-                all.push(Leftover {
-                    knob: entry.name.clone(),
-                    path: entry.knob.path().to_owned(),
-                    original: entry.original.clone(),
-                    present,
-                    pid: owner.pid,
-                    kept,
-                });
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// Journals of dead processes that are kept because they cannot be read in full; [`restore_leftovers`] puts back what
-/// can be read of them.
-pub fn unreadable_journals(roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
-    let of_the_dead = |parsed: &Parsed| parsed.owner.as_ref().is_none_or(|owner| !owner.is_alive(&roots.proc));
-    let journals = journals(state_dir)?.into_iter().filter(|(_, parsed)| of_the_dead(parsed));
-    Ok(journals.filter_map(|(path, parsed)| unreadable(roots, &path, &parsed)).collect())
 }
 
 /// Puts back what dead processes left changed, and removes their journals; called at every start for [`Of::Killed`] and
@@ -211,24 +205,31 @@ fn unreadable(roots: &Roots, path: &Path, parsed: &Parsed) -> Option<Restored> {
 }
 
 fn restore_journal(roots: &Roots, owner: Option<&Owner>, ledger: &Ledger) -> Vec<Restored> {
+    let (here, elsewhere) = divided(roots, owner, ledger);
+    let mut restored = put_back_each(here);
+    restored.extend(elsewhere);
+    restored
+}
+
+/// The entries whose files the caller sees, and what becomes of the others.
+fn divided<'l>(roots: &Roots, owner: Option<&Owner>, ledger: &'l Ledger) -> (Vec<&'l Entry>, Vec<Restored>) {
     // Without a whole header the boot is unknown, but what was journalled after it was journalled in order, and the
     // test for foreign writes protects a newer boot's values.
     if !owner.is_none_or(|owner| owner.is_of_this_boot(&roots.proc)) {
-        return ledger.entries.iter().map(|entry| report(entry, RestoreOutcome::Rebooted)).collect();
+        let gone = ledger.entries.iter().map(|entry| report(entry, RestoreOutcome::Rebooted));
+        return (Vec::new(), gone.collect());
     }
-    // The caller sees files of that name, and they are another network's.
     let Some(network) = owner.and_then(|owner| owner.other_network(&roots.proc)) else {
-        return put_back(ledger, |_| true);
+        return (ledger.entries.iter().collect(), Vec::new());
     };
-    let of_network = |entry: &Entry| entry.knob.path().starts_with(roots.proc.join("sys/net"));
+    // The caller sees files of the same name, and they are another network's.
+    let is_theirs = |entry: &&Entry| entry.knob.path().starts_with(roots.proc.join("sys/net"));
+    let (theirs, here): (Vec<&Entry>, _) = ledger.entries.iter().partition(is_theirs);
     let outcome = match has_network(&roots.proc, network) {
         true => RestoreOutcome::OtherNetwork(network),
         false => RestoreOutcome::Gone,
     };
-    let mut restored = put_back(ledger, |entry| !of_network(entry));
-    let theirs = ledger.entries.iter().filter(|entry| of_network(entry));
-    restored.extend(theirs.map(|entry| report(entry, outcome.clone())));
-    restored
+    (here, theirs.into_iter().map(|entry| report(entry, outcome.clone())).collect())
 }
 
 #[cfg(test)]

@@ -81,10 +81,10 @@ pub struct Leftover {
     pub path: PathBuf,
     /// The value that belongs there.
     pub original: String,
-    /// The value there now, or why it cannot be read.
+    /// The value there now.
     pub present: String,
-    /// The process that wrote it.
-    pub pid: u32,
+    /// The process that wrote it, if its journal still names it.
+    pub pid: Option<u32>,
     /// Whether it was set to stay until it is asked back.
     pub kept: bool,
 }
@@ -93,6 +93,7 @@ impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { knob, original, present, pid, kept, .. } = self;
         let by = if *kept { " by `tune set`" } else { "" };
-        write!(f, "{knob}: `{present}` now, `{original}` before pid {pid} changed it{by}")
+        let who = pid.map_or("a process".to_owned(), |pid| format!("pid {pid}"));
+        write!(f, "{knob}: `{present}` now, `{original}` before {who} changed it{by}")
     }
 }

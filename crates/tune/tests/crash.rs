@@ -3,7 +3,7 @@
 //! For real, as root, on sysctls that harm nobody while they are changed for a few milliseconds:
 //! `kernel.sched_cfs_bandwidth_slice_us` and `kernel.sched_rr_timeslice_ms` (which the kernel rounds to ticks).
 
-use schedlab_tune::{Of, Roots, TuneError, leftovers, restore_leftovers};
+use schedlab_tune::{Of, Preview, Roots, TuneError, preview, restore_leftovers};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ fn a_second_schedlab_is_told_who_holds_the_host_and_restores_nothing() {
     );
     let busy = restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap_err();
     assert!(matches!(&busy, TuneError::Busy { pid } if *pid == child.id().to_string()), "{busy}");
-    assert_eq!(leftovers(&Roots::default(), state.path()).unwrap(), []);
+    assert_eq!(preview(&Roots::default(), state.path()).unwrap(), Preview::default());
     let mut guard = schedlab_tune::HostGuard::open(Roots::default(), state.path()).unwrap();
     let error = guard.apply(&["sysctl:kernel.sched_rr_timeslice_ms=200".parse().unwrap()]).unwrap_err();
     assert!(matches!(&error, TuneError::Busy { pid } if *pid == child.id().to_string()), "{error}");

@@ -11,7 +11,7 @@ use anyhow::Result;
 use schedlab_plan::{Setting, counted, shell_words};
 use schedlab_record::tracer;
 use schedlab_sys::net_name;
-use schedlab_tune::{Knob, Named, Of, RestoreOutcome, Roots, named};
+use schedlab_tune::{Knob, Named, Of, Preview, RestoreOutcome, Restored, Roots, named};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -116,18 +116,17 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
 
 /// What a restore would do; 1 when there is something it could not.
 fn preview(Target { roots, state, tree }: &Target) -> Result<u8> {
-    let left = schedlab_tune::leftovers(roots, state)?;
-    let unreadable = schedlab_tune::unreadable_journals(roots, state)?;
+    let Preview { back, others } = schedlab_tune::preview(roots, state)?;
     // Of the machine, not of a tree of files.
     let (names, traces) = match tree {
         Some(_) => Default::default(),
         None => (net_name::orphans(Path::new(net_name::RUN_ROOT))?, tracer::orphans(Path::new(net_name::RUN_ROOT))?),
     };
     to_stdout(|out| {
-        for one in &left {
+        for one in &back {
             writeln!(out, "{one}")?;
         }
-        for one in &unreadable {
+        for one in &others {
             writeln!(out, "{one}")?;
         }
         for name in &names {
@@ -136,9 +135,9 @@ fn preview(Target { roots, state, tree }: &Target) -> Result<u8> {
         for name in &traces {
             writeln!(out, "tracefs instance {name} of a killed run")?;
         }
-        writeln!(out, "{} would be restored{}", counted(left.len(), "settings"), namespaces(&names))
+        writeln!(out, "{} would be restored{}", counted(back.len(), "settings"), namespaces(&names))
     })?;
-    Ok(if unreadable.is_empty() { exit::DONE } else { exit::ERROR })
+    Ok(if others.iter().all(Restored::is_done) { exit::DONE } else { exit::ERROR })
 }
 
 /// Those of workloads, which few runs have.

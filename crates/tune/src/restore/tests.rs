@@ -1,5 +1,6 @@
 //! What becomes of the journals of processes that are gone.
 
+use super::preview::{Preview, preview};
 use super::*;
 use crate::journal::Journal;
 use crate::knob::Knob;
@@ -42,6 +43,18 @@ impl Tree {
         let restored = restore_leftovers(Of::Killed, &self.roots, &self.state).unwrap();
         restored.into_iter().map(|r| r.outcome).collect()
     }
+    /// All of it, which is what its preview said.
+    fn restore_all(&self) -> Vec<RestoreOutcome> {
+        let Preview { back, others } = preview(&self.roots, &self.state).unwrap();
+        let all = restore_leftovers(Of::All, &self.roots, &self.state).unwrap();
+        let (restored, others_now): (Vec<_>, Vec<_>) =
+            all.iter().cloned().partition(|one| one.outcome == RestoreOutcome::Restored);
+        let of = |knob: &str, original: &str| (knob.to_owned(), original.to_owned());
+        let back: Vec<_> = back.iter().map(|one| of(&one.knob, &one.original)).collect();
+        assert_eq!(back, restored.iter().map(|one| of(&one.knob, &one.original)).collect::<Vec<_>>());
+        assert_eq!(others, others_now);
+        all.into_iter().map(|one| one.outcome).collect()
+    }
     fn journals_left(&self) -> usize {
         journals(&self.state).unwrap().len()
     }
@@ -55,7 +68,7 @@ fn values_of_a_dead_process_come_back_once() {
     tree.change(&mut journal, &a, "2");
     tree.change(&mut journal, &b, "20");
     tree.change(&mut journal, &a, "3");
-    assert_eq!(leftovers(&tree.roots, &tree.state).unwrap().len(), 2);
+    assert_eq!(preview(&tree.roots, &tree.state).unwrap().back.len(), 2);
     assert_eq!(tree.restore(), [RestoreOutcome::Restored, RestoreOutcome::Restored]);
     assert_eq!((a.read().unwrap(), b.read().unwrap()), ("1".into(), "10".into()));
     assert_eq!((tree.journals_left(), tree.restore()), (0, vec![]));
@@ -68,7 +81,7 @@ fn a_foreign_value_is_left_and_named() {
     let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
     tree.change(&mut journal, &knob, "2");
     knob.write("77").unwrap();
-    assert_eq!(tree.restore(), [RestoreOutcome::LeftForeign("77".into())]);
+    assert_eq!(tree.restore_all(), [RestoreOutcome::LeftForeign("77".into())]);
     assert_eq!((knob.read().unwrap(), tree.journals_left()), ("77".into(), 0));
 }
 
@@ -94,13 +107,12 @@ fn what_was_set_to_stay_comes_back_when_it_is_asked_back_the_last_first() {
         journal.keep().unwrap();
     }
     assert_eq!((tree.restore(), tree.journals_left()), (vec![], 2), "no start takes it back");
-    assert!(leftovers(&tree.roots, &tree.state).unwrap().iter().all(|left| left.kept));
+    assert!(preview(&tree.roots, &tree.state).unwrap().back.iter().all(|left| left.kept));
     let mut killed = Journal::create(&tree.state, Owner { start_ticks: 3, ..dead("this-boot") }).unwrap();
     tree.change(&mut killed, &knob, "9");
     assert_eq!(tree.restore(), [RestoreOutcome::Restored], "what a killed run made of it does");
     assert_eq!(knob.read().unwrap(), "3");
-    let all = restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
-    assert_eq!((all.len(), knob.read().unwrap(), tree.journals_left()), (2, "1".into(), 0));
+    assert_eq!((tree.restore_all().len(), knob.read().unwrap(), tree.journals_left()), (2, "1".into(), 0));
 }
 
 /// A process that began first may have written last.
@@ -114,7 +126,7 @@ fn journals_are_undone_in_the_order_of_their_writes() {
         tree.change(&mut journal, &knob, new);
         journal.keep().unwrap();
     }
-    restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
+    tree.restore_all();
     assert_eq!(knob.read().unwrap(), "100");
 }
 
@@ -139,10 +151,9 @@ fn knobs_of_another_network_namespace_wait_for_it() {
     set(other);
     assert_eq!((tree.restore(), tree.journals_left()), (vec![RestoreOutcome::Restored], 1), "the start of a run");
     assert_eq!((net.read().unwrap(), plain.read().unwrap()), ("500".into(), "1".into()));
-    let all = || restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
-    assert_eq!(all()[0].outcome, RestoreOutcome::OtherNetwork(other));
+    assert_eq!(tree.restore_all(), [RestoreOutcome::OtherNetwork(other)]);
     std::fs::remove_dir_all(tree.roots.proc.join("77")).unwrap();
-    assert_eq!((all()[0].outcome.clone(), tree.journals_left()), (RestoreOutcome::Gone, 0));
+    assert_eq!((tree.restore_all(), tree.journals_left()), (vec![RestoreOutcome::Gone], 0));
     net.write("4096").unwrap();
     set(here);
     assert_eq!(tree.restore(), [RestoreOutcome::Restored, RestoreOutcome::Restored]);
@@ -156,7 +167,7 @@ fn what_was_set_to_stay_in_an_earlier_boot_is_gone_at_the_next_start() {
     let mut journal = Journal::create(&tree.state, dead("an-earlier-boot")).unwrap();
     tree.change(&mut journal, &knob, "2");
     journal.keep().unwrap();
-    assert_eq!((tree.restore(), tree.journals_left()), (vec![RestoreOutcome::Rebooted], 0));
+    assert_eq!((tree.restore_all(), tree.journals_left()), (vec![RestoreOutcome::Rebooted], 0));
     assert_eq!(knob.read().unwrap(), "2", "nothing is written");
 }
 
@@ -288,7 +299,7 @@ fn a_journal_of_a_newer_schedlab_is_left_to_it() {
     let [RestoreOutcome::Unreadable(why)] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert!(why.contains("newer schedlab"), "{why}");
     assert_eq!((knob.read().unwrap(), tree.journals_left()), ("2".into(), 1));
-    let line = unreadable_journals(&tree.roots, &tree.state).unwrap()[0].to_string();
+    let line = preview(&tree.roots, &tree.state).unwrap().others[0].to_string();
     assert!(line.contains("journal-4242-1"), "{line}");
 }
 

@@ -1,0 +1,71 @@
+//! What a restore would do.
+
+use super::{Look, divided, report, unreadable};
+use crate::error::TuneError;
+use crate::journal::Entry;
+use crate::knob::Knob;
+use crate::restored::{Leftover, RestoreOutcome, Restored};
+use crate::roots::Roots;
+use crate::state::journals;
+use std::io;
+use std::path::Path;
+
+/// What [`restore_leftovers`](crate::restore_leftovers) of all would do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preview {
+    /// The settings that would be put back, in that order.
+    pub back: Vec<Leftover>,
+    /// The others: of an earlier boot, of another network namespace, written by somebody else since, unreadable.
+    pub others: Vec<Restored>,
+}
+
+/// Looks at the journals of dead processes, and at the files that they name, without touching any; it needs no lock.
+pub fn preview(roots: &Roots, state_dir: &Path) -> Result<Preview, TuneError> {
+    let (mut preview, mut put) = (Preview::default(), Vec::new());
+    for (path, parsed) in journals(state_dir)? {
+        let owner = parsed.owner.as_ref();
+        if owner.is_some_and(|owner| owner.is_alive(&roots.proc)) {
+            continue;
+        }
+        if parsed.is_understood() {
+            let (here, elsewhere) = divided(roots, owner, &parsed.ledger);
+            let (pid, kept) = (owner.map(|owner| owner.pid), parsed.stays(&roots.proc));
+            for entry in here.into_iter().rev() {
+                let found = found(entry, &put);
+                if let Ok(Look::Ours(_)) = found {
+                    put.push((entry.knob.clone(), entry.original.clone()));
+                }
+                preview.add(entry, found, pid, kept);
+            }
+            preview.others.extend(elsewhere);
+        }
+        preview.others.extend(unreadable(roots, &path, &parsed));
+    }
+    Ok(preview)
+}
+
+/// A knob of two journals: the earlier one will find what the later one has put back.
+fn found(entry: &Entry, put: &[(Knob, String)]) -> io::Result<Look> {
+    match put.iter().rfind(|(knob, _)| *knob == entry.knob) {
+        Some((_, value)) => Ok(Look::of(entry, value.clone())),
+        None => Look::at(entry),
+    }
+}
+
+impl Preview {
+    fn add(&mut self, entry: &Entry, found: io::Result<Look>, pid: Option<u32>, kept: bool) {
+        match found {
+            Ok(Look::Unchanged) => {}
+            Ok(Look::Ours(present)) => self.back.push(Leftover {
+                knob: entry.name.clone(),
+                path: entry.knob.path().to_owned(),
+                original: entry.original.clone(),
+                present,
+                pid,
+                kept,
+            }),
+            Ok(Look::Settled(outcome)) => self.others.push(report(entry, outcome)),
+            Err(e) => self.others.push(report(entry, RestoreOutcome::Failed(e.to_string()))),
+        }
+    }
+}
