@@ -162,45 +162,60 @@ impl Table {
         let mut lines = Vec::new();
         for part in self.folded(|part| row_width(&part.widths(limit)) <= limit) {
             let widths = part.widths(limit);
+            let wrap_first = part.is_cut_alike(widths[0]);
             if !lines.is_empty() {
                 lines.push(String::new());
             }
             if part.header.iter().any(|h| !h.is_empty()) {
                 let cell = |h: &String| Cell::toned(h, Tone::None);
-                lines.extend(part.row_lines(&part.header.iter().map(cell).collect::<Vec<_>>(), &widths, colour));
+                lines.extend(part.row_lines(
+                    &part.header.iter().map(cell).collect::<Vec<_>>(),
+                    &widths,
+                    wrap_first,
+                    colour,
+                ));
             }
             for row in &part.rows {
-                lines.extend(part.row_lines(row, &widths, colour));
+                lines.extend(part.row_lines(row, &widths, wrap_first, colour));
             }
         }
         lines
     }
 
-    fn row_lines(&self, row: &[Cell], widths: &[usize], colour: bool) -> Vec<String> {
-        let empty = Cell::default();
-        let last = row.len().saturating_sub(1);
-        let wrapped = row.get(last).map(|c| wrap(&c.text, widths.get(last).copied().unwrap_or(12))).unwrap_or_default();
-        let mut lines = Vec::new();
-        for part in 0..wrapped.len().max(1) {
+    /// Whether two different names of the first column are the same when cut to `limit`.
+    fn is_cut_alike(&self, limit: usize) -> bool {
+        let names = || self.rows.iter().filter(|row| row.len() > 1).map(|row| row[0].text.as_str());
+        let is_like = |name: &str, other: &str| name != other && middle_cut(name, limit) == middle_cut(other, limit);
+        names().any(|name| width(name) > limit && names().any(|other| is_like(name, other)))
+    }
+
+    /// A row, with its last cell in as many lines as it takes, and its first one, too.
+    fn row_lines(&self, row: &[Cell], widths: &[usize], wrap_first: bool, colour: bool) -> Vec<String> {
+        let cells = widths.iter().enumerate().map(|(i, w)| {
+            let text = row.get(i).map_or("", |cell| &cell.text);
+            match i + 1 == row.len() || wrap_first && i == 0 {
+                true => wrap(text, *w),
+                false => vec![middle_cut(text, *w)],
+            }
+        });
+        let cells = Vec::from_iter(cells);
+        let tall = cells.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        let line = |number: usize| {
             let mut line = String::new();
-            for (i, w) in widths.iter().enumerate() {
-                let cell = row.get(i).unwrap_or(&empty);
-                let text = match (i == last, part) {
-                    (true, _) => wrapped.get(part).map_or("", String::as_str),
-                    (false, 0) => &middle_cut(&cell.text, *w),
-                    (false, _) => "",
-                };
+            for (i, (cell, w)) in cells.iter().zip(widths).enumerate() {
+                let text = cell.get(number).map_or("", String::as_str);
                 let space = " ".repeat(w.saturating_sub(width(text)));
-                let text = paint(text, cell.tone.filter(|_| colour).map(Tone::ansi));
+                let tone = row.get(i).and_then(|cell| cell.tone);
+                let text = paint(text, tone.filter(|_| colour).map(Tone::ansi));
                 match self.align.get(i) {
                     Some(Align::Right) => line.push_str(&format!("{space}{text}")),
                     _ => line.push_str(&format!("{text}{space}")),
                 }
                 line.push_str("  ");
             }
-            lines.push(line.trim_end().to_owned());
-        }
-        lines
+            line.trim_end().to_owned()
+        };
+        (0..tall).map(line).collect()
     }
 }
 
@@ -307,6 +322,22 @@ mod tests {
         assert_eq!(lines[0], "name   n  why");
         assert_eq!(lines[1], "µs    12  a long reason that");
         assert!(lines.iter().all(|l| width(l) <= 30), "{lines:?}");
+    }
+
+    #[test]
+    fn first_names_that_a_cut_would_make_alike_are_wrapped() {
+        let lines = |names: [&str; 2]| {
+            let mut table = Table::new(&[("point", Align::Left), ("gain", Align::Right)]);
+            table.rows = names.map(|name| vec![name.into(), "1".into()]).to_vec();
+            table.lines(20, false)
+        };
+        let alike = lines(["slice=1ms policy=batch idle=no", "slice=1ms policy=other idle=no"]);
+        assert_eq!(
+            alike[1..],
+            ["slice=1ms          1", "policy=batch", "idle=no", "slice=1ms          1", "policy=other", "idle=no"]
+        );
+        let apart = lines(["slice=1ms policy=batch idle=no", "slice=9ms policy=batch idle=no"]);
+        assert_eq!(apart[1..], ["slice=1…dle=no     1", "slice=9…dle=no     1"]);
     }
 
     #[test]
