@@ -68,6 +68,9 @@ fn after_roots_use_others_measure_and_restore_what_is_theirs() {
          void() {{ [ $1 = 5 ]; }}
          as() {{ setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}
          as ./s tune restore 2>&1
+         # As with root's HOME: nothing of theirs can be in it, and what changes no knob needs none.
+         mkdir -m 700 closed; HOME=$PWD/closed as ./s bench pipe:loops=10 >/dev/null
+         HOME=$PWD/closed as ./s tune restore 2>&1 && exit 1
          as ./s ab -w pipe:pin=same,loops=10 --b nice=1 --trials 6 --counters basic -o user >/dev/null 2>&1 || void $?
          as unshare -Ur true || {{ echo no user namespaces; exit; }}
          as unshare -Ur ./s tune restore 2>&1
@@ -84,6 +87,7 @@ fn after_roots_use_others_measure_and_restore_what_is_theirs() {
     let nothing = "0 settings restored";
     let restored = said.lines().filter(|line| *line == nothing).count();
     assert_eq!(restored, if said.contains("no user namespaces") { 1 } else { 2 }, "{said}");
+    assert_eq!(said.matches("closed/.local/state/schedlab cannot be used").count(), 1, "{said}");
 }
 
 #[test]
