@@ -223,6 +223,28 @@ fn tuned_sets_it_and_takes_it_back(lab: &Lab) {
     assert!(during == "777" && before == after && before != during, "{said}");
 }
 
+/// The commands that are printed with the profile, with a `tuned-adm` that says how it was called.
+fn the_profile_before_comes_back(lab: &Lab, keep: &str, said: &str) {
+    let (_, line) = said.split_once("/tuned.conf: ").unwrap();
+    let (apply, undo) = line.lines().next().unwrap().split_once("; undo: ").unwrap();
+    let (etc, bin) = (lab.path("etc"), lab.path("bin"));
+    for (dir, file, text) in [
+        (&etc, "active_profile", "latency-performance\n"),
+        (&bin, "tuned-adm", "#!/bin/sh\necho called $* | tee -a /etc/tuned/log\necho $2 > /etc/tuned/active_profile\n"),
+    ] {
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::write(format!("{dir}/{file}"), text).unwrap();
+    }
+    let script = format!(
+        "mount --bind {etc} /etc/tuned; chmod 755 {bin}/tuned-adm; PATH={bin}:$PATH; cd {keep}
+         {apply}\n{apply}\n{undo}\nls /etc/tuned"
+    );
+    let said = ran(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    let calls =
+        ["profile schedlab", "profile schedlab", "profile latency-performance"].map(|call| format!("called {call}"));
+    assert!(said.starts_with(&calls.join("\n")) && said.ends_with("active_profile\nlog\n"), "{said}");
+}
+
 #[test]
 fn exported_files_are_what_their_programs_load() {
     let lab = Lab::new("search-export");
@@ -255,6 +277,7 @@ fn exported_files_are_what_their_programs_load() {
     }
     if has("tuned-adm") && may_write && has("unshare") {
         tuned_sets_it_and_takes_it_back(&lab);
+        the_profile_before_comes_back(&lab, &out, &said);
     }
     let nice =
         ran(Command::new("sh").arg(file("schedlab-run")).arg("nice").env("SCHEDLAB", env!("CARGO_BIN_EXE_schedlab")));

@@ -258,9 +258,10 @@ fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     Export { file: UNIT, text, apply, undo }
 }
 
-/// Undone by tuned, which keeps what it found.
+/// Undone by tuned, which keeps what it found; the profile before, if any, is kept beside ours.
 fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence: &Evidence<'_>) -> Export {
-    let undo = "tuned-adm off && rm -r /etc/tuned/schedlab".to_owned();
+    let undo = "p=$(cat /etc/tuned/schedlab/before); tuned-adm ${p:+profile} ${p:-off} && rm -r /etc/tuned/schedlab";
+    let undo = undo.to_owned();
     let held = settings_of(sysctls.iter().chain(files));
     let mut text = head(evidence, &held, &undo) + "[main]\nsummary=Knobs that schedlab found\n";
     let mut section = |name: &str, lines: Vec<String>| {
@@ -271,8 +272,11 @@ fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence
     let of_sysctl = |value: &&Value| format!("{}={}", value.sysctl.as_deref().unwrap_or_default(), value.value);
     section("sysctl", sysctls.iter().map(of_sysctl).collect());
     section("sysfs", of_files(files, scaling));
-    let apply =
-        format!("mkdir -p /etc/tuned/schedlab && cp {TUNED} /etc/tuned/schedlab/ && tuned-adm profile schedlab");
+    // Applied twice, the profile before is still the first one.
+    let apply = format!(
+        "mkdir -p /etc/tuned/schedlab && cp {TUNED} /etc/tuned/schedlab/ && cp -n /etc/tuned/active_profile \
+         /etc/tuned/schedlab/before; tuned-adm profile schedlab"
+    );
     Export { file: TUNED, text, apply, undo }
 }
 
