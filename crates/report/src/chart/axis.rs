@@ -165,12 +165,8 @@ pub(crate) fn bare(text: &str) -> String {
 pub(crate) fn labels(ticks: &[f64], unit: &str) -> (Vec<String>, String) {
     let size = ticks.iter().fold(0.0f64, |m, t| m.max(t.abs()));
     let (scale, shown) = unit_for(size, unit);
-    let step = ticks.windows(2).map(|w| (w[1] - w[0]).abs()).fold(f64::INFINITY, f64::min) / scale;
-    // Enough digits to tell neighbours apart, whatever the size.
-    let largest = size / scale;
-    let digits =
-        if step.is_finite() && step > 0.0 { (largest / step).log10().floor().clamp(0.0, 8.0) as usize + 1 } else { 3 };
-    let label = |t: &f64| bare(&significant(t / scale, digits.max(2)));
+    let digits = apart(ticks, size).unwrap_or(3).max(2);
+    let label = |t: &f64| bare(&significant(t / scale, digits));
     (ticks.iter().map(label).collect(), shown)
 }
 
@@ -178,9 +174,17 @@ pub(crate) fn labels(ticks: &[f64], unit: &str) -> (Vec<String>, String) {
 pub(crate) fn own_labels(ticks: &[f64], unit: &str) -> Vec<String> {
     let label = |t: &f64| {
         let (scale, shown) = unit_for(t.abs(), unit);
-        format!("{} {shown}", short(t / scale)).trim_end().to_owned()
+        let digits = apart(ticks, t.abs()).unwrap_or(3).max(3);
+        format!("{} {shown}", bare(&significant(t / scale, digits))).trim_end().to_owned()
     };
     ticks.iter().map(label).collect()
+}
+
+/// Significant digits that tell a value of this size apart from its neighbours among the ticks.
+fn apart(ticks: &[f64], size: f64) -> Option<usize> {
+    let step = ticks.windows(2).map(|w| (w[1] - w[0]).abs()).fold(f64::INFINITY, f64::min);
+    let digits = size.log10().floor() - step.log10().floor() + 1.0;
+    (digits.is_finite() && step > 0.0).then(|| digits.clamp(1.0, 9.0) as usize)
 }
 
 /// Ticks with their labels, the unit after the last one.
@@ -254,5 +258,7 @@ mod tests {
     fn labels_share_a_unit_and_differ() {
         let (labels, unit) = labels(&[1.00e-1, 1.05e-1, 1.10e-1], "s");
         assert_eq!((labels.join(" ").as_str(), unit.as_str()), ("100 105 110", "ms"));
+        assert_eq!(own_labels(&[1.135, 1.14, 1.145], "1/op"), ["1.135 /op", "1.14 /op", "1.145 /op"]);
+        assert_eq!(own_labels(&[1e-6, 1e-3], "s"), ["1 µs", "1 ms"]);
     }
 }
