@@ -7,7 +7,6 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::{processes, program};
 use anyhow::{Context, Result, bail};
-use schedlab_plan::TrialOutcome;
 use schedlab_sys::rusage;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
@@ -93,8 +92,7 @@ fn per_cpu_second(run: impl FnOnce() -> Result<f64>) -> Result<f64> {
 /// A trial verifies stream by stream that its receivers counted what was sent; one that did not agree is an error.
 fn ours() -> Result<f64> {
     let spec = format!("stream:1,bytes={MESSAGE_BYTES},duration={SECONDS}s");
-    let outcome = program::trial(Some("0"), &[&spec, "--latency", "off", "--counters", "basic"])?;
-    let outcome: TrialOutcome = serde_json::from_value(outcome).context("the trial's JSON is not an outcome")?;
+    let outcome = program::outcome(Some("0"), &[&spec, "--latency", "off", "--counters", "basic"])?;
     Ok((outcome.operations * MESSAGE_BYTES) as f64)
 }
 

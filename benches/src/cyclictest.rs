@@ -7,7 +7,6 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result, bail};
-use schedlab_plan::TrialOutcome;
 
 /// Wake-ups of a run, one in a millisecond: long enough for a median, short enough for many pairs.
 const WAKES: u32 = 1_000;
@@ -56,11 +55,10 @@ fn typical(found: &[(Lateness, Lateness)], of: fn(&Lateness) -> f64) -> f64 {
 
 fn run_ours(policy: &str) -> Result<Lateness> {
     let spec = format!("timer:loops={WAKES},dma_latency=0us,{policy}");
-    let outcome = program::trial(Some("0"), &[&spec, "--counters", "basic"])?;
-    let outcome: TrialOutcome = serde_json::from_value(outcome).context("the trial's JSON is not an outcome")?;
+    let outcome = program::outcome(Some("0"), &[&spec, "--counters", "basic"])?;
     let wakes = outcome.histograms.iter().find(|h| h.name == "wake_latency").context("no wake_latency")?;
-    let (mean_ns, median_ns) = (wakes.histogram.mean_ns(), wakes.histogram.quantile_ns(0.5));
-    Ok(Lateness { mean_ns: mean_ns.context("no wake-ups")?, median_ns: median_ns.context("no wake-ups")? })
+    let mean_ns = wakes.histogram.mean_ns().context("no wake-ups")?;
+    Ok(Lateness { mean_ns, median_ns: program::median_ns(&outcome, "wake_latency")? })
 }
 
 /// With a histogram of one bucket to a nanosecond, up to 0.5 ms; later wake-ups are in its overflow, and in the mean.

@@ -1,6 +1,7 @@
 //! Running the released binary and the references, pinned or free.
 
 use anyhow::{Context, Result, bail};
+use schedlab_plan::TrialOutcome;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -69,6 +70,17 @@ pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value
     let arguments: Vec<&str> = arguments.iter().chain(&["--json", "-", "--top", "0"]).copied().collect();
     let output = output(bench(cpus, &arguments)?)?;
     serde_json::from_slice(&output.stdout).context("the trial's JSON")
+}
+
+/// One trial of ours, as our own types read it.
+pub fn outcome(cpus: Option<&str>, arguments: &[&str]) -> Result<TrialOutcome> {
+    serde_json::from_value(trial(cpus, arguments)?).context("the trial's JSON is not an outcome")
+}
+
+/// The median of one of a trial's histograms, ns.
+pub fn median_ns(outcome: &TrialOutcome, name: &str) -> Result<f64> {
+    let found = outcome.histograms.iter().find(|one| one.name == name);
+    found.and_then(|one| one.histogram.quantile_ns(0.5)).with_context(|| format!("the trial has no values of {name}"))
 }
 
 /// A metric of a trial's JSON.

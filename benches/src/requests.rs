@@ -6,7 +6,6 @@
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result};
-use schedlab_plan::TrialOutcome;
 use std::path::Path;
 use std::process::Command;
 
@@ -77,9 +76,9 @@ pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec
     if name.contains(filter) {
         if program::exists("schbench") {
             let found = interleave_by(pairs.unwrap_or(SCHBENCH_PAIRS), 0x5EED, schbench, || {
-                program::metric(
-                    &program::trial(None, &["wakeup:1x2,duration=2s", "--counters", "basic"])?,
-                    "request_p50_ns",
+                program::median_ns(
+                    &program::outcome(None, &["wakeup:1x2,duration=2s", "--counters", "basic"])?,
+                    "request",
                 )
             })?;
             rows.push(row(name, "free", &found)?);
@@ -123,8 +122,7 @@ fn run(reference: &str) -> Result<f64> {
 /// CPU time of one of our worker's requests, ns.
 fn ours() -> Result<f64> {
     let spec = format!("wakeup:1x1,think=0s,footprint=262144,work=5,loops={REQUESTS}");
-    let outcome = program::trial(Some("0"), &[&spec, "--latency", "off", "--counters", "basic"])?;
-    let outcome: TrialOutcome = serde_json::from_value(outcome).context("the trial's JSON is not an outcome")?;
+    let outcome = program::outcome(Some("0"), &[&spec, "--latency", "off", "--counters", "basic"])?;
     let worker = outcome.tasks.iter().find(|task| task.role == "worker").context("the trial has no worker")?;
     Ok(worker.run_ns.or(worker.cpu_ns).context("the worker's CPU time is missing")? as f64 / REQUESTS as f64)
 }
