@@ -10,12 +10,12 @@ use super::overview::{self, Overview, Painter};
 use schedlab_trace::{Kinds, Reader, TraceError};
 use serde::Serialize;
 
-/// Version of [`Explained`] in JSON.
+/// Version of [`Explain`] in JSON.
 pub const SCHEMA: &str = "schedlab/trace-explain/1";
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explained {
+pub struct Explain {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// Behind whom tasks waited.
@@ -37,7 +37,7 @@ pub fn wanted() -> Kinds {
 }
 
 /// Reads a trace to its end.
-pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explained, TraceError> {
+pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explain, TraceError> {
     let (mut counter, mut tracker) = (blame::counter(reader, asked), chains::tracker(asked));
     let (mut detector, mut items) = (inversions::detector(asked), Items::new(&asked.scope));
     let mut painter = Painter::new(asked);
@@ -45,7 +45,7 @@ pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explained, TraceErr
     let here: &mut [&mut dyn Analysis] = &mut [&mut counter, &mut painter];
     let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
     let engine = follow_apart(reader, &asked.scope.tasks, here, there)?;
-    Ok(Explained {
+    Ok(Explain {
         schema: SCHEMA,
         blame: blame::findings(counter, &engine, reader, asked),
         chains: chains::findings(&tracker, &engine, reader, asked),

@@ -48,7 +48,7 @@ pub use check::{Check, check};
 pub use completeness::{Completeness, Losses};
 pub use copies::{Copies, CopiesOfArms, CopiesOrder, copies};
 pub use diff::{DiffError, DiffOptions, TraceDiff, diff};
-pub use explain::{Explained, explain};
+pub use explain::{Explain, explain};
 pub use facts::{Definition, TraceFacts, definitions};
 pub use filter::TaskFilter;
 pub use holes::Hole;

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// An analysis that takes nothing but a trace and the common options.
 #[derive(Debug)]
 pub struct TraceAnalysis {
-    /// Its name, which is that of its command.
+    /// Its name, which is that of its command; its findings are the type of that name in `schedlab_analyze::trace`.
     pub name: &'static str,
     /// The question that it answers.
     pub question: &'static str,

@@ -2,10 +2,10 @@
 
 use super::{blame, chains, inversions, trace_kworkers, trace_overview};
 use crate::document::Document;
-use schedlab_analyze::trace::Explained;
+use schedlab_analyze::trace::Explain;
 
 /// The findings as a page.
-pub(super) fn page(found: &Explained) -> Document {
+pub(super) fn page(found: &Explain) -> Document {
     if found.blame.total.waits == 0 && found.map.cpus.is_empty() {
         // Nobody ran or waited: one page says so.
         return blame::page(&found.blame);

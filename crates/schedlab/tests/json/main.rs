@@ -15,6 +15,7 @@ use program::guests::from;
 use program::sources::{git, write as source};
 use program::{Lab, Ran, json, schedlab};
 use real::{Met, ROOM};
+use schedlab_report::ANALYSES;
 use shapes::{Shape, Shapes};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,12 +43,12 @@ fn the_page_says_what_every_member_is() {
 fn a_schema_is_explained_and_another_one_is_told_what_is_near() {
     let all = schedlab(&["explain-json"]).success().stdout;
     assert_eq!(all.lines().count(), ANSWERS.len(), "{all}");
-    for answer in &ANSWERS {
-        let line = all.lines().find(|line| line.split_whitespace().next() == Some(answer.schema));
-        assert!(line.is_some_and(|line| line.ends_with(answer.command)), "{}: {line:?}", answer.schema);
-        let told = schedlab(&["explain-json", answer.schema]).success().stdout;
+    for answer in ANSWERS.iter() {
+        let line = all.lines().find(|line| line.split_whitespace().next() == Some(answer.schema.as_str()));
+        assert!(line.is_some_and(|line| line.ends_with(&answer.command)), "{}: {line:?}", answer.schema);
+        let told = schedlab(&["explain-json", &answer.schema]).success().stdout;
         assert!(told.lines().all(|line| line.chars().count() <= 80), "{}: {told}", answer.schema);
-        let (of, name) = answer.of;
+        let (of, name) = &answer.of;
         for (_, field) in shapes().members(of, name) {
             let line = format!("  {}  (", field.name);
             assert!(told.lines().any(|told| told.starts_with(&line)), "{}: {line} in {told}", answer.schema);
@@ -76,7 +77,8 @@ const KNOB: &str = "title = \"k\"\nstrategy = \"halving\"\nbudget = \"60s\"\ntri
 const FACTORS: &str =
     "[[factor]]\nname = \"spin\"\nhigh = \"plant=spin:100us\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=3\"\n";
 
-/// Commands that print an answer anywhere, in this order: later ones read what earlier ones wrote.
+/// Commands that print an answer anywhere, in this order: later ones read what earlier ones wrote. After them comes each
+/// analysis of [`ANALYSES`].
 const EVERYWHERE: &[&str] = &[
     "run two.toml -o two --json",
     "report run --json",
@@ -99,17 +101,9 @@ const EVERYWHERE: &[&str] = &[
     "repeat p.json --dry-run --json",
     "repeat p.json --json",
     "trace latency trace.txt --json",
-    "trace blame trace.txt --json",
-    "trace chains trace.txt --json",
-    "trace inversions trace.txt --prio 120 --json",
     "trace kworkers trace.txt --json",
     "trace map trace.txt --json",
-    "trace states trace.txt --json",
-    "trace queues trace.txt --json",
-    "trace affine trace.txt --json",
     "trace diff trace.txt other.txt --json",
-    "trace check trace.txt --json",
-    "trace explain trace.txt --json",
     "kernel related second_fn --tree history --range v1.. --json",
 ];
 
@@ -215,10 +209,12 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     met.check(&shapes, &whole);
     from(&lab, &["run", "factors.toml", "-o", "factors"]).success();
     from(&lab, &["run", "knob.toml", "-o", "knob"]).success();
-    for line in EVERYWHERE.iter().chain(SOMEWHERE) {
+    let analyses: Vec<String> = ANALYSES.iter().map(|row| format!("trace {} trace.txt --json", row.name)).collect();
+    let analyses: Vec<&str> = analyses.iter().map(String::as_str).collect();
+    for line in [EVERYWHERE, &analyses, SOMEWHERE].concat() {
         let words: Vec<&str> = line.split(' ').collect();
         let ran = from(&lab, &words);
-        if ran.code != 0 && SOMEWHERE.contains(line) {
+        if ran.code != 0 && SOMEWHERE.contains(&line) {
             eprintln!("not met: {line}: {}", ran.stderr);
             continue;
         }
@@ -298,8 +294,8 @@ fn the_lines_of_a_back_port_and_a_dossier_are_what_is_listed() {
 /// Types in the answers that were met of which no object was.
 fn unmet(shapes: &Shapes, met: &Met) -> BTreeSet<String> {
     let (mut left, mut all) = (Vec::new(), BTreeSet::new());
-    for answer in ANSWERS.iter().filter(|answer| met.schemas.contains(answer.schema)) {
-        left.push((answer.of.0.to_owned(), answer.of.1.to_owned()));
+    for answer in ANSWERS.iter().filter(|answer| met.schemas.contains(&answer.schema)) {
+        left.push((answer.of.0.to_owned(), answer.of.1.clone()));
     }
     while let Some((of, name)) = left.pop() {
         if matches!(shapes.get(&of, &name).1, Shape::Object(_)) && all.insert((of.clone(), name.clone())) {

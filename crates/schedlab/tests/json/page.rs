@@ -1,68 +1,83 @@
 //! `docs/json.md`, and with it what `schedlab explain-json` says: written from the registry of answers and the comments of the
 //! types that are printed.
 
+use crate::TRACE;
+use crate::program::json;
 use crate::shapes::Shapes;
+use schedlab_analyze::trace::{Asked, Reader};
+use schedlab_plan::json::Room;
+use schedlab_report::{ANALYSES, Form, RenderedOutput, TraceAnalysis};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 /// An answer: its schema with the version, the command, and the crate and name of its type.
 pub(crate) struct Answer {
-    pub(crate) schema: &'static str,
-    pub(crate) command: &'static str,
-    pub(crate) of: (&'static str, &'static str),
+    pub(crate) schema: String,
+    pub(crate) command: String,
+    pub(crate) of: (&'static str, String),
 }
 
-const fn answer(schema: &'static str, command: &'static str, of: &'static str, name: &'static str) -> Answer {
-    Answer { schema, command, of: (of, name) }
+fn answer(schema: &str, command: &str, of: &'static str, name: &str) -> Answer {
+    Answer { schema: schema.to_owned(), command: command.to_owned(), of: (of, name.to_owned()) }
+}
+
+/// The answer of a row of [`ANALYSES`]: it gives its schema itself, to any trace, and its type has the name of the row.
+fn of_analysis(row: &TraceAnalysis) -> Answer {
+    let mut reader = Reader::open("trace", Box::new(TRACE.as_bytes().to_vec()), (row.wanted)()).unwrap();
+    let Ok(RenderedOutput::Json(line)) = (row.run)(&mut reader, &Asked::default(), Form::Json(Room::All)) else {
+        panic!("{} has no JSON", row.name);
+    };
+    let schema = json(&line)["schema"].as_str().unwrap().to_owned();
+    let (first, rest) = row.name.split_at(1);
+    answer(&schema, &format!("trace {}", row.name), "analyze", &(first.to_uppercase() + rest))
 }
 
 /// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
-pub(crate) const ANSWERS: [Answer; 44] = [
-    answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
-    answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
-    answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "plan", "TrialOutcome"),
-    answer("schedlab/bench-sweep/1", "bench --sweep", "schedlab", "BenchSweep"),
-    answer("schedlab/recording/1", "record", "report", "Recording"),
-    answer("schedlab/doctor/1", "doctor", "schedlab", "Looked"),
-    answer("schedlab/doctor-against/1", "doctor --against RUN", "schedlab", "Against"),
-    answer("schedlab/list/1", "list", "schedlab", "Listed"),
-    answer("schedlab/knobs/1", "tune show, tune catalog", "schedlab", "Knobs"),
-    answer("schedlab/why/1", "why", "analyze", "WhyFindings"),
-    answer("schedlab/why-kernels/1", "why --kernels", "analyze", "WhyKernelsFindings"),
-    answer("schedlab/why-forecast/1", "why --dry-run", "schedlab", "WhyForecast"),
-    answer("schedlab/bisect/1", "bisect", "analyze", "BisectFindings"),
-    answer("schedlab/bisect-forecast/1", "bisect --dry-run", "schedlab", "BisectForecast"),
-    answer("schedlab/pack/1", "pack", "plan", "Pack"),
-    answer("schedlab/repeat-forecast/1", "repeat --dry-run", "schedlab", "RepeatForecast"),
-    answer("schedlab/repeat/1", "repeat", "analyze", "Repetition"),
-    answer("schedlab/profile/1", "profile", "analyze", "ProfileFindings"),
-    answer("schedlab/vm-profile/1", "vm profile", "schedlab", "ProfileAnswer"),
-    answer("schedlab/trace-latency/1", "trace latency", "analyze", "Latency"),
-    answer("schedlab/trace-blame/1", "trace blame", "analyze", "Blame"),
-    answer("schedlab/trace-chains/1", "trace chains", "analyze", "Chains"),
-    answer("schedlab/trace-inversions/1", "trace inversions", "analyze", "Inversions"),
-    answer("schedlab/trace-kworkers/1", "trace kworkers", "analyze", "Kworkers"),
-    answer("schedlab/trace-kworkers-pooled/1", "trace kworkers RUN", "analyze", "PooledKworkers"),
-    answer("schedlab/trace-map/1", "trace map", "analyze", "Overview"),
-    answer("schedlab/trace-map-line/1", "trace map --switches", "analyze", "MapRow"),
-    answer("schedlab/trace-timehist-line/1", "trace timehist", "analyze", "TimehistRow"),
-    answer("schedlab/trace-states/1", "trace states", "analyze", "States"),
-    answer("schedlab/trace-queues/1", "trace queues", "analyze", "Queues"),
-    answer("schedlab/trace-affine/1", "trace affine", "analyze", "Affine"),
-    answer("schedlab/trace-slow/1", "trace slow", "analyze", "Slow"),
-    answer("schedlab/trace-copies/1", "trace copies", "analyze", "Copies"),
-    answer("schedlab/trace-copies-of-arms/1", "trace copies RUN", "analyze", "CopiesOfArms"),
-    answer("schedlab/trace-diff/1", "trace diff", "analyze", "TraceDiff"),
-    answer("schedlab/trace-check/1", "trace check", "analyze", "Check"),
-    answer("schedlab/trace-explain/1", "trace explain", "analyze", "Explained"),
-    answer("schedlab/kernel-related/1", "kernel related", "report", "RelatedAnswer"),
-    answer("schedlab/kernel-port-hunk-line/1", "kernel port (of a hunk)", "report", "PortHunk"),
-    answer("schedlab/kernel-port-file-line/1", "kernel port (of a whole file)", "report", "PortFile"),
-    answer("schedlab/kernel-port-skipped-line/1", "kernel port (of what was skipped)", "report", "PortSkipped"),
-    answer("schedlab/kernel-port-build-line/1", "kernel port --build (of a patch)", "report", "PortBuilt"),
-    answer("schedlab/dossier/1", "kernel dossier (dossier.json)", "schedlab", "DossierAnswer"),
-    answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
-];
+pub(crate) static ANSWERS: LazyLock<Vec<Answer>> = LazyLock::new(|| {
+    let mut all = vec![
+        answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
+        answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
+        answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "plan", "TrialOutcome"),
+        answer("schedlab/bench-sweep/1", "bench --sweep", "schedlab", "BenchSweep"),
+        answer("schedlab/recording/1", "record", "report", "Recording"),
+        answer("schedlab/doctor/1", "doctor", "schedlab", "Looked"),
+        answer("schedlab/doctor-against/1", "doctor --against RUN", "schedlab", "Against"),
+        answer("schedlab/list/1", "list", "schedlab", "Listed"),
+        answer("schedlab/knobs/1", "tune show, tune catalog", "schedlab", "Knobs"),
+        answer("schedlab/why/1", "why", "analyze", "WhyFindings"),
+        answer("schedlab/why-kernels/1", "why --kernels", "analyze", "WhyKernelsFindings"),
+        answer("schedlab/why-forecast/1", "why --dry-run", "schedlab", "WhyForecast"),
+        answer("schedlab/bisect/1", "bisect", "analyze", "BisectFindings"),
+        answer("schedlab/bisect-forecast/1", "bisect --dry-run", "schedlab", "BisectForecast"),
+        answer("schedlab/pack/1", "pack", "plan", "Pack"),
+        answer("schedlab/repeat-forecast/1", "repeat --dry-run", "schedlab", "RepeatForecast"),
+        answer("schedlab/repeat/1", "repeat", "analyze", "Repetition"),
+        answer("schedlab/profile/1", "profile", "analyze", "ProfileFindings"),
+        answer("schedlab/vm-profile/1", "vm profile", "schedlab", "ProfileAnswer"),
+        answer("schedlab/trace-latency/1", "trace latency", "analyze", "Latency"),
+        answer("schedlab/trace-kworkers/1", "trace kworkers", "analyze", "Kworkers"),
+        answer("schedlab/trace-kworkers-pooled/1", "trace kworkers RUN", "analyze", "PooledKworkers"),
+        answer("schedlab/trace-map/1", "trace map", "analyze", "Overview"),
+        answer("schedlab/trace-map-line/1", "trace map --switches", "analyze", "MapRow"),
+        answer("schedlab/trace-timehist-line/1", "trace timehist", "analyze", "TimehistRow"),
+        answer("schedlab/trace-slow/1", "trace slow", "analyze", "Slow"),
+        answer("schedlab/trace-copies/1", "trace copies", "analyze", "Copies"),
+        answer("schedlab/trace-copies-of-arms/1", "trace copies RUN", "analyze", "CopiesOfArms"),
+        answer("schedlab/trace-diff/1", "trace diff", "analyze", "TraceDiff"),
+    ];
+    all.extend(ANALYSES.iter().map(of_analysis));
+    all.extend([
+        answer("schedlab/kernel-related/1", "kernel related", "report", "RelatedAnswer"),
+        answer("schedlab/kernel-port-hunk-line/1", "kernel port (of a hunk)", "report", "PortHunk"),
+        answer("schedlab/kernel-port-file-line/1", "kernel port (of a whole file)", "report", "PortFile"),
+        answer("schedlab/kernel-port-skipped-line/1", "kernel port (of what was skipped)", "report", "PortSkipped"),
+        answer("schedlab/kernel-port-build-line/1", "kernel port --build (of a patch)", "report", "PortBuilt"),
+        answer("schedlab/dossier/1", "kernel dossier (dossier.json)", "schedlab", "DossierAnswer"),
+        answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
+    ]);
+    all
+});
 
 const HEAD: &str = "# The JSON of all commands
 
@@ -94,10 +109,10 @@ checked against real output.
 /// The page.
 pub(crate) fn page(shapes: &Shapes) -> String {
     let (mut page, mut told) = (HEAD.to_owned(), BTreeMap::new());
-    for answer in &ANSWERS {
+    for answer in ANSWERS.iter() {
         let own = |text: &str| (answer.of.0.to_owned(), text.to_owned());
         let mut title = Some(format!("## `{}`: `{}`", answer.command, answer.schema));
-        let mut left = vec![own(answer.of.1)];
+        let mut left = vec![own(&answer.of.1)];
         while let Some((of, name)) = left.pop() {
             let title = title.take();
             if title.is_none()

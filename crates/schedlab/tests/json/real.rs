@@ -24,7 +24,7 @@ impl Met {
         let value: Value = serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"));
         let schema = value["schema"].as_str().unwrap_or_else(|| panic!("it has no schema: {text:.300}"));
         let own = ANSWERS.iter().find(|answer| answer.schema == schema);
-        let (of, name) = own.unwrap_or_else(|| panic!("{schema} is in no row of the registry")).of;
+        let (of, name) = &own.unwrap_or_else(|| panic!("{schema} is in no row of the registry")).of;
         self.schemas.insert(schema.to_owned());
         self.object(shapes, (of, name), &value, schema);
     }
