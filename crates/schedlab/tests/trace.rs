@@ -87,6 +87,23 @@ fn every_analysis_prints_a_page_and_json() {
     assert!(perf.contains("| avg:   0.005 ms | max:   0.005 ms |"), "{perf}");
 }
 
+/// `SCHEDLAB_BLESS=1 cargo test -p schedlab --test trace` writes the table in `docs/traces.md` anew.
+#[test]
+fn the_page_has_a_row_for_each_analysis() {
+    const HEAD: &str = "| `schedlab trace … FILE` | |\n|---|---|\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");
+    let kept = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = kept.split_once(HEAD).unwrap();
+    let rows = ANALYSES.iter().map(|row| format!("| `{}` | {} |\n", row.name, row.question));
+    let after = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).map(str::to_owned);
+    let page = [before, HEAD].map(str::to_owned).into_iter().chain(rows).chain(after).collect::<String>();
+    if std::env::var_os("SCHEDLAB_BLESS").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert!(kept == page, "docs/traces.md is old: SCHEDLAB_BLESS=1 cargo test -p schedlab --test trace");
+}
+
 #[test]
 fn a_pipe_is_read_like_a_file() {
     let (_lab, file) = lab("trace-pipe");
