@@ -13,22 +13,24 @@ use std::time::{Duration, Instant};
 
 /// What is started to be killed.
 #[derive(Debug)]
-pub struct Specimen {
+pub struct Specimen<'a> {
     /// Arguments of `schedlab bench`, first the workload.
-    pub arguments: &'static [&'static str],
-    /// The processes it has: the program, its trial process, the workload's tasks, the loads.
-    pub processes: usize,
+    pub arguments: &'a [&'a str],
+    /// The processes it has: the program, its trial process, the workload's tasks, the loads. `None`: those that are there
+    /// when for [`SETTLED`] no other came.
+    pub processes: Option<usize>,
 }
 
 /// Marks the command line of a process whose end is not waited for: it is not killed, but must end, too.
 const BYSTANDER: &str = "6100";
 
-const fn specimen(arguments: &'static [&'static str], processes: usize) -> Specimen {
-    Specimen { arguments, processes }
+const fn specimen(arguments: &'static [&'static str], processes: usize) -> Specimen<'static> {
+    Specimen { arguments, processes: Some(processes) }
 }
 
-/// All specimens, each workload at least once.
-pub const SPECIMENS: &[Specimen] = &[
+/// Workloads, in all the ways in which their processes start and end. One that is not here is killed as it is by default,
+/// in the binary's `tests/kill.rs`.
+pub const SPECIMENS: &[Specimen<'static>] = &[
     specimen(&["messaging:2x2,groups=1,duration=60s"], 6),
     specimen(&["messaging:2x2,groups=1,duration=60s,transport=pipe"], 6),
     specimen(&["messaging:1x2,groups=2,duration=60s,transport=tcp"], 8),
@@ -58,9 +60,9 @@ pub const SPECIMENS: &[Specimen] = &[
     specimen(&["pipe:duration=60s", "--load", "exec:sh -c 'setsid sleep 6100 & exec sleep 6200'"], 7),
 ];
 
-impl Specimen {
+impl<'a> Specimen<'a> {
     /// The name of its workload.
-    pub fn workload(&self) -> &'static str {
+    pub fn workload(&self) -> &'a str {
         let spec = self.arguments[0];
         spec.split_once(':').map_or(spec, |(name, _)| name)
     }
@@ -92,6 +94,8 @@ pub struct Kill {
 pub const PATIENCE: Duration = Duration::from_secs(15);
 /// How long to wait for the workload's tasks.
 const START: Duration = Duration::from_secs(30);
+/// By then the workload has all of its tasks, when it is not known how many that are.
+const SETTLED: Duration = Duration::from_millis(200);
 
 impl Kill {
     /// What is wrong with it, without the time it took; empty: nothing.
@@ -122,9 +126,15 @@ impl Kill {
 
 const PROGRAM: &str = "the program";
 
+/// Starts the specimen once for each of its processes, and kills that one.
+pub fn kill_each(program: &Path, specimen: &Specimen, after: Duration) -> impl Iterator<Item = Result<Kill>> {
+    let victims = 0..specimen.processes.unwrap_or(usize::MAX);
+    victims.map_while(move |victim| kill(program, specimen, victim, after).transpose())
+}
+
 /// Starts the specimen, kills its `victim`-th process `after` all of them were there, and looks what is left. `None`
 /// when it has no such victim.
-pub fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration) -> Result<Option<Kill>> {
+fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration) -> Result<Option<Kill>> {
     let mut running = Running::start(program, specimen)?;
     let herd = running.wait_for(specimen)?;
     std::thread::sleep(after);
@@ -187,19 +197,29 @@ impl Running {
     }
 
     fn wait_for(&mut self, specimen: &Specimen) -> Result<Vec<Process>> {
-        let (begun, wanted) = (Instant::now(), specimen.processes);
+        let begun = Instant::now();
         let has_bystander = self.what.contains(BYSTANDER);
+        let (mut there, mut since) = (0, begun);
         loop {
             let herd = self.mark.alive();
+            if herd.len() != there {
+                (there, since) = (herd.len(), Instant::now());
+            }
+            let are_all = match specimen.processes {
+                Some(wanted) => there == wanted,
+                // The program alone has not started its trial process yet.
+                None => there > 1 && since.elapsed() > SETTLED,
+            };
             // A forked child that has not become its program yet has its parent's words.
-            if herd.len() == wanted && herd.iter().any(is_bystander) == has_bystander {
+            if are_all && herd.iter().any(is_bystander) == has_bystander {
                 return Ok(herd);
             }
             if self.child.try_wait()?.is_some() {
                 bail!("{}: {}", self.what, self.said()?.1.trim());
             }
             if begun.elapsed() > START {
-                bail!("{}: {} processes were there, not {wanted}", self.what, herd.len());
+                let wanted = specimen.processes.map_or("a number that stays".to_owned(), |wanted| wanted.to_string());
+                bail!("{}: {there} processes were there, not {wanted}", self.what);
             }
             std::thread::sleep(Duration::from_millis(5));
         }

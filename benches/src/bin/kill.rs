@@ -55,15 +55,15 @@ fn main() -> Result<()> {
 fn killed_in_turn(program: &Path, specimen: &Specimen) -> Result<Vec<Kill>> {
     let mut kills = Vec::new();
     for after in [Duration::ZERO, MIDDLE] {
-        for victim in 0..specimen.processes {
-            kills.extend(kill::kill(program, specimen, victim, after)?);
+        for kill in kill::kill_each(program, specimen, after) {
+            kills.push(kill?);
         }
     }
     Ok(kills)
 }
 
 /// Whose program alone is killed, while it starts: what it has started may not be left without it.
-const STARTING: Specimen = Specimen { arguments: &["timer:interval=100ms,duration=60s"], processes: 2 };
+const STARTING: Specimen = Specimen { arguments: &["timer:interval=100ms,duration=60s"], processes: Some(2) };
 const STARTS: u32 = 400;
 
 fn killed_at_the_start(program: &Path) -> Result<Vec<Kill>> {
