@@ -1,7 +1,11 @@
 //! What arms can differ in: a list of knob settings separated by `;` (`slice=0.1ms;policy=batch`), parsed but not yet
 //! applied. Paths, ranges and read-back belong to crate `tune`.
 
+mod place;
 mod written;
+
+pub use place::Place;
+pub use written::SETTING_FORMS;
 
 use crate::tracing::TraceSetting;
 use crate::units::{CpuList, UnitError};
@@ -224,33 +228,6 @@ pub enum SettingError {
     Joined(String),
 }
 
-/// Keys as written in a SPEC, an example each, and what it does; `list knobs` prints them.
-pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
-    ("slice", "slice=0.1ms", "each task's EEVDF slice (Linux 6.12)"),
-    ("policy", "policy=batch", "other, batch, idle, fifo:PRIO, rr:PRIO"),
-    ("nice", "nice=-5", "nice value of the workload's tasks"),
-    ("cpus", "cpus=0-1", "CPUs they may run on"),
-    ("autogroup", "autogroup=off", "a task group for each session; on, off"),
-    ("timer_slack", "timer_slack=1us", "how late a sleep may end"),
-    ("sysctl", "sysctl:net.ipv4.tcp_autocorking=0", "any sysctl; net.* inside a network namespace of the trial"),
-    ("cpu_weight", "cpu_weight=200", "share of a cgroup around the workload, 1 to 10000"),
-    ("cpu_quota", "cpu_quota=50ms/100ms", "CPU time of that cgroup per period, or max"),
-    ("debugfs", "debugfs:sched/base_slice_ns=3000000", "any file below debugfs"),
-    ("feature", "feature:NO_WA_IDLE", "a word of sched/features"),
-    ("sysfs", "sysfs:kernel/mm/ksm/run=0", "any file below /sys"),
-    ("thp", "thp=never", "transparent huge pages: always, madvise, never"),
-    ("halt_poll", "halt_poll=200us", "how long an idle CPU polls before it halts, in a guest or in our guests"),
-    ("cpuidle", "cpuidle=poll", "idle states of all CPUs: all, or poll (the first only)"),
-    ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
-    ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
-    ("trace", "trace=on:full", "a trace of the scheduler beside the trial: off, unread[:EVENTS], on[:EVENTS]"),
-    ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
-    ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
-    ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
-    ("plant", "plant=spin:25ns", "injects a known delay into each operation, to test detection"),
-    ("plant", "plant=stall:100ms/5s", "injects a known stall into every period"),
-];
-
 impl Setting {
     /// The key that two settings of one arm must not share: `slice`, `sysctl:kernel.sched_rt_runtime_us`, …
     pub fn key(&self) -> String {
@@ -266,81 +243,6 @@ impl Setting {
             other => other.to_string().split('=').next().unwrap_or_default().to_owned(),
         }
     }
-
-    /// Where it is applied.
-    pub fn place(&self) -> Place {
-        match self {
-            Self::Slice { .. }
-            | Self::Policy(_)
-            | Self::Nice(_)
-            | Self::Cpus(_)
-            | Self::TimerSlack { .. }
-            | Self::PlantSpin { .. }
-            | Self::PlantStall { .. } => Place::Task,
-            Self::WorkloadOption { .. } => Place::Workload,
-            Self::Kernel(_) | Self::BootArgument(_) | Self::Topology(_) => Place::Guest,
-            Self::Trace(_) => Place::Trace,
-            Self::Sysctl { name, .. } if name.starts_with("net.") => Place::Namespace,
-            Self::Autogroup(_)
-            | Self::Sysctl { .. }
-            | Self::CpuWeight(_)
-            | Self::CpuQuota { .. }
-            | Self::Debugfs { .. }
-            | Self::Feature { .. }
-            | Self::Sysfs { .. }
-            | Self::Thp(_)
-            | Self::HaltPoll { .. }
-            | Self::Cpuidle(_)
-            | Self::Audit(_) => Place::Host,
-        }
-    }
-
-    /// Whether it is applied to tasks.
-    pub fn is_per_task(&self) -> bool {
-        self.place() == Place::Task
-    }
-
-    /// Whether it is an option of the workload.
-    pub fn is_workload_option(&self) -> bool {
-        self.place() == Place::Workload
-    }
-
-    /// Whether it needs a guest of its own.
-    pub fn is_of_guest(&self) -> bool {
-        self.place() == Place::Guest
-    }
-
-    /// Whether it is in force before a trial begins, on the host or its guest, and not applied by the trial itself.
-    pub fn is_host_wide(&self) -> bool {
-        matches!(self.place(), Place::Host | Place::Guest)
-    }
-
-    /// Whether it is a trace during the trial.
-    pub fn is_trace(&self) -> bool {
-        self.place() == Place::Trace
-    }
-
-    /// Whether it is a sysctl of a network namespace.
-    pub fn is_net_sysctl(&self) -> bool {
-        self.place() == Place::Namespace
-    }
-}
-
-/// Where a setting is applied; each is applied in one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On tasks: inherited over fork, changeable while they run.
-    Task,
-    /// In the workload, which gets it as an option: no task and no host is changed.
-    Workload,
-    /// In the network namespace of the trial.
-    Namespace,
-    /// On the host: set before a trial and undone after it.
-    Host,
-    /// In the guest's machine: it is booted with the setting.
-    Guest,
-    /// During the trial: whoever runs the trial starts and ends the trace.
-    Trace,
 }
 
 /// One side of a comparison: a name and its settings; no settings is the host's default.

@@ -1,10 +1,37 @@
 //! Settings as text: how each is written in a SPEC, parsed and printed.
 
-use super::{IdleStates, Policy, SETTING_FORMS, Setting, SettingError, Thp};
+use super::{IdleStates, Policy, Setting, SettingError, Thp};
 use crate::nearest::nearest;
 use crate::units::{UnitError, format_ns_exact, parse_duration_ns};
 use std::fmt;
 use std::str::FromStr;
+
+/// Keys as written in a SPEC, an example each, and what it does; `list knobs` prints them.
+pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
+    ("slice", "slice=0.1ms", "each task's EEVDF slice (Linux 6.12)"),
+    ("policy", "policy=batch", "other, batch, idle, fifo:PRIO, rr:PRIO"),
+    ("nice", "nice=-5", "nice value of the workload's tasks"),
+    ("cpus", "cpus=0-1", "CPUs they may run on"),
+    ("autogroup", "autogroup=off", "a task group for each session; on, off"),
+    ("timer_slack", "timer_slack=1us", "how late a sleep may end"),
+    ("sysctl", "sysctl:net.ipv4.tcp_autocorking=0", "any sysctl; net.* inside a network namespace of the trial"),
+    ("cpu_weight", "cpu_weight=200", "share of a cgroup around the workload, 1 to 10000"),
+    ("cpu_quota", "cpu_quota=50ms/100ms", "CPU time of that cgroup per period, or max"),
+    ("debugfs", "debugfs:sched/base_slice_ns=3000000", "any file below debugfs"),
+    ("feature", "feature:NO_WA_IDLE", "a word of sched/features"),
+    ("sysfs", "sysfs:kernel/mm/ksm/run=0", "any file below /sys"),
+    ("thp", "thp=never", "transparent huge pages: always, madvise, never"),
+    ("halt_poll", "halt_poll=200us", "how long an idle CPU polls before it halts, in a guest or in our guests"),
+    ("cpuidle", "cpuidle=poll", "idle states of all CPUs: all, or poll (the first only)"),
+    ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
+    ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
+    ("trace", "trace=on:full", "a trace of the scheduler beside the trial: off, unread[:EVENTS], on[:EVENTS]"),
+    ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
+    ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
+    ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
+    ("plant", "plant=spin:25ns", "injects a known delay into each operation, to test detection"),
+    ("plant", "plant=stall:100ms/5s", "injects a known stall into every period"),
+];
 
 impl FromStr for Setting {
     type Err = SettingError;
