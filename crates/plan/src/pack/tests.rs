@@ -1,5 +1,6 @@
 use super::*;
 use crate::kernel::KernelPackage;
+use crate::outcome::Direction;
 
 const PLAN: &str = "trials = 12\n[[workload]]\nrun = \"pipe:pin=same,duration=20ms\"\n[[arm]]\nname = \"a\"\n\
                     [[arm]]\nname = \"b\"\nset = \"nice=5\"\n";
