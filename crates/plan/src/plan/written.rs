@@ -1,5 +1,9 @@
 //! A plan as a user writes it: optional keys, defaults, and errors that name the line and the nearest key.
 
+mod workload;
+
+pub use workload::parse_sweep;
+
 use super::grid::{self, WrittenAxis};
 use super::guest::GuestPlan;
 use super::search::{self, WrittenKnob};
@@ -9,12 +13,10 @@ use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::WrittenRequirement;
 use crate::setting::Arm;
-use crate::shell_words;
 use crate::statement::WrittenStatement;
 use crate::units::{parse_duration_ns, parse_share};
-use crate::workload_spec::{SpecError, WorkloadSpec};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use workload::WrittenWorkload;
 
 /// Default smallest effect of interest.
 const DEFAULT_SESOI: f64 = 0.01;
@@ -61,30 +63,6 @@ struct WrittenPlan {
     objective: Option<Vec<String>>,
     #[serde(default)]
     knob: Vec<WrittenKnob>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenWorkload {
-    run: String,
-    /// `copies=1,2,4,ncpu`.
-    sweep: Option<String>,
-    /// The command of `exec`: a line, or its words.
-    command: Option<WrittenCommand>,
-    /// Options of the workload that would need quotes in `run`.
-    #[serde(default)]
-    options: BTreeMap<String, WrittenValue>,
-    #[serde(default)]
-    load: Vec<String>,
-    #[serde(default)]
-    primary: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WrittenCommand {
-    Line(String),
-    Words(Vec<String>),
 }
 
 /// A value of an option or a knob: a bare number needs no quotes.
@@ -252,41 +230,11 @@ impl WrittenFactor {
     }
 }
 
-impl WrittenWorkload {
-    fn planned(&self) -> Result<PlannedWorkload, PlanError> {
-        let load = self.load.iter().map(|l| l.parse()).collect::<Result<_, SpecError>>()?;
-        let mut run: WorkloadSpec = self.run.parse()?;
-        let command = self.command.as_ref().map(|command| match command {
-            WrittenCommand::Line(line) => line.clone(),
-            WrittenCommand::Words(words) => shell_words::join(words.iter().map(String::as_str)),
-        });
-        let options = self.options.iter().map(|(key, value)| (key.clone(), value.text()));
-        for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
-            run.add(&key, value)?;
-        }
-        let sweep = self.sweep.as_deref().map(parse_sweep).transpose()?;
-        each_once("primary", &self.primary)?;
-        Ok(PlannedWorkload { run, sweep, load, primary: self.primary.clone() })
-    }
-}
-
 fn each_once(key: &str, names: &[String]) -> Result<(), PlanError> {
     match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
         Some((_, name)) => inconsistent(format!("`{key}` names `{name}` twice")),
         None => Ok(()),
     }
-}
-
-/// An option and its values from `copies=1,2,4,ncpu`.
-pub fn parse_sweep(text: &str) -> Result<(String, Vec<String>), PlanError> {
-    let (option, values) = text.split_once('=').unwrap_or((text, ""));
-    let values: Vec<String> = values.split(',').map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect();
-    if option.trim().is_empty() || values.len() < 2 {
-        return inconsistent(format!(
-            "sweep `{text}` is not an option with two values or more; write it like `copies=1,2,4,ncpu`"
-        ));
-    }
-    Ok((option.trim().to_owned(), values))
 }
 
 fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
