@@ -5,22 +5,22 @@
 //! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings,
 //! [`Store`] keeps the rows, and events go to a closure. With fakes for all three it is tested in microseconds.
 
+mod block;
 pub(crate) mod kept;
 mod orders;
 mod tried;
 mod turns;
 
-use crate::contamination::{Watch, steal_mark, void};
+use crate::contamination::Watch;
 use crate::require;
 use crate::runner::Runner;
-use crate::schedule::block_order;
 use crate::stopping::{Pace, Stop};
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use kept::keep_what_stopping_needs;
 use schedlab_plan::manifest::{Design, LookRecord};
 use schedlab_plan::{
-    Applied, LEAST_UNITS, Manifest, Mark, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
+    Applied, LEAST_UNITS, Manifest, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -257,146 +257,9 @@ impl Experiment<'_> {
         Ok(decided.then_some(Stop::Decided))
     }
 
-    fn run_block(
-        &mut self,
-        workload: u32,
-        block: u32,
-        repeats_block: Option<u32>,
-        warm_up: bool,
-        dropped: &mut BTreeSet<u32>,
-    ) -> Result<Option<Stop>> {
-        let switchback = self.manifest.switchback_window_ns.is_some();
-        let arms: Vec<u32> = (0..self.manifest.arms.len() as u32).collect();
-        // The order is drawn over all arms, even those dropped since: a resumed run must draw the same order.
-        let order: Vec<Option<u32>> = if switchback {
-            vec![None]
-        } else {
-            let label = if warm_up { u32::MAX } else { block };
-            block_order(self.manifest.seed, workload, label, &arms).into_iter().map(Some).collect()
-        };
-        let place = |(position, arm)| TrialSlot { workload, arm, block, position, repeats_block, warm_up };
-        let places: Vec<TrialSlot> = (0..).zip(order).map(place).collect();
-        let number = if warm_up { 0 } else { u64::from(block) + 1 };
-        let is_dropped = |place: &&TrialSlot| place.arm.is_some_and(|arm| dropped.contains(&arm));
-        let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
-        self.runner.block(number, planned);
-        let mut cut = false;
-        for place in places {
-            let arm = place.arm;
-            if arm.is_some_and(|arm| dropped.contains(&arm)) || self.has(place) {
-                continue;
-            }
-            // First store what has been measured.
-            if (self.interrupted)() && !self.runner.has_run(place.position) {
-                cut = true;
-                continue;
-            }
-            let record = self.run_trial(place)?;
-            // The signal that stops us may have ended the trial as well. Then it is not a failure of its arm, and a
-            // resumed run repeats it.
-            if matches!(record.status, TrialStatus::Failed(_)) && (self.interrupted)() {
-                cut = true;
-                continue;
-            }
-            let unmet = require::unmet(&self.known.requirements, &self.manifest, &record);
-            let record = self.keep(record)?;
-            let tells_metrics = warm_up && record.outcome.is_some();
-            if let Some(what) = void(&record.marks) {
-                return Ok(Some(Stop::Void(what.to_owned())));
-            }
-            if let Some(what) = unmet {
-                return Ok(Some(Stop::Void(what)));
-            }
-            if let (TrialStatus::NotApplied(reason), Some(arm)) = (record.status.clone(), arm) {
-                dropped.insert(arm);
-                (self.events)(Event::ArmDropped { workload, arm, reason: &reason });
-                if let Some(stop) = self.nothing_left(workload, dropped) {
-                    return Ok(Some(stop));
-                }
-            }
-            if tells_metrics {
-                self.refuse_hopeless(workload)?;
-            }
-        }
-        Ok(cut.then_some(Stop::Interrupted))
-    }
-
-    /// Stores a trial, reports it, and keeps what the stopping rules need.
-    fn keep(&mut self, record: TrialRecord) -> Result<&TrialRecord> {
-        self.store.trial(&record)?;
-        self.take(record);
-        let record = self.trials.last().expect("just pushed");
-        (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
-        Ok(record)
-    }
-
-    /// Keeps the needed part of a row that is stored.
-    fn take(&mut self, mut record: TrialRecord) {
-        keep_what_stopping_needs(&self.manifest, &mut record);
-        self.trials.push(record);
-        self.known.tally.add_last(&self.manifest, &self.trials);
-    }
-
-    /// Whether an interrupted run has this trial already.
-    fn has(&self, place: TrialSlot) -> bool {
-        self.known.tally.has(place.workload, place.block, place.position, place.warm_up)
-    }
-
     fn arms_not_applied(&self, workload: u32) -> BTreeSet<u32> {
         self.known.tally.of(workload).dropped.clone()
     }
-
-    fn run_trial(&mut self, place: TrialSlot) -> Result<TrialRecord> {
-        let (started, wall) = ((self.clock)(), (self.wall_clock)());
-        let (status, outcome) = match self.runner.run(&self.planned(place))? {
-            Err(reason) => (TrialStatus::Failed(reason), None),
-            Ok(mut outcome) => {
-                self.complete(&mut outcome.applied, place);
-                (status_of(&outcome.applied), Some(outcome))
-            }
-        };
-        let knobs = self.runner.foreign_changes();
-        let mut marks: Vec<Mark> = knobs.into_iter().map(|what| Mark::Foreign { what }).collect();
-        marks.extend(outcome.as_ref().and_then(steal_mark));
-        marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
-        Ok(TrialRecord {
-            trial: self.next_trial(),
-            workload: place.workload,
-            arm: place.arm,
-            block: place.block,
-            position: place.position,
-            repeats_block: place.repeats_block,
-            warm_up: place.warm_up,
-            status,
-            marks,
-            started_unix_ns: wall,
-            wall_ns: self.runner.share_ns().unwrap_or_else(|| (self.clock)() - started),
-            boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
-            outcome,
-        })
-    }
-
-    /// Adds to the applied settings of a trial those that no runner sees: options of its workload, which are always in
-    /// force, after those of the machine; and the settings of a switchback that had no effect.
-    fn complete(&self, applied: &mut Vec<Applied>, place: TrialSlot) {
-        let options = self.settings(place).filter(|setting| setting.is_workload_option());
-        let in_force =
-            options.map(|option| Applied { setting: option.clone(), effective: option.to_string(), not_applied: None });
-        let machines = applied.iter().take_while(|one| one.setting.is_host_wide()).count();
-        applied.splice(machines..machines, in_force);
-        applied.extend(self.known.not_covered.iter().cloned());
-    }
-
-    fn next_trial(&self) -> u64 {
-        self.trials.last().map_or(0, |t| t.trial + 1)
-    }
-}
-
-/// An arm counts as measured only if all of its settings are applied.
-fn status_of(applied: &[Applied]) -> TrialStatus {
-    let missing: Vec<String> =
-        applied.iter().filter_map(|a| a.not_applied.as_ref().map(|why| format!("{}: {why}", a.setting))).collect();
-    if missing.is_empty() { TrialStatus::Ok } else { TrialStatus::NotApplied(missing.join("; ")) }
 }
 
 /// The `duration` argument of a canonical workload; for a run by loops, one second.

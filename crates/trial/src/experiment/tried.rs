@@ -1,6 +1,7 @@
 //! Whether the arms can be in force here, found out before anything is measured: each is applied and read back once.
 
-use super::{Experiment, TrialSlot, status_of};
+use super::block::status_of;
+use super::{Experiment, TrialSlot};
 use anyhow::Result;
 use schedlab_plan::{TrialRecord, TrialStatus};
 
