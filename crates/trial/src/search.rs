@@ -1,21 +1,19 @@
 //! A search over knobs as a study in rounds: points of the search in crate `tune` become arms, effects of arms become
 //! gains, and its result becomes findings.
 
+mod findings;
+
 use crate::describe::{BOOT_S, SAMPLE_NS};
 use crate::experiment::trial_duration_ns;
-use crate::rounds::{Ended, Round, Study};
+use crate::rounds::{Round, Study};
 use crate::schedule::Coins;
 use crate::workloads::{OVERHEAD_NS, says_its_length};
 use anyhow::{Context, Result, bail};
-use schedlab_analyze::{
-    ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,
-    Verdict, arm_effects, relative,
-};
+use schedlab_analyze::{ArmEffects, LeftOut, Objective, Scale, arm_effects, relative};
 use schedlab_plan::plan::{GuestPer, KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{Arm, CheckState, Direction, Plan, PlanError, Setting, TrialRecord, counted};
-use schedlab_stats::{Estimate, Interval};
-use schedlab_tune::search::{Ask, Candidate, Gain, Options, Point, PointResult, Search, Space, Stopped, Strategy};
+use schedlab_plan::{Arm, CheckState, Plan, PlanError, Setting, TrialRecord, counted};
+use schedlab_tune::search::{Ask, Options, Point, PointResult, Search, Space, Strategy};
 
 /// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
@@ -25,8 +23,6 @@ const ROUND_NS: u64 = 3_000_000_000;
 const MOST_RATIO: f64 = 1000.0;
 /// A longer break between two rounds was made by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
-/// How a search with trials and no point ended; the reasons are among what is left out.
-const NO_VALUE: &str = "no point had a value of every objective";
 
 /// A search in progress.
 pub struct SearchStudy {
@@ -135,85 +131,6 @@ impl SearchStudy {
         match self.left_out.iter_mut().find(|out| out.why == why) {
             Some(out) => out.points.push(arm.name),
             None => self.left_out.push(LeftOut { points: vec![arm.name], why }),
-        }
-    }
-
-    /// What was found; `ended` says how the rounds ended.
-    pub fn findings(&self, ended: &Ended) -> SearchFindings {
-        let level = 1.0 - self.plan.alpha;
-        let outcome = self.search.outcome(level);
-        let point = |candidate: &Candidate| self.point(candidate, level);
-        let winner = outcome.confirmed.first().and_then(|winner| winner.fresh.first().copied().flatten());
-        SearchFindings {
-            schema: SEARCH_SCHEMA,
-            title: self.plan.title.clone(),
-            workload: self.plan.workloads[0].run.to_string(),
-            strategy: self.planned.strategy.name().into(),
-            seed: self.options.seed,
-            control: self.control.spec(),
-            knobs: self
-                .planned
-                .knobs
-                .iter()
-                .map(|knob| SearchedKnob {
-                    name: knob.name.clone(),
-                    scale: knob.scale.name().into(),
-                    values: knob.values.clone(),
-                })
-                .collect(),
-            objectives: self.objectives.clone(),
-            points: self.planned.points(),
-            rounds: outcome.rounds,
-            trials: self.spent.1,
-            seconds: self.spent.0 as f64 / 1e9,
-            ended: match ended {
-                Ended::Finished => "finished".into(),
-                Ended::Interrupted => "interrupted".into(),
-                Ended::Void(why) => format!("void: {why}"),
-            },
-            stopped: match outcome.measured.is_empty() && self.spent.1 > 0 {
-                true => NO_VALUE.into(),
-                false => self.stopped(outcome.stopped),
-            },
-            sesoi: self.plan.sesoi,
-            level,
-            confirmed: outcome.confirmed.iter().map(point).collect(),
-            measured: outcome.measured.iter().map(point).collect(),
-            front: outcome.front,
-            left_out: self.left_out.clone(),
-            warnings: self.warnings.iter().map(|(_, text)| text.clone()).collect(),
-            keep: Vec::new(),
-            verdict: winner.map(|gain| judged(&gain, self.plan.sesoi)),
-        }
-    }
-
-    fn stopped(&self, stopped: Option<Stopped>) -> String {
-        let all = self.planned.strategy == SearchStrategy::Grid;
-        match stopped {
-            Some(Stopped::NothingToGain(hope)) => {
-                format!("no remaining point is expected to gain {:.2} %", 100.0 * hope.max(0.0).exp_m1())
-            }
-            Some(Stopped::Done) if all => "every point is measured".into(),
-            Some(Stopped::Done) => "few enough points are left to measure them again".into(),
-            Some(Stopped::Budget) => "the budget holds no further round".into(),
-            None => "it continues".into(),
-        }
-    }
-
-    fn point(&self, candidate: &Candidate, level: f64) -> SearchedPoint {
-        let arm = self.planned.arm(&candidate.point, &self.control).unwrap_or_else(|_| self.control.clone());
-        let pairs = || self.objectives.iter();
-        SearchedPoint {
-            spec: arm.spec(),
-            name: arm.name,
-            units: candidate.units,
-            search: pairs().zip(&candidate.search).map(|(objective, gain)| seen(objective, gain, level)).collect(),
-            fresh: pairs()
-                .zip(&candidate.fresh)
-                .map(|(objective, fresh)| fresh.map(|f| measured(objective, &f)))
-                .collect(),
-            over_winner: pairs().zip(&candidate.over_winner).map(|(objective, over)| measured(objective, over)).next(),
-            fresh_units: candidate.fresh.iter().flatten().map(|fresh| fresh.n).next().unwrap_or(0),
         }
     }
 
@@ -353,39 +270,4 @@ fn gains(effects: &ArmEffects, units: &[u64]) -> Vec<f64> {
     };
     let of_units = effects.effects.iter().map(|(unit, _)| unit).zip(all);
     of_units.filter(|(unit, _)| units.contains(unit)).map(|(_, gain)| gain).collect()
-}
-
-fn sign(objective: &Objective) -> f64 {
-    if objective.direction == Direction::HigherIsBetter { 1.0 } else { -1.0 }
-}
-
-/// A gain as an effect on the metric.
-fn on_metric(objective: &Objective, gain: f64) -> f64 {
-    (sign(objective) * gain).exp()
-}
-
-/// The lower end first: if less is better, the larger gain is the smaller number.
-fn ends(objective: &Objective, gain: Interval) -> (f64, f64) {
-    let (a, b) = (on_metric(objective, gain.lo), on_metric(objective, gain.hi));
-    (a.min(b), a.max(b))
-}
-
-fn seen(objective: &Objective, gain: &Gain, level: f64) -> Seen {
-    let (lo, hi) = gain.interval.map(|interval| ends(objective, interval)).unzip();
-    Seen { scale: objective.scale, value: on_metric(objective, gain.mean), lo, hi, level }
-}
-
-fn measured(objective: &Objective, of: &Estimate) -> Effect {
-    let (lo, hi) = ends(objective, of.interval);
-    Effect { scale: objective.scale, value: on_metric(objective, of.mean), lo, hi, level: of.interval.level }
-}
-
-/// A larger gain is better.
-fn judged(gain: &Estimate, sesoi: f64) -> Verdict {
-    match schedlab_stats::decide(gain.interval, sesoi.ln_1p(), true) {
-        schedlab_stats::Verdict::Better => Verdict::Better,
-        schedlab_stats::Verdict::Worse => Verdict::Worse,
-        schedlab_stats::Verdict::Equivalent => Verdict::Equivalent,
-        schedlab_stats::Verdict::Inconclusive => Verdict::Inconclusive,
-    }
 }
