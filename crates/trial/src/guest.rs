@@ -2,16 +2,16 @@
 //! settings of their arms. For the loop this is just another runner. A closure boots the guests, so the loop knows
 //! nothing of QEMU and its tests boot nothing.
 
+mod answer;
 mod kinds;
 
 use crate::runner::{Planned, Runner};
 use crate::schedule::Coins;
+use answer::results;
 use anyhow::Result;
 pub use kinds::{TO_PREPARE, description, other_llc, preparations};
 use schedlab_plan::plan::GuestPer;
-use schedlab_plan::{
-    Applied, GuestAnswer, GuestOrder, GuestResult, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord,
-};
+use schedlab_plan::{GuestAnswer, GuestOrder, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord};
 use schedlab_sys::thread::side_by_side;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -127,30 +127,6 @@ fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting], again: bool) 
 /// The settings with which an arm's guests are booted: kernel, command line and topology.
 pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
-}
-
-/// The results of trials of the block in order, at least one: a guest that was told to end has not begun the others.
-fn results(answer: Result<GuestAnswer, String>, block: &[Planned], run: &[usize]) -> Vec<Result<TrialOutcome, String>> {
-    let mut answer = match answer {
-        Ok(answer) => answer,
-        Err(why) => return vec![Err(why); run.len()],
-    };
-    let mut outcomes = match &mut answer.result {
-        GuestResult::Measured(outcomes) => std::mem::take(outcomes),
-        GuestResult::Failed(why) => vec![Err(std::mem::take(why)); run.len()],
-        GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
-            vec![Err("the guest returned the result of another trial".into()); run.len()]
-        }
-    };
-    if outcomes.is_empty() {
-        outcomes.push(Err("the guest did not answer".into()));
-    }
-    for (outcome, trial) in outcomes.iter_mut().zip(run) {
-        if let Ok(outcome) = outcome {
-            outcome.applied.extend(booted_with(&block[*trial].settings).iter().map(|s| in_force(s, &answer)));
-        }
-    }
-    outcomes
 }
 
 impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunner<B> {
@@ -281,27 +257,6 @@ impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> Runner fo
     fn boot_id(&self) -> Option<String> {
         self.boot_id.clone()
     }
-}
-
-/// As shown by the guest's kernel. Even a word that the kernel does not know is on its command line.
-fn in_force(setting: &Setting, answer: &GuestAnswer) -> Applied {
-    let mut not_applied = None;
-    let effective = match setting {
-        Setting::BootArgument(word) => {
-            if !answer.cmdline.split_ascii_whitespace().any(|one| one == word) {
-                not_applied = Some("it is not on the guest's command line".to_owned());
-            } else if answer.words_without_effect.contains(word) {
-                not_applied = Some("the guest's kernel does not know it, or does not take its value".to_owned());
-            }
-            answer.cmdline.clone()
-        }
-        Setting::Topology(_) => {
-            not_applied = answer.other_machine.clone();
-            answer.topology.clone()
-        }
-        _ => answer.kernel_release.clone(),
-    };
-    Applied { setting: setting.clone(), effective, not_applied }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Guests are booted with their arms' machines, and samples pair the arms.
 
+use super::answer::in_force;
 use super::*;
-use schedlab_plan::Arm;
+use schedlab_plan::{Arm, GuestResult};
 use std::sync::{Condvar, Mutex};
 
 fn order() -> TrialOrder {
