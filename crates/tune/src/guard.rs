@@ -3,23 +3,21 @@
 //! Nothing is opened before the first value has to change: a run without host-wide settings needs no right, no lock and
 //! no journal. A value that stays the same is not written; one that alternates is journalled the first time only.
 
+mod files;
 mod groups;
 
 use crate::cgroup::Hierarchy;
 use crate::error::TuneError;
 use crate::journal::Journal;
 use crate::knob::Knob;
-use crate::nr_latency;
 use crate::owner::Owner;
-use crate::reason;
 use crate::resolve::{Resolved, resolve};
-use crate::restore::{Of, PASSES, put_back, restore_locked};
+use crate::restore::{Of, put_back, restore_locked};
 use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::StateLock;
-use crate::sysctl::{judge, not_applied};
 use crate::task::online_cpus;
-use crate::tick;
+use files::refuse_same_knob;
 use schedlab_plan::units::CpuList;
 use schedlab_plan::{Applied, InOrder, Setting};
 use std::io;
@@ -62,12 +60,6 @@ struct Wanted<'a> {
     found: Result<Resolved, String>,
 }
 
-/// Writing may work after the arm's other knobs are written: values bind each other.
-enum Outcome {
-    Final(Applied),
-    Retry(Applied),
-}
-
 impl HostGuard {
     /// A guard that changes nothing yet; journals will be kept in `state_dir`.
     pub fn open(roots: Roots, state_dir: &Path) -> Result<Self, TuneError> {
@@ -107,7 +99,7 @@ impl HostGuard {
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
-            .filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace())
+            .filter(is_hosts)
             .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
         let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
         refuse_same_knob(&wanted)?;
@@ -123,7 +115,7 @@ impl HostGuard {
     /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
-        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace()) {
+        for setting in settings.iter().filter(is_hosts) {
             let wanted = self.look_up(setting);
             applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
             for held in std::mem::take(&mut self.held) {
@@ -215,98 +207,6 @@ impl HostGuard {
         journal.ledger.entry(knob).map(|e| e.original.clone())
     }
 
-    /// Puts back what the next arm does not name. A value that bounds a wanted one is left: it moves along with it.
-    fn go_back(&mut self, wanted: &[Wanted<'_>]) -> Result<(), TuneError> {
-        let stays = |knob: &Knob| {
-            let found = wanted.iter().filter_map(|w| w.found.as_ref().ok());
-            let mut knobs = found.map(|r| &r.knob);
-            knobs.any(|k| k == knob || k.partner().as_ref() == Some(knob))
-        };
-        self.held.clear();
-        let Some((journal, _)) = &self.journal else { return Ok(()) };
-        let files = Knob::is_setting;
-        all_back(put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)))?;
-        // A covered knob may show several values at any time.
-        let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);
-        let left = journal.ledger.entries().iter();
-        let left = left.filter(|e| files(&e.knob) && !stays(&e.knob) && !covered(&e.knob));
-        let at_rest = left.map(|e| {
-            let shows = e.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
-            Held { name: e.name.clone(), knob: e.knob.clone(), may_show: vec![shows] }
-        });
-        self.idle = at_rest.collect();
-        Ok(())
-    }
-
-    fn set_files(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Applied>, TuneError> {
-        let (mut applied, mut left) = (Vec::new(), Vec::from_iter(wanted));
-        for pass in 1..=PASSES {
-            // Where each of two values is refused beside the other's old one, the way is over no limit at all.
-            if pass > 1 && left.len() > 1 {
-                self.lift(&left)?;
-            }
-            let mut again = Vec::new();
-            for one in left {
-                match self.set_file(one)? {
-                    Outcome::Retry(_) if pass < PASSES => again.push(one),
-                    Outcome::Final(outcome) | Outcome::Retry(outcome) => applied.push(outcome),
-                }
-            }
-            left = again;
-        }
-        // From all the values that are set now, no matter which was written last.
-        for one in wanted {
-            let Ok(found) = &one.found else { continue };
-            let said = applied.iter_mut().find(|a| a.setting == *one.setting && a.not_applied.is_none());
-            let notes = nr_latency::beside(found.knob.path()).map(|number| format!(", nr_latency {number}"));
-            let notes = notes.into_iter().chain(tick::note(&self.roots, found.knob.path(), &found.value));
-            if let Some(said) = said {
-                said.effective.extend(notes);
-            }
-        }
-        Ok(applied)
-    }
-
-    fn lift(&mut self, wanted: &[&Wanted<'_>]) -> Result<(), TuneError> {
-        for one in wanted {
-            let Ok(Resolved { knob, .. }) = &one.found else { continue };
-            if let (Some(unlimited), Ok(old)) = (knob.unlimited(), knob.read()) {
-                // What refuses it refuses the wanted value, too, and that is told.
-                let _ = self.write_journalled(&one.setting.key(), knob, &old, unlimited)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn set_file(&mut self, wanted: &Wanted<'_>) -> Result<Outcome, TuneError> {
-        let setting = wanted.setting;
-        let resolved = match &wanted.found {
-            Ok(resolved) => resolved,
-            Err(why) => return Ok(Outcome::Final(not_applied(setting, "", why.clone()))),
-        };
-        let (knob, value) = (&resolved.knob, &resolved.value);
-        let refused = |e: &io::Error| not_applied(setting, "", reason::refused(knob.path(), e, Some(value)));
-        let old = match knob.read() {
-            Ok(old) => old,
-            Err(e) => return Ok(Outcome::Final(refused(&e))),
-        };
-        if old == *value {
-            self.hold(&setting.key(), knob, old.clone());
-            return Ok(Outcome::Final(judge(setting, resolved, &old, &old)));
-        }
-        if let Err(e) = knob.open_for_write() {
-            return Ok(Outcome::Final(refused(&e)));
-        }
-        if let Err(e) = self.write_journalled(&setting.key(), knob, &old, value)? {
-            let outcome = refused(&e);
-            let retry = e.kind() == io::ErrorKind::InvalidInput;
-            return Ok(if retry { Outcome::Retry(outcome) } else { Outcome::Final(outcome) });
-        }
-        let present = knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
-        self.hold(&setting.key(), knob, present.clone());
-        Ok(Outcome::Final(judge(setting, resolved, &old, &present)))
-    }
-
     /// Journals the old value, then writes. The outer error is the journal's, the inner one the knob's.
     fn write_journalled(&mut self, name: &str, knob: &Knob, old: &str, new: &str) -> Result<io::Result<()>, TuneError> {
         // Bytes and ratio are one value in the kernel: writing either loses the other.
@@ -350,6 +250,11 @@ impl Drop for HostGuard {
     }
 }
 
+/// The others are the trial's own.
+fn is_hosts(setting: &&Setting) -> bool {
+    !setting.is_per_task() && !setting.is_workload_option() && !setting.is_trace()
+}
+
 fn all_back(restored: Vec<Restored>) -> Result<(), TuneError> {
     for one in restored {
         match one.outcome {
@@ -358,18 +263,6 @@ fn all_back(restored: Vec<Restored>) -> Result<(), TuneError> {
             }
             RestoreOutcome::Unreadable(why) => return Err(TuneError::Unreadable { path: one.path, why }),
             _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn refuse_same_knob(wanted: &[Wanted<'_>]) -> Result<(), TuneError> {
-    let found: Vec<(&Setting, &Knob)> =
-        wanted.iter().filter_map(|w| w.found.as_ref().ok().map(|r| (w.setting, &r.knob))).collect();
-    for (index, (first, knob)) in found.iter().enumerate() {
-        if let Some((second, _)) = found[index + 1..].iter().find(|(_, other)| other == knob) {
-            let path = knob.path().to_owned();
-            return Err(TuneError::SameKnob { first: first.key(), second: second.key(), path });
         }
     }
     Ok(())
