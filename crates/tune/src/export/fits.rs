@@ -1,6 +1,6 @@
 //! Whether files for some settings would do on the machine what they say: it has the knobs, and they take the values.
 
-use super::value_of;
+use super::value::value_of;
 use crate::catalogue::{one_word, row_of_place};
 use crate::error::TuneError;
 use crate::reason;
