@@ -1,7 +1,8 @@
 //! Entries that are whole are found, and nothing else is.
 
 use super::*;
-use crate::kernel::image::Architecture;
+use crate::kernel::image::{Architecture, Image};
+use crate::kernel::modules::Module;
 
 const KERNEL: &[u8] = b"the kernel itself";
 
