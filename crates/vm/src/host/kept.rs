@@ -2,7 +2,8 @@
 //! handed what to do. Nothing of the host's time is in what follows: the guest reads what it is handed by instructions
 //! of its own.
 
-use super::boot::{Boot, Ended, Events, Laid};
+use super::boot::{Boot, Ended, Events};
+use super::laid::{HANDED, Laid};
 use super::monitor::Monitor;
 use super::session::Session;
 use crate::error::VmError;
@@ -49,7 +50,7 @@ pub fn from_state(
 ) -> Result<(Ended, u32), VmError> {
     let laid = Laid::new(boot)?;
     let (states, made_from) = (States::of(cache), laid.made_from()?);
-    let file = laid.at(super::boot::HANDED);
+    let file = laid.at(HANDED);
     let mut again = false;
     loop {
         // The listener hears of both: one after the other.

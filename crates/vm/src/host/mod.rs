@@ -12,6 +12,7 @@ pub mod initramfs;
 pub mod kept;
 pub mod kvm;
 pub mod kvm_cache;
+mod laid;
 mod make;
 mod monitor;
 mod patched;
