@@ -1,21 +1,13 @@
 //! A table as named columns, written to and read from one Parquet file. Every column is optional, so that readers in
 //! other languages see plain nulls; unsigned numbers have Parquet's own unsigned annotation.
 
-use crate::error::RunError;
-use crate::regular;
-use crate::tables::bounds::{self, Unbounded};
-use parquet::basic::Compression;
-use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+mod open_table;
+mod table_file;
+
+pub(super) use open_table::OpenTable;
+pub(super) use table_file::TableFile;
+
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
-use std::fs::File;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Values of one column, a row each.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +58,19 @@ impl Values {
             Self::Text(_) => format!("optional binary {name} (STRING);"),
         }
     }
+}
+
+/// One cell of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Cell<'a> {
+    /// Unsigned.
+    U(Option<u64>),
+    /// Signed.
+    I(Option<i64>),
+    /// Floating point.
+    F(Option<f64>),
+    /// Text.
+    T(Option<&'a str>),
 }
 
 /// Columns in order, all of one length.
@@ -141,140 +146,6 @@ impl Table {
         let found = self.columns.iter().find(|(n, _)| *n == name);
         &found.unwrap_or_else(|| unreachable!("{} has a column {name}", self.name)).1
     }
-
-    /// Opens `<dir>/<name>.parquet` for row groups of this table's shape.
-    pub(super) fn create(&self, dir: &Path) -> Result<TableFile, RunError> {
-        let path = dir.join(format!("{}.parquet", self.name));
-        let file = File::create(&path).map_err(RunError::io(&path))?;
-        let fields: String = self.columns.iter().map(|(name, values)| values.schema(name)).collect();
-        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(unwritten(&path))?;
-        let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).build();
-        let writer =
-            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(unwritten(&path))?;
-        Ok(TableFile { path, writer })
-    }
-
-    /// Opens `<dir>/<name>.parquet` for reading.
-    pub(super) fn open(&self, dir: &Path) -> Result<OpenTable, RunError> {
-        let path = dir.join(format!("{}.parquet", self.name));
-        let file = regular::open(&path)?;
-        bounds::check_footer(&file).map_err(|e| Unread::from(e).at(&path))?;
-        let bytes = file.try_clone().map_err(RunError::io(&path))?;
-        let reader = SerializedFileReader::new(file).map_err(|e| Unread::from(e).at(&path))?;
-        Ok(OpenTable { name: self.name, path, bytes, reader })
-    }
-
-    /// Gives every row group of `<dir>/<name>.parquet` to `take`, as [`OpenTable::read`] does.
-    #[cfg(test)]
-    pub(super) fn read(self, dir: &Path, take: impl FnMut(&Self) -> Result<(), String>) -> Result<(), RunError> {
-        self.open(dir)?.read(self, 0..usize::MAX, take)
-    }
-
-    fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), Unread> {
-        let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
-        let mut text = 0;
-        for (name, values) in &mut self.columns {
-            read_column(group, name, values, &mut text)?;
-        }
-        match self.columns.iter().find(|(_, v)| v.len() != rows) {
-            Some((name, v)) => Err(format!("column {name} has {} of {rows} rows", v.len()).into()),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A table that is being read.
-pub(super) struct OpenTable {
-    name: &'static str,
-    path: PathBuf,
-    /// The file that `reader` reads.
-    bytes: File,
-    reader: SerializedFileReader<File>,
-}
-
-impl OpenTable {
-    /// File name without extension.
-    pub(super) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Number of row groups.
-    pub(super) fn groups(&self) -> usize {
-        self.reader.num_row_groups()
-    }
-
-    /// Passes these row groups (those of them that exist) to `take`, each as a table like the (empty) one: memory is
-    /// needed for a group, not for the file. Errors of `take` are sentences; the file's name is added here.
-    pub(super) fn read(
-        &self,
-        table: Table,
-        groups: Range<usize>,
-        mut take: impl FnMut(&Table) -> Result<(), String>,
-    ) -> Result<(), RunError> {
-        let mut buffer = Vec::new();
-        for number in groups.start..groups.end.min(self.groups()) {
-            let mut table = table.clone();
-            let mut read = || {
-                bounds::check_group(&self.bytes, self.reader.metadata().row_group(number), &mut buffer)?;
-                table.read_group(self.reader.get_row_group(number)?.as_ref())?;
-                Ok(take(&table)?)
-            };
-            read().map_err(|why| match why {
-                Unread::Damaged(why) if number > 0 => {
-                    Unread::Damaged(format!("row group {number}: {why}")).at(&self.path)
-                }
-                other => other.at(&self.path),
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Why a table is not read: the kernel refuses, or the file is damaged.
-enum Unread {
-    Kernel(std::io::Error),
-    Damaged(String),
-}
-
-impl Unread {
-    fn at(self, path: &Path) -> RunError {
-        let path = path.to_owned();
-        match self {
-            Self::Kernel(cause) => RunError::Io { path, cause },
-            Self::Damaged(why) => RunError::Damaged { path, why: format!("{why}; restore it from a copy of the run") },
-        }
-    }
-}
-
-impl From<String> for Unread {
-    fn from(why: String) -> Self {
-        Self::Damaged(why)
-    }
-}
-
-impl From<Unbounded> for Unread {
-    fn from(why: Unbounded) -> Self {
-        Self::Damaged(match why {
-            Unbounded::Kernel(cause) => return Self::Kernel(cause),
-            Unbounded::NoFooter => "it does not end as a Parquet file does".into(),
-            Unbounded::Length => "a length in it goes beyond its end".into(),
-            Unbounded::Foreign => "it has a field that schedlab does not write".into(),
-            Unbounded::TooLarge(what, number) => {
-                format!("it says that it has {number} {what}, which no table of ours has")
-            }
-        })
-    }
-}
-
-impl From<ParquetError> for Unread {
-    fn from(error: ParquetError) -> Self {
-        match io_error(error) {
-            // A file that ends too early is damage.
-            Ok(cause) if cause.kind() != std::io::ErrorKind::UnexpectedEof => Self::Kernel(cause),
-            Ok(cause) => Self::Damaged(cause.to_string()),
-            Err(error) => Self::Damaged(error.to_string()),
-        }
-    }
 }
 
 /// The kernel's error, if that is the reason.
@@ -285,139 +156,6 @@ fn io_error(error: ParquetError) -> Result<std::io::Error, ParquetError> {
         }
         other => Err(other),
     }
-}
-
-/// A Parquet file under construction.
-pub(super) struct TableFile {
-    path: PathBuf,
-    writer: SerializedFileWriter<File>,
-}
-
-impl TableFile {
-    /// Adds the table's rows as a row group.
-    pub(super) fn append(&mut self, table: &Table) -> Result<(), RunError> {
-        let write = |writer: &mut SerializedFileWriter<File>| {
-            let mut group = writer.next_row_group()?;
-            for (_, values) in &table.columns {
-                write_column(&mut group, values)?;
-            }
-            group.close().map(|_| ())
-        };
-        write(&mut self.writer).map_err(unwritten(&self.path))
-    }
-
-    /// Ends the file; durable when this returns.
-    pub(super) fn finish(self) -> Result<(), RunError> {
-        let Self { path, writer } = self;
-        let file = writer.into_inner().map_err(unwritten(&path))?;
-        file.sync_all().map_err(RunError::io(&path))
-    }
-}
-
-/// Why a table cannot be written. For a full disk this is the kernel's error, not damage to existing data.
-fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
-    let path = path.to_owned();
-    move |error| match io_error(error) {
-        Ok(cause) => RunError::Io { path, cause },
-        Err(error) => RunError::Damaged { path, why: error.to_string() },
-    }
-}
-
-/// One cell of a row.
-#[derive(Debug, Clone, Copy)]
-pub enum Cell<'a> {
-    /// Unsigned.
-    U(Option<u64>),
-    /// Signed.
-    I(Option<i64>),
-    /// Floating point.
-    F(Option<f64>),
-    /// Text.
-    T(Option<&'a str>),
-}
-
-fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values) -> Result<(), ParquetError> {
-    let mut column =
-        group.next_column()?.ok_or_else(|| ParquetError::General("the schema has fewer columns".into()))?;
-    fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
-        values.iter().map(|v| i16::from(v.is_some())).collect()
-    }
-    match values {
-        Values::U64(v) => {
-            let plain: Vec<i64> = v.iter().flatten().map(|&x| x as i64).collect();
-            column.typed::<Int64Type>().write_batch(&plain, Some(&levels(v)), None)?;
-        }
-        Values::I64(v) => {
-            let plain: Vec<i64> = v.iter().flatten().copied().collect();
-            column.typed::<Int64Type>().write_batch(&plain, Some(&levels(v)), None)?;
-        }
-        Values::F64(v) => {
-            let plain: Vec<f64> = v.iter().flatten().copied().collect();
-            column.typed::<DoubleType>().write_batch(&plain, Some(&levels(v)), None)?;
-        }
-        Values::Text(v) => {
-            let plain: Vec<ByteArray> = v.iter().flatten().map(|s| ByteArray::from(s.as_str())).collect();
-            column.typed::<ByteArrayType>().write_batch(&plain, Some(&levels(v)), None)?;
-        }
-    }
-    column.close()
-}
-
-/// Columns that version 1 of the format does not have: they are missing in every row of such a file.
-const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
-
-/// Appends a row group's column. The physical type is compared first, because the crate panics on a wrong one. `text`
-/// counts the group's bytes of text, because a dictionary stores a text once, however many rows have it.
-fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values, text: &mut u64) -> Result<(), Unread> {
-    let schema = group.metadata().schema_descr();
-    let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
-        if !SINCE_VERSION_2.contains(&name) {
-            return Err(format!("it has no column {name}").into());
-        }
-        values.add_nulls(usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?);
-        return Ok(());
-    };
-    let wanted = match values {
-        Values::U64(_) | Values::I64(_) => Int64Type::get_physical_type(),
-        Values::F64(_) => DoubleType::get_physical_type(),
-        Values::Text(_) => ByteArrayType::get_physical_type(),
-    };
-    if schema.column(index).physical_type() != wanted || schema.column(index).max_def_level() != 1 {
-        return Err(format!("column {name} is not of the type it should be").into());
-    }
-    match values {
-        Values::U64(v) => v.extend(cells::<Int64Type>(group, index)?.into_iter().map(|x| x.map(|x| x as u64))),
-        Values::I64(v) => v.extend(cells::<Int64Type>(group, index)?),
-        Values::F64(v) => v.extend(cells::<DoubleType>(group, index)?),
-        Values::Text(v) => {
-            for cell in cells::<ByteArrayType>(group, index)? {
-                *text += cell.as_ref().map_or(0, |bytes| bytes.len() as u64);
-                bounds::at_most(bounds::MOST_BYTES, "bytes of text", *text)?;
-                let cell = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
-                v.push(cell.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Option<T::T>>, Unread> {
-    let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
-    let reader = group.get_column_reader(index)?;
-    let mut reader = get_typed_column_reader::<T>(reader);
-    let (mut levels, mut plain) = (Vec::new(), Vec::new());
-    reader.read_records(rows, Some(&mut levels), None, &mut plain)?;
-    let mut plain = plain.into_iter();
-    levels
-        .into_iter()
-        .map(|level| {
-            if level == 1 {
-                plain.next().map(Some).ok_or_else(|| "a value is missing".to_owned().into())
-            } else {
-                Ok(None)
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Columns that a file lacks, and a file that cannot be written.
 
+use super::open_table::Unread;
 use super::*;
+use crate::error::RunError;
+use std::path::Path;
 
 #[test]
 fn a_column_of_version_2_is_null_in_a_file_of_version_1() {
