@@ -6,8 +6,11 @@
 //! Groups have at most four events beside the fixed cycle counter: with hyper-threading a Skylake thread has no more. What
 //! needs more is split by a common denominator (`_memory` and `_ports` over the stalls of the same kind).
 
+mod slots;
+
 use super::table::*;
 use crate::cpu_identity::CpuIdentity;
+use slots::{EVENTS_OF_ONE_LEVEL, METRICS_OF_ONE_LEVEL, METRICS_OF_TWO_LEVELS};
 
 const DOCUMENT: &str = "Intel TMA metrics, tools/perf/pmu-events/arch/x86; tools/perf/Documentation/topdown.txt";
 
@@ -140,81 +143,6 @@ fn is_intel(cpu: &CpuIdentity, models: &[u32]) -> bool {
 }
 
 const CYCLES: EventDef = event("CYCLES", "event=0x3c");
-
-/// The shares are of the sum of the four metrics, not of the slots: both are read with eight bits of precision.
-macro_rules! share {
-    ($metric:literal) => {
-        concat!($metric, " / (topdown_fe_bound + topdown_bad_spec + topdown_retiring + topdown_be_bound)")
-    };
-}
-
-const METRICS_OF_ONE_LEVEL: Group = Group {
-    name: "slots",
-    // `slots` leads: the core refuses its metrics without it.
-    events: &[
-        alias("slots", "slots"),
-        alias("topdown_retiring", "topdown-retiring"),
-        alias("topdown_bad_spec", "topdown-bad-spec"),
-        alias("topdown_fe_bound", "topdown-fe-bound"),
-        alias("topdown_be_bound", "topdown-be-bound"),
-    ],
-    nodes: &[
-        slots("frontend_bound", share!("topdown_fe_bound")),
-        slots("bad_speculation", share!("topdown_bad_spec")),
-        slots("retiring", share!("topdown_retiring")),
-        slots("backend_bound", share!("topdown_be_bound")),
-    ],
-};
-
-const METRICS_OF_TWO_LEVELS: Group = Group {
-    name: "slots",
-    events: &[
-        alias("slots", "slots"),
-        alias("topdown_retiring", "topdown-retiring"),
-        alias("topdown_bad_spec", "topdown-bad-spec"),
-        alias("topdown_fe_bound", "topdown-fe-bound"),
-        alias("topdown_be_bound", "topdown-be-bound"),
-        alias("topdown_heavy_ops", "topdown-heavy-ops"),
-        alias("topdown_br_mispredict", "topdown-br-mispredict"),
-        alias("topdown_fetch_lat", "topdown-fetch-lat"),
-        alias("topdown_mem_bound", "topdown-mem-bound"),
-    ],
-    nodes: &[
-        slots("frontend_bound", share!("topdown_fe_bound")),
-        slots("frontend_bound.fetch_latency", share!("topdown_fetch_lat")),
-        slots("frontend_bound.fetch_bandwidth", "max(frontend_bound - frontend_bound.fetch_latency, 0)"),
-        slots("bad_speculation", share!("topdown_bad_spec")),
-        slots("bad_speculation.branch_mispredicts", share!("topdown_br_mispredict")),
-        slots("bad_speculation.machine_clears", "max(bad_speculation - bad_speculation.branch_mispredicts, 0)"),
-        slots("retiring", share!("topdown_retiring")),
-        slots("retiring.heavy_operations", share!("topdown_heavy_ops")),
-        slots("retiring.light_operations", "max(retiring - retiring.heavy_operations, 0)"),
-        slots("backend_bound", share!("topdown_be_bound")),
-        slots("backend_bound.memory_bound", share!("topdown_mem_bound")),
-        slots("backend_bound.core_bound", "max(backend_bound - backend_bound.memory_bound, 0)"),
-    ],
-};
-
-/// perf stat --topdown's formulas for the abstract events, commit 239bd47f8355.
-const EVENTS_OF_ONE_LEVEL: Group = Group {
-    name: "slots",
-    events: &[
-        alias("topdown_total_slots", "topdown-total-slots"),
-        alias("topdown_slots_issued", "topdown-slots-issued"),
-        alias("topdown_slots_retired", "topdown-slots-retired"),
-        alias("topdown_fetch_bubbles", "topdown-fetch-bubbles"),
-        alias("topdown_recovery_bubbles", "topdown-recovery-bubbles"),
-    ],
-    nodes: &[
-        slots("frontend_bound", "topdown_fetch_bubbles / topdown_total_slots"),
-        slots(
-            "bad_speculation",
-            "max((topdown_slots_issued - topdown_slots_retired + topdown_recovery_bubbles) / topdown_total_slots, 0)",
-        ),
-        slots("retiring", "topdown_slots_retired / topdown_total_slots"),
-        slots("backend_bound", "max(1 - frontend_bound - bad_speculation - retiring, 0)"),
-    ],
-};
 
 const CLEARS: Group = Group {
     name: "clears",
