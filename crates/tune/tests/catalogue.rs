@@ -203,6 +203,29 @@ fn defaults_are_scaled_as_the_kernel_scales_them() {
     assert_eq!(of.map(|(cpus, scaling)| default(cpus, scaling) / 700_000), [1, 2, 2, 4, 4, 8, 1]);
 }
 
+/// net/core/sock.c, include/linux/socket.h, net/ipv4/tcp_ipv4.c, kernel/sched/{rt.c,sched.h} of 6.1 and 6.12.
+#[test]
+fn a_default_is_that_of_the_version_and_of_the_preemption_model() {
+    for (version, rmem_max, nr_migrate) in [("6.1", "212992", "32"), ("6.18", "4194304", "32")] {
+        let tree = tree(version);
+        let put = |file: &str, value: &str| {
+            let path = tree.root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, value).unwrap();
+        };
+        put("proc/sys/net/core/rmem_max", "4194304\n");
+        put("proc/sys/net/core/somaxconn", "128\n");
+        put("proc/sys/kernel/sched_rt_runtime_us", "1000000\n");
+        assert_eq!(tree.knob("rmem_max").default, [rmem_max]);
+        assert_eq!(tree.knob("rmem_max").is_default(), Some(version == "6.18"));
+        assert_eq!(tree.knob("somaxconn").is_default(), Some(false));
+        assert_eq!(tree.knob("rt_runtime").is_default(), Some(false));
+        assert_eq!(tree.knob("nr_migrate").default, [nr_migrate]);
+        put("sys/kernel/realtime", "1\n");
+        assert_eq!(tree.knob("nr_migrate").default, ["8"]);
+    }
+}
+
 #[test]
 fn this_kernel_is_listed_whole() {
     let knobs = catalogue(&Roots::default());

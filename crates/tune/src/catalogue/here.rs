@@ -137,15 +137,30 @@ pub(super) fn is_at(pattern: &str, place: &str) -> bool {
     }
 }
 
-/// What this kernel starts with there, scaled as it scales.
-pub(super) fn defaults(roots: &Roots, row: &Row, place: &Location) -> Vec<String> {
+/// What this kernel starts with there, scaled as it scales; several where its version alone does not tell.
+pub(super) fn defaults(roots: &Roots, release: &str, row: &Row, place: &Location) -> Vec<String> {
     let factor = if row.scaled { scaling_factor(roots, place) } else { Some(1) };
     let Some(factor) = factor else { return Vec::new() };
-    let scaled = |text: &&str| match text.parse::<u64>() {
+    let version = Version::of(release);
+    let of_version = || place.defaults.iter().filter(|default| default.is_of(version));
+    let mut found: Vec<_> = of_version().filter(|default| is_such(roots, default.of) == Some(true)).collect();
+    if found.is_empty() {
+        found.extend(of_version().filter(|default| is_such(roots, default.of).is_none()));
+    }
+    let scaled = |text: &str| match text.parse::<u64>() {
         Ok(number) => (number * factor).to_string(),
-        Err(_) => (*text).to_owned(),
+        Err(_) => text.to_owned(),
     };
-    place.defaults.iter().map(scaled).collect()
+    found.into_iter().map(|default| scaled(default.value)).collect()
+}
+
+/// Whether the kernel is one of these, where these are some only and it is known.
+fn is_such(roots: &Roots, of: &str) -> Option<bool> {
+    match of {
+        "" => None,
+        "rt" => Some(std::fs::read_to_string(roots.sys.join("kernel/realtime")).is_ok_and(|text| text.trim() == "1")),
+        arch => roots.is_this_machine().then(|| arch == std::env::consts::ARCH),
+    }
 }
 
 /// kernel/sched/fair.c `get_update_sysctl_factor`, the same from 5.4 to 6.18.

@@ -122,7 +122,7 @@ fn of_row(roots: &Roots, release: &str, row: &Row) -> Knob {
         options: row.options,
         kernels: row.kernels(),
         places: places.collect(),
-        default: place.map(|p| here::defaults(roots, row, p)).unwrap_or_default(),
+        default: place.map(|p| here::defaults(roots, release, row, p)).unwrap_or_default(),
         here: place.map(|p| p.at.to_owned()),
         path,
         settable: why_not.is_none(),

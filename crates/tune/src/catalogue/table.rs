@@ -62,7 +62,28 @@ pub(crate) struct Location {
     pub(crate) from: Option<Version>,
     pub(crate) to: Option<Version>,
     /// Defaults, one for each that some stable kernel has, before scaling.
-    pub(crate) defaults: Vec<&'static str>,
+    pub(crate) defaults: Vec<Default>,
+}
+
+/// What some versions start with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Default {
+    pub(crate) value: &'static str,
+    from: Option<Version>,
+    to: Option<Version>,
+    /// `rt`, an architecture, or nothing: the kernels that alone have it.
+    pub(crate) of: &'static str,
+}
+
+impl Default {
+    /// Whether kernels of this version may have it; of an unknown one it is not known.
+    pub(crate) fn is_of(&self, version: Option<Version>) -> bool {
+        version.is_none_or(|version| spans(self.from, self.to, version))
+    }
+}
+
+fn spans(from: Option<Version>, to: Option<Version>, version: Version) -> bool {
+    from.is_none_or(|from| from <= version) && to.is_none_or(|to| version <= to)
 }
 
 impl Location {
@@ -87,7 +108,7 @@ impl Location {
     }
 
     pub(crate) fn has(&self, version: Version) -> bool {
-        self.from.is_none_or(|from| from <= version) && self.to.is_none_or(|to| version <= to)
+        spans(self.from, self.to, version)
     }
 }
 
@@ -174,7 +195,7 @@ pub(crate) fn rows() -> Vec<Row> {
             ("-", text) => row.does = text,
             ("=", special) => row.special.push(with_meaning(special)),
             ("~", neutral) => row.neutral = Some(with_meaning(neutral)),
-            (at, rest) => row.places.push(place(at, rest)),
+            (at, rest) => add(&mut row.places, place(at, rest)),
         }
     }
     rows
@@ -198,8 +219,24 @@ fn head(family: &'static str, line: &'static str) -> Row {
 fn place(at: &'static str, rest: &'static str) -> Location {
     let mut words = rest.split(' ');
     let (from, to) = words.next().and_then(|span| span.split_once("..")).expect("FROM..TO in knobs.txt");
-    let defaults = words.next().map(|all| all.split('|').map(|d| d.trim_end_matches('*')).collect());
-    Location { at, from: Version::of(from), to: Version::of(to), defaults: defaults.unwrap_or_default() }
+    let (from, to) = (Version::of(from), Version::of(to));
+    let default = |text: &'static str| {
+        let (value, of) = text.split_once('@').unwrap_or((text, ""));
+        Default { value: value.trim_end_matches('*'), from, to, of }
+    };
+    let defaults = words.next().into_iter().flat_map(|all| all.split('|')).map(default).collect();
+    Location { at, from, to, defaults }
+}
+
+/// A second line of a place is of later versions with other defaults.
+fn add(places: &mut Vec<Location>, place: Location) {
+    match places.last_mut().filter(|last| last.at == place.at) {
+        Some(last) => {
+            last.to = place.to;
+            last.defaults.extend(place.defaults);
+        }
+        None => places.push(place),
+    }
 }
 
 #[cfg(test)]
@@ -221,7 +258,8 @@ mod tests {
                 let kinds = ["sysctl", "debugfs", "sysfs", "spec", "task", "cgroup1", "cgroup2", "device"];
                 assert!(kinds.contains(&place.kind()) && !place.path().is_empty(), "{place:?}");
                 assert!(place.from.zip(place.to).is_none_or(|(from, to)| from <= to), "{place:?}");
-                for default in place.defaults.iter().copied().chain(row.neutral.iter().flat_map(|n| n.value.split('|')))
+                for default in
+                    place.defaults.iter().map(|d| d.value).chain(row.neutral.iter().flat_map(|n| n.value.split('|')))
                 {
                     assert_eq!(row.out_of_range(default), None, "{}: {default}", row.name);
                 }
