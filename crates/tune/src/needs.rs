@@ -7,7 +7,7 @@ use crate::reason;
 use crate::resolve::resolve;
 use crate::roots::{Roots, effective_uid, has_capability};
 use crate::sysctl::impossible_in_namespace;
-use crate::task::online_cpus;
+use crate::task::{self, online_cpus};
 use schedlab_plan::{Policy, Setting, counted};
 use schedlab_sys::audit::{self, AuditState};
 use serde::Serialize;
@@ -70,6 +70,7 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             let allowed = limit(&roots.proc, "Max realtime priority").is_some_and(|l| l >= u64::from(*priority));
             ("CAP_SYS_NICE, or RLIMIT_RTPRIO".into(), Some(may_raise || allowed))
         }
+        Setting::Slice { ns } if *ns > 0 && !task::SLICES_NS.contains(ns) => (task::CLAMPED.into(), Some(false)),
         Setting::Slice { .. } => ("Linux 6.12; no rights".into(), None),
         setting if setting.is_per_task() || setting.is_workload_option() => {
             return Need { setting: setting.to_string(), what: None, met: Some(true) };
@@ -212,6 +213,7 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let roots = roots(&tree, "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n");
         assert_eq!(met(&roots, "policy=batch"), Some(true));
+        assert_eq!(["slice=1us", "slice=0.1ms", "slice=0"].map(|text| met(&roots, text)), [Some(false), None, None]);
         assert_eq!(met(&roots, "policy=fifo:1"), Some(false));
         assert_eq!(met(&roots, "nice=-5"), Some(true), "RLIMIT_NICE of 25 allows -5");
         assert_eq!(met(&roots, "nice=-6"), Some(false));

@@ -12,19 +12,33 @@ use std::path::Path;
 
 const PROC: &str = "/proc";
 
-/// Applies the per-task settings to the calling thread, in order, and reads each back after the last is applied.
+/// What the kernel takes for a slice, ns; it clamps others.
+pub(crate) const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+
+/// Applies the per-task settings to the calling thread, and reads each back after the last is applied.
 pub fn apply_to_self(settings: &[Setting]) -> Vec<Applied> {
     apply_to_tid(0, settings)
 }
 
 /// The same for thread `tid` (0: the caller).
 pub fn apply_to_tid(tid: u32, settings: &[Setting]) -> Vec<Applied> {
-    let errors: Vec<Option<io::Error>> = of_tasks(settings).map(|s| set_tid(tid, s).err()).collect();
-    let judged = of_tasks(settings).zip(errors).map(|(setting, error)| match error {
-        Some(error) => not_applied(setting, effective_words(tid, setting), refused(tid, setting, &error)),
+    let errors: Vec<(&Setting, io::Error)> =
+        in_their_order(settings).into_iter().filter_map(|s| Some((s, set_tid(tid, s).err()?))).collect();
+    let judged = of_tasks(settings).map(|setting| match errors.iter().find(|(of, _)| *of == setting) {
+        Some((_, error)) => not_applied(setting, effective_words(tid, setting), refused(tid, setting, error)),
         None => judge(tid, setting),
     });
     judged.collect()
+}
+
+/// A policy resets the slice, so the slice comes after it; but for `idle`, which keeps the slice that the task had and takes
+/// none (kernel/sched/syscalls.c, `__setscheduler_params`).
+fn in_their_order(settings: &[Setting]) -> Vec<&Setting> {
+    let is_slice = |setting: &&Setting| matches!(setting, Setting::Slice { .. });
+    let (slices, others): (Vec<&Setting>, Vec<&Setting>) = of_tasks(settings).partition(is_slice);
+    let is_idle = others.iter().any(|setting| matches!(setting, Setting::Policy(Policy::Idle)));
+    let [first, last] = if is_idle { [slices, others] } else { [others, slices] };
+    [first, last].concat()
 }
 
 /// The actual setting of thread `tid` (0: the caller), compared with what was asked; nothing is written.
@@ -135,7 +149,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
     match (setting, present) {
         // fair_policy() of kernel/sched/sched.h is normal and batch alone.
         (Setting::Slice { .. }, Setting::Slice { ns: 1.. }) if matches!(policy, Ok(Policy::Idle)) => {
-            format!("policy idle has no slice of its own and keeps {present}; drop it, or the policy")
+            format!("a task under policy idle takes no slice and keeps {present}; give the slice before the policy")
         }
         (Setting::Slice { .. }, Setting::Slice { ns: 0 }) if realtime => {
             "a slice belongs to the fair policies; drop it, or the real-time policy".into()
@@ -144,9 +158,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
             let own = se_slice(tid).map(|ns| format!(", and keeps {}", format_ns(ns))).unwrap_or_default();
             format!("this kernel accepts a slice and ignores it{own} (needs Linux 6.12); {}", crate::reason::GUEST_LANE)
         }
-        (Setting::Slice { ns }, Setting::Slice { .. }) if !(100_000..=100_000_000).contains(ns) => {
-            "the kernel clamps a slice to 0.1 to 100 ms; ask for one within".into()
-        }
+        (Setting::Slice { ns }, Setting::Slice { .. }) if !SLICES_NS.contains(ns) => CLAMPED.into(),
         (Setting::TimerSlack { .. }, _) if realtime => {
             "a thread under a real-time policy has no timer slack; drop it, or the policy".into()
         }
@@ -223,6 +235,8 @@ fn refused(tid: u32, setting: &Setting, error: &io::Error) -> String {
 }
 
 const ENOSYS: i32 = 38;
+/// Why a slice that is too short or too long is not what the task has.
+pub(crate) const CLAMPED: &str = "the kernel clamps a slice to 0.1 to 100 ms; ask for one within";
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,8 @@ const POINTS_OF_A_KNOB: usize = 10;
 const MOST_NAMED: usize = 3;
 /// Number of hypercubes from which the best is taken.
 const DRAWN: usize = 100;
+/// Swaps that are tried for each of its points.
+const SWAPS: usize = 30;
 
 /// Which points are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,12 +99,16 @@ fn hypercube(levels: &[usize], count: usize) -> Vec<Vec<usize>> {
     let drawn: Vec<Vec<Vec<usize>>> = (0..DRAWN).map(|_| one_hypercube(levels, count, &mut state)).collect();
     let better = |a: &Vec<Vec<usize>>, b: &Vec<Vec<usize>>| {
         let of = |points| correlation(points, levels.len());
-        a.len().cmp(&b.len()).then_with(|| of(b).total_cmp(&of(a)))
+        twice(b).count().cmp(&twice(a).count()).then_with(|| of(b).total_cmp(&of(a)))
     };
-    drawn.into_iter().max_by(better).unwrap_or_default()
+    let mut points = drawn.into_iter().max_by(better).unwrap_or_default();
+    take_apart(&mut points, &mut state);
+    // Where the whole space is asked for, a few may be left.
+    let spare: Vec<usize> = twice(&points).collect();
+    spare.into_iter().rev().for_each(|at| drop(points.remove(at)));
+    points
 }
 
-/// Points that occur twice are left out.
 fn one_hypercube(levels: &[usize], count: usize, state: &mut u64) -> Vec<Vec<usize>> {
     let mut column = |levels: &usize| -> Vec<usize> {
         let mut strata: Vec<usize> = (0..count).collect();
@@ -110,13 +116,30 @@ fn one_hypercube(levels: &[usize], count: usize, state: &mut u64) -> Vec<Vec<usi
         strata.into_iter().map(|stratum| (2 * stratum + 1) * levels / (2 * count)).collect()
     };
     let columns: Vec<Vec<usize>> = levels.iter().map(&mut column).collect();
-    let mut points: Vec<Vec<usize>> = Vec::new();
-    for point in (0..count).map(|i| columns.iter().map(|column| column[i]).collect()) {
-        if !points.contains(&point) {
-            points.push(point);
+    (0..count).map(|i| columns.iter().map(|column| column[i]).collect()).collect()
+}
+
+/// The points that an earlier one is like.
+fn twice(points: &[Vec<usize>]) -> impl Iterator<Item = usize> {
+    (0..points.len()).filter(|&at| points[..at].contains(&points[at]))
+}
+
+/// Swaps values of one knob between two points, each as often as before, until no point is there twice.
+fn take_apart(points: &mut [Vec<usize>], state: &mut u64) {
+    let mut left = twice(points).count();
+    for _ in 0..SWAPS * points.len() {
+        let Some(at) = twice(points).next() else { return };
+        let (other, knob) = (below(state, points.len()), below(state, points[at].len()));
+        let swap = |points: &mut [Vec<usize>]| {
+            let values = (points[at][knob], points[other][knob]);
+            (points[other][knob], points[at][knob]) = values;
+        };
+        swap(points);
+        match twice(points).count() {
+            now if now <= left => left = now,
+            _ => swap(points),
         }
     }
-    points
 }
 
 fn below(state: &mut u64, n: usize) -> usize {
@@ -213,6 +236,21 @@ mod tests {
             }
             let most = correlation(&points, 3);
             assert!(most < if count < 8 { 0.7 } else { 0.3 }, "{count}: {most}");
+        }
+    }
+
+    #[test]
+    fn a_hypercube_has_as_many_points_as_are_asked_for() {
+        let levels = [5, 2, 3];
+        for count in 2..=30 {
+            let points = hypercube(&levels, count);
+            assert_eq!((points.len(), twice(&points).count()), (count, 0));
+            for (knob, levels) in levels.into_iter().enumerate() {
+                let often = |value: usize| points.iter().filter(|point| point[knob] == value).count();
+                let all: Vec<usize> = (0..levels).map(often).collect();
+                let spread = all.iter().max().unwrap() - all.iter().min().unwrap();
+                assert!(spread <= 1, "{count}: {all:?}");
+            }
         }
     }
 

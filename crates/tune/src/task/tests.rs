@@ -71,10 +71,29 @@ fn a_cpu_beyond_the_machine_names_those_there_are() {
 }
 
 #[test]
-fn a_slice_under_policy_idle_names_the_policy() {
-    let applied = &on_own_thread(&["policy=idle", "slice=3ms"])[1];
+fn a_slice_for_a_task_under_policy_idle_names_the_policy() {
+    let later = || {
+        apply_to_self(&["policy=idle".parse().unwrap()]);
+        apply_to_self(&["slice=3ms".parse().unwrap()]).remove(0)
+    };
+    let applied = std::thread::spawn(later).join().unwrap();
     let why = applied.not_applied.as_ref().unwrap();
-    assert!(why.contains(if knows_slices() { "policy idle has no slice" } else { "6.12" }), "{applied:?}");
+    assert!(why.contains(if knows_slices() { "under policy idle takes no slice" } else { "6.12" }), "{applied:?}");
+}
+
+#[test]
+fn a_slice_is_set_before_policy_idle_and_after_the_others() {
+    let order = |text: &str| {
+        let settings: Vec<Setting> = text.split(';').map(|one| one.parse().unwrap()).collect();
+        in_their_order(&settings).iter().map(|one| one.key()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(order("policy=idle;nice=3;slice=2ms"), "slice policy nice");
+    assert_eq!(order("slice=2ms;policy=batch;nice=3"), "policy nice slice");
+    for specs in [&["policy=idle", "slice=2ms"], &["slice=2ms", "policy=idle"], &["slice=2ms", "policy=batch"]] {
+        let applied = on_own_thread(specs);
+        let is_whole = applied.iter().all(|one| one.not_applied.is_none());
+        assert!(is_whole || !knows_slices(), "{applied:?}");
+    }
 }
 
 /// As a workload's own pinning does it: no cpuset is to blame.
