@@ -38,7 +38,7 @@ pub(crate) struct Selection<'t> {
     pub(crate) rows: Vec<Row<'t>>,
     /// Arms with a row that says "not applied", and its reason.
     pub(crate) not_applied: BTreeMap<u32, String>,
-    /// Blocks with a steal or thermal mark, what was seen, and the block that replaces it.
+    /// Blocks with a mark of steal, heat or a pause, what was seen, and the block that replaces it.
     pub(crate) marked: BTreeMap<u32, (String, Option<u32>)>,
     /// Blocks cut from the front as warm-up.
     pub(crate) cut_blocks: BTreeSet<u32>,
@@ -51,6 +51,7 @@ pub(crate) fn mark_text(mark: &Mark) -> Option<String> {
     match mark {
         Mark::Steal { share } => Some(format!("steal {:.1} %", share * 100.0)),
         Mark::Thermal { evidence } => Some(format!("thermal: {evidence}")),
+        Mark::Pause { evidence } => Some(format!("a pause of {evidence}")),
         Mark::Foreign { .. } => None,
     }
 }

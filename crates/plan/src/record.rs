@@ -30,6 +30,11 @@ pub enum Mark {
         /// What was seen.
         evidence: String,
     },
+    /// The block stood still before the trial, as where a run was interrupted in it: what it compares is further apart.
+    Pause {
+        /// For how long.
+        evidence: String,
+    },
     /// A knob or the set of CPUs was changed by another process: voids the run.
     Foreign {
         /// What changed, from what to what.

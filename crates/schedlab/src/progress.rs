@@ -186,6 +186,7 @@ fn mark_text(mark: &Mark) -> String {
     match mark {
         Mark::Steal { share } => format!("steal {:.1} %", share * 100.0),
         Mark::Thermal { evidence } => format!("thermal: {evidence}"),
+        Mark::Pause { evidence } => format!("a pause of {evidence} before it"),
         Mark::Foreign { what } => format!("changed under us: {what}"),
     }
 }

@@ -49,7 +49,7 @@ pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
 
 /// Whether the trial's block must be repeated.
 pub fn contaminated(marks: &[Mark]) -> bool {
-    marks.iter().any(|m| matches!(m, Mark::Steal { .. } | Mark::Thermal { .. }))
+    marks.iter().any(|m| matches!(m, Mark::Steal { .. } | Mark::Thermal { .. } | Mark::Pause { .. }))
 }
 
 /// What voids the run, if something does.

@@ -162,6 +162,25 @@ fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() 
     }
 }
 
+/// Within a block a night would be between the two sides of a comparison.
+#[test]
+fn a_block_that_was_interrupted_for_long_is_repeated_and_says_so() {
+    for (pause_ns, repeated) in [(5_000_000_000, 0), (3_600_500_000_000, 1)] {
+        let mut first = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]));
+        first.interrupt_after = Some(10);
+        let (manifest, rows) = first.run();
+        let last = rows.last().unwrap();
+        assert!(rows.iter().filter(|row| row.block == last.block).count() % 4 != 0, "in the middle of a block");
+        let mut second = Lab::new(manifest);
+        second.begins_ns = last.started_unix_ns + last.wall_ns + pause_ns;
+        second.rows = rows;
+        let (_, rows) = second.run();
+        let marks: Vec<&Mark> = rows.iter().flat_map(|row| &row.marks).collect();
+        assert_eq!(rows.iter().filter(|row| row.repeats_block.is_some()).count(), 4 * repeated);
+        assert_eq!(marks, vec![&Mark::Pause { evidence: "3600s".into() }; repeated]);
+    }
+}
+
 #[test]
 fn trials_that_could_not_be_read_again_are_run_again_wherever_they_were() {
     let mut plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);

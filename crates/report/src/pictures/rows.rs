@@ -136,6 +136,7 @@ fn mark(mark: &Mark) -> String {
     match mark {
         Mark::Steal { share } => format!("steal {}", crate::number::percent(*share)),
         Mark::Thermal { evidence } => format!("thermal: {evidence}"),
+        Mark::Pause { evidence } => format!("a pause of {evidence} before it"),
         Mark::Foreign { what } => format!("changed by somebody else: {what}"),
     }
 }

@@ -72,6 +72,7 @@ fn push_mark(table: &mut Table, trial: u64, mark: &Mark) {
     let (name, share, what) = match mark {
         Mark::Steal { share } => ("steal", Some(*share), None),
         Mark::Thermal { evidence } => ("thermal", None, Some(evidence.as_str())),
+        Mark::Pause { evidence } => ("pause", None, Some(evidence.as_str())),
         Mark::Foreign { what } => ("foreign", None, Some(what.as_str())),
     };
     table.push([u(trial), T(Some(name)), F(share), T(what)]);

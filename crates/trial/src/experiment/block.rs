@@ -7,8 +7,12 @@ use crate::require;
 use crate::schedule::block_order;
 use crate::stopping::Stop;
 use anyhow::Result;
+use schedlab_plan::units::format_ns;
 use schedlab_plan::{Applied, Mark, TrialRecord, TrialStatus};
 use std::collections::BTreeSet;
+
+/// Shorter ones are those of set-ups, and of a busy machine.
+const LEAST_PAUSE_NS: u64 = 10_000_000_000;
 
 impl Experiment<'_> {
     pub(super) fn run_block(
@@ -111,6 +115,7 @@ impl Experiment<'_> {
         };
         let knobs = self.runner.foreign_changes();
         let mut marks: Vec<Mark> = knobs.into_iter().map(|what| Mark::Foreign { what }).collect();
+        marks.extend(self.pause(place, wall));
         marks.extend(outcome.as_ref().and_then(steal_mark));
         marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
         Ok(TrialRecord {
@@ -128,6 +133,19 @@ impl Experiment<'_> {
             boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
             outcome,
         })
+    }
+
+    /// How long the block stood still before a trial that starts at `wall`, where that is longer than the block itself
+    /// takes: the run was interrupted in it, or the machine slept.
+    fn pause(&self, place: TrialSlot, wall: u64) -> Option<Mark> {
+        let is_of_block = |last: &&TrialRecord| {
+            (last.workload, last.block, last.warm_up) == (place.workload, place.block, place.warm_up)
+        };
+        let last = self.trials.last().filter(is_of_block)?;
+        let still = wall.saturating_sub(last.started_unix_ns + last.wall_ns);
+        let block = last.wall_ns.saturating_mul(2 * self.manifest.arms.len() as u64);
+        (still > block.max(LEAST_PAUSE_NS))
+            .then(|| Mark::Pause { evidence: format_ns(still / 1_000_000_000 * 1_000_000_000) })
     }
 
     /// Adds to the applied settings of a trial those that no runner sees: options of its workload, which are always in

@@ -31,6 +31,8 @@ pub struct Lab {
     pub last_order: Option<TrialOrder>,
     /// Rows of a task, a counter and a series that each trial answers beside its rate.
     pub rows_beside: u32,
+    /// Where its clock begins, ns.
+    pub begins_ns: u64,
 }
 
 impl Lab {
@@ -51,11 +53,12 @@ impl Lab {
             host_settings: None,
             last_order: None,
             rows_beside: 0,
+            begins_ns: 1_000,
         }
     }
 
     pub fn run(&mut self) -> (Manifest, Vec<TrialRecord>) {
-        let (clock, count) = (Cell::new(1_000u64), Cell::new(self.rows.len() as u64));
+        let (clock, count) = (Cell::new(self.begins_ns), Cell::new(self.rows.len() as u64));
         let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, in_force: None };
         let (manifest, trials) = (runner.lab.manifest.clone(), runner.lab.rows.clone());
         let mut store = FakeStore(Vec::new());

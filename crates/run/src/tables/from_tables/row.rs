@@ -81,6 +81,7 @@ pub(super) fn mark(t: &Table, i: usize) -> Result<Mark, String> {
     Ok(match t.text("mark", i)?.as_str() {
         "steal" => Mark::Steal { share: t.number("share", i)? },
         "thermal" => Mark::Thermal { evidence: t.text("what", i)? },
+        "pause" => Mark::Pause { evidence: t.text("what", i)? },
         "foreign" => Mark::Foreign { what: t.text("what", i)? },
         other => return Err(format!("row {i}: `{other}` is not a mark")),
     })
