@@ -22,7 +22,7 @@ pub use lines::{is_c, split};
 pub use port::{
     Commit, Confidence, FileFinding, Finding, Fixed, HunkPlace, Made, Missed, Obstacle, Outcome, Port, Prerequisite,
     Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, apply_reverts, doubt, fixed, missed,
-    present, rehearse, rehearse_series, twice, widened,
+    present, rehearse, rehearse_series, widened,
 };
 pub use related::{Related, related};
 pub use series::{

@@ -2,10 +2,11 @@
 
 use super::adapt::Edit;
 use super::present::Sign;
-use super::rehearse::{Confidence, HunkPlace, Rehearsed, rehearse};
+use super::rehearse::{Confidence, HunkPlace, Proposal, Rehearsed, rehearse};
 use super::series::{FileFinding, Finding, Obstacle, Read, Tree};
 use super::source::Source;
 use super::splice::{joined, placed, spliced, unified};
+use super::twice::twice;
 use crate::gnu::{Placement, Verdict};
 use crate::lines::split;
 use crate::series::{Change, FilePatch, Hunk};
@@ -162,7 +163,7 @@ pub(super) fn take<E>(
         (_, None) => Ok(None),
         (_, Some(text)) => {
             let lines = split(&text);
-            let edits = taken(&file.hunks, &mut look.findings, &lines);
+            let edits = fitting(file, &mut look.findings, &lines);
             let done = moved(file, &look.path, spliced(&edits, &lines), tree)?;
             if done.is_none() {
                 look.findings.iter_mut().for_each(|found| found.is_taken = false);
@@ -203,9 +204,25 @@ fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_
     Ok(Some(done))
 }
 
-/// Marks the hunks that are taken, and returns their edits of the text.
-fn taken(hunks: &[Hunk], findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> {
-    let found = findings.iter().map(|found| found.rehearsed.as_ref().map(|seen| (&seen.proposal, seen.patch)));
+/// The edits of the hunks that are taken. Each time that a proposal turns out to define what the file has, the others are
+/// put together without it.
+fn fitting(file: &FilePatch, findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> {
+    loop {
+        let each = taken(&file.hunks, findings);
+        let edits = joined(each.iter().flat_map(|(_, edits)| edits.iter().cloned()), text);
+        if !file.is_c() || !twice(&file.hunks, findings, &each, &edits, text) {
+            return edits;
+        }
+    }
+}
+
+/// Marks the hunks that are taken, and returns the edits of each, in the order of the text.
+fn taken(hunks: &[Hunk], findings: &mut [Finding]) -> Vec<(usize, Vec<Edit>)> {
+    let found = findings.iter().map(|found| {
+        let seen = found.rehearsed.as_ref().map(|seen| (&seen.proposal, seen.patch));
+        let is_twice = |proposal: &Option<Proposal>| proposal.is_some() && !found.twice.is_empty();
+        seen.filter(|(proposal, _)| !(found.is_present || is_twice(proposal)))
+    });
     let edits = hunks.iter().zip(found).map(|(hunk, found)| match found {
         Some((Some(proposal), _)) if proposal.confidence < Confidence::Guess => {
             let hunk = &proposal.hunk;
@@ -225,6 +242,8 @@ fn taken(hunks: &[Hunk], findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> 
         free = if is_free { end(edits) } else { free };
         is_free
     });
-    edits.iter().for_each(|(hunk, _)| findings[*hunk].is_taken = true);
-    joined(edits.into_iter().flat_map(|(_, edits)| edits), text)
+    for (number, found) in findings.iter_mut().enumerate() {
+        found.is_taken = edits.iter().any(|(hunk, _)| *hunk == number);
+    }
+    edits
 }

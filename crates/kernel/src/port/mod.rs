@@ -25,4 +25,3 @@ pub(crate) use section::{name_of_hunk as section_name, name_of_line as section_o
 pub use series::{FileFinding, Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;
 pub(crate) use tokens::common;
-pub use twice::twice;

@@ -27,6 +27,8 @@ pub enum Reason {
     NoFile,
     /// The tree already has the file that the patch creates, or a file of the name that the patch gives to another one.
     Exists,
+    /// Its proposal defines what the file has already.
+    Twice,
     /// The lines that it changes use what the tree lacks.
     Gone,
     /// The file has no lines similar to those that the hunk changes.
@@ -87,6 +89,7 @@ fn reason(found: &Finding) -> Option<Reason> {
     let has_place = found.rehearsed.as_ref().is_some_and(|seen| seen.place.is_some());
     Some(match (found.obstacle, proposal.map(|proposal| proposal.confidence)) {
         (Some(obstacle), _) => Reason::of(obstacle),
+        _ if !found.twice.is_empty() => Reason::Twice,
         _ if !found.gone.is_empty() => Reason::Gone,
         (None, Some(Confidence::Guess)) => Reason::Guess,
         (None, _) if !has_place => Reason::NoPlace,
@@ -95,8 +98,8 @@ fn reason(found: &Finding) -> Option<Reason> {
 }
 
 fn counts(reasons: &[Reason]) -> Vec<(Reason, usize)> {
-    use Reason::{Exists, Gone, Guess, NoFile, NoPlace, NoProposal, NotRehearsed};
-    let all = [NoFile, Exists, Gone, NoPlace, Guess, NoProposal, NotRehearsed];
+    use Reason::{Exists, Gone, Guess, NoFile, NoPlace, NoProposal, NotRehearsed, Twice};
+    let all = [NoFile, Exists, Twice, Gone, NoPlace, Guess, NoProposal, NotRehearsed];
     let count = |wanted: Reason| (wanted, reasons.iter().filter(|reason| **reason == wanted).count());
     all.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }

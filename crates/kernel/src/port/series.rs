@@ -30,7 +30,7 @@ pub struct Finding {
     pub gone: Vec<String>,
     /// Of the same hunk: how many of the lines that it changes are nowhere in the file, of how many.
     pub gone_lines: [usize; 2],
-    /// Of a hunk that is taken: functions and members that it defines and the file has already.
+    /// Functions and members that it, or its proposal, defines and the file has already. Such a proposal is left out.
     pub twice: Vec<String>,
 }
 

@@ -1,63 +1,93 @@
-//! What a series defines although the file has it already: a compiler would refuse it, and the part is there.
+//! What a hunk defines although the file has it already: a compiler would refuse it, and the part is there.
 
-use super::series::{Finding, Port, Read};
+use super::adapt::Edit;
+use super::series::Finding;
+use super::splice::{joined, spliced};
 use crate::names::words;
-use crate::series::{Hunk, Line, Patch};
-use crate::source::scan;
-use std::collections::{BTreeMap, HashMap};
+use crate::series::{Hunk, Line};
+use crate::source::{code_lines, scan};
+use std::collections::BTreeMap;
 
 /// The struct of a member, or nothing; a name; and the `#if` condition that it stands under.
 type Defined = (String, String, String);
 
-/// Notes for each hunk that is taken which functions and members it defines a second time. `read` answers the files of the
-/// tree as they were before the series.
-pub fn twice<E>(patches: &[Patch], port: &mut Port, read: &mut Read<'_, E>) -> Result<(), E> {
-    let mut texts: HashMap<&str, &[u8]> = HashMap::new();
-    let mut findings = port.findings.iter_mut();
-    for (patch, made) in patches.iter().zip(&port.made) {
-        for file in &patch.files {
-            let mut found: Vec<&mut Finding> = findings.by_ref().take(file.hunks.len()).collect();
-            let Some(path) = found.first().map(|finding| finding.file.clone()) else { continue };
-            let Some(Some(after)) = made.get(&path).filter(|_| file.is_c()) else { continue };
-            let before = match texts.get(path.as_str()) {
-                Some(text) => doubled(text, after),
-                None => doubled(&read(&path)?.unwrap_or_default(), after),
-            };
-            for (finding, hunk) in found.iter_mut().zip(&file.hunks).filter(|(finding, _)| finding.is_taken) {
-                finding.twice = before.iter().filter(|name| adds(hunk, name)).cloned().collect();
-            }
-        }
-        texts.extend(made.iter().map(|(path, text)| (path.as_str(), text.as_deref().unwrap_or_default())));
+/// What is defined, with the code of each definition.
+type Definitions = BTreeMap<Defined, Vec<Vec<String>>>;
+
+/// Notes for each hunk that is taken which functions and members it defines a second time; `each` has the edits of these
+/// hunks. A proposal that does is taken back, because it was our idea to put it there: it is present if it brings
+/// nothing else, and else left out. Returns whether one was.
+pub(super) fn twice(
+    hunks: &[Hunk],
+    findings: &mut [Finding],
+    each: &[(usize, Vec<Edit>)],
+    whole: &[Edit],
+    lines: &[&[u8]],
+) -> bool {
+    each.iter().for_each(|(number, _)| findings[*number].twice.clear());
+    let adds = |edit: &Edit| edit.lines.iter().any(|line| line.iter().any(u8::is_ascii_alphabetic));
+    if !whole.iter().any(adds) {
+        return false;
     }
-    Ok(())
+    let before = defined(&lines.concat());
+    // What one hunk removes, another may add.
+    let all = doubled(&before, &defined(&spliced(whole, lines)));
+    let mut is_changed = false;
+    for (number, edits) in each.iter().filter(|_| !all.is_empty()) {
+        if !all.iter().any(|((_, name, _), _)| adds_word(&hunks[*number], name)) {
+            continue;
+        }
+        let after = defined(&spliced(&joined(edits.iter().cloned(), lines), lines));
+        let mut own = doubled(&before, &after);
+        own.retain(|(of, _)| all.iter().any(|(other, _)| other == of));
+        let finding = &mut findings[*number];
+        finding.twice = own.iter().map(|((_, name, _), _)| name.clone()).collect();
+        let Some(seen) = finding.rehearsed.as_mut().filter(|seen| seen.proposal.is_some() && !own.is_empty()) else {
+            continue;
+        };
+        (is_changed, finding.is_taken) = (true, false);
+        if own.iter().all(|(_, is_same)| *is_same) && stands(edits, lines) {
+            finding.twice.clear();
+            (finding.is_present, seen.proposal) = (true, None);
+        }
+    }
+    is_changed
 }
 
-/// Names that the text before defines once, and the text after once more.
-fn doubled(before: &[u8], after: &[u8]) -> Vec<String> {
-    let (before, after) = (defined(before), defined(after));
-    let is_more = |of: &Defined, count: usize| before.get(of).is_some_and(|there| count > *there);
-    let doubled = after.iter().filter(|(of, count)| is_more(of, **count));
-    doubled.map(|((_, name, _), _)| name.clone()).collect()
+/// Whether the edits only add lines that the text has, white space apart.
+fn stands(edits: &[Edit], lines: &[&[u8]]) -> bool {
+    let is_there = |line: &Vec<u8>| lines.iter().any(|own| own.trim_ascii() == line.trim_ascii());
+    let tells = |line: &&Vec<u8>| line.iter().any(u8::is_ascii_alphanumeric);
+    edits.iter().all(|edit| edit.at.is_empty() && edit.lines.iter().filter(tells).all(is_there))
 }
 
-fn defined(text: &[u8]) -> BTreeMap<Defined, usize> {
+/// What is defined before, and after once more; and whether all definitions after are the same.
+fn doubled(before: &Definitions, after: &Definitions) -> Vec<(Defined, bool)> {
+    let is_more = |of: &Defined, count: usize| before.get(of).is_some_and(|there| count > there.len());
+    let doubled = after.iter().filter(|(of, codes)| is_more(of, codes.len()));
+    doubled.map(|(of, codes)| (of.clone(), codes.windows(2).all(|pair| pair[0] == pair[1]))).collect()
+}
+
+fn defined(text: &[u8]) -> Definitions {
     let unit = scan(text);
-    let functions = unit.functions.into_iter().filter(|function| function.by.is_none());
-    let functions = functions.map(|function| (String::new(), function.name, function.condition));
+    let functions = unit.functions.iter().filter(|function| function.by.is_none());
+    let functions = functions
+        .map(|one| ((String::new(), one.name.clone(), one.condition.clone()), code_lines(text, one)))
+        .collect::<Vec<_>>();
     // Types without a name are told apart by no name.
     let types = unit.types.into_iter().filter(|found| !found.name.is_empty());
     let members = types.flat_map(|found| {
         let of = found.name;
-        found.members.into_iter().map(move |member| (of.clone(), member.name, member.condition))
+        found.members.into_iter().map(move |one| ((of.clone(), one.name, one.condition), vec![one.text]))
     });
-    let mut out = BTreeMap::new();
-    for one in functions.chain(members) {
-        *out.entry(one).or_default() += 1;
+    let mut out = Definitions::new();
+    for (of, code) in functions.into_iter().chain(members) {
+        out.entry(of).or_default().push(code);
     }
     out
 }
 
-fn adds(hunk: &Hunk, name: &str) -> bool {
+fn adds_word(hunk: &Hunk, name: &str) -> bool {
     let mut added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(_)));
     added.any(|line| words(line.text()).any(|word| word == name.as_bytes()))
 }

@@ -104,7 +104,8 @@ fn remark(finding: &Finding) -> String {
         }
     }
     if !finding.twice.is_empty() {
-        said.push(format!("defines {} again: the file has it already", finding.twice.join(", ")));
+        let but = if finding.is_taken { "" } else { ", so the proposal is left out" };
+        said.push(format!("defines {} again: the file has it already{but}", finding.twice.join(", ")));
     }
     let [gone, all] = finding.gone_lines;
     if !finding.gone.is_empty() {

@@ -39,7 +39,8 @@ pub(super) struct PortHunk {
     pub(super) gone: Vec<String>,
     /// Of the same: how many of the lines that it changes are nowhere in the file.
     pub(super) gone_lines: usize,
-    /// Of one that is taken: functions and members that it defines and the file has already, so that it would not compile.
+    /// Functions and members that it, or its proposal, defines and the file has already, so that it would not compile. A
+    /// proposal that does is left out.
     pub(super) twice: Vec<String>,
     /// What the tree lacks for it: names, then states that other functions change there, then commits.
     pub(super) needs: Vec<PortNeed>,

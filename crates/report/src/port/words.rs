@@ -85,6 +85,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::NoFile => "no such file",
         Reason::Exists => "the tree has that file already",
+        Reason::Twice => "defines what the file has already",
         Reason::Gone => "changes what the tree lacks",
         Reason::NoPlace => "nothing like it in the file",
         Reason::Guess => "only a guess",

@@ -8,7 +8,7 @@ use crate::commands::report::write_file;
 use crate::output::{print_answer_lines, say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, PatchError, Refused, rehearse_series, twice};
+use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, PatchError, Refused, rehearse_series};
 use schedlab_report::port::{Build, Rehearsal};
 use schedlab_sys::interrupt::Interrupt;
 use std::io::ErrorKind;
@@ -88,7 +88,6 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
             "{onto} has none of the files that the series changes: give the root of a kernel source tree"
         ));
     }
-    twice(&patches, &mut port, &mut read)?;
     let needs = lacking::find(&args.onto, &patches, &mut port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
