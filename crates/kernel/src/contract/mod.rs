@@ -374,7 +374,7 @@ fn has_word(line: &str, word: &str) -> bool {
 }
 
 /// Percent of the lines that both have.
-fn alike(a: &[String], b: &[String]) -> usize {
+pub(crate) fn alike(a: &[String], b: &[String]) -> usize {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     a.iter().for_each(|line| *left.entry(line).or_default() += 1);
     let is_there =

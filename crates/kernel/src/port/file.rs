@@ -85,6 +85,7 @@ pub(super) fn look<E>(
         gone: Vec::new(),
         gone_lines: [0; 2],
         twice: Vec::new(),
+        half: None,
     };
     let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
     let findings = match (change, &text) {
@@ -221,7 +222,7 @@ fn taken(hunks: &[Hunk], findings: &mut [Finding]) -> Vec<(usize, Vec<Edit>)> {
     let found = findings.iter().map(|found| {
         let seen = found.rehearsed.as_ref().map(|seen| (&seen.proposal, seen.patch));
         let is_twice = |proposal: &Option<Proposal>| proposal.is_some() && !found.twice.is_empty();
-        seen.filter(|(proposal, _)| !(found.is_present || is_twice(proposal)))
+        seen.filter(|(proposal, _)| !(found.is_present || found.half.is_some() || is_twice(proposal)))
     });
     let edits = hunks.iter().zip(found).map(|(hunk, found)| match found {
         Some((Some(proposal), _)) if proposal.confidence < Confidence::Guess => {

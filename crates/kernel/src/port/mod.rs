@@ -4,6 +4,7 @@ mod adapt;
 mod align;
 mod elsewhere;
 mod file;
+mod moves;
 mod outcome;
 mod prerequisites;
 mod present;

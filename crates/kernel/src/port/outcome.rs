@@ -29,6 +29,8 @@ pub enum Reason {
     Exists,
     /// Its proposal defines what the file has already.
     Twice,
+    /// It is half of a move, of which the other half cannot be.
+    Half,
     /// The lines that it changes use what the tree lacks.
     Gone,
     /// The file has no lines similar to those that the hunk changes.
@@ -87,9 +89,12 @@ fn reason(found: &Finding) -> Option<Reason> {
     }
     let proposal = found.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
     let has_place = found.rehearsed.as_ref().is_some_and(|seen| seen.place.is_some());
+    let is_placed =
+        proposal.map_or(found.verdict != Verdict::Fails, |proposal| proposal.confidence < Confidence::Guess);
     Some(match (found.obstacle, proposal.map(|proposal| proposal.confidence)) {
         (Some(obstacle), _) => Reason::of(obstacle),
         _ if !found.twice.is_empty() => Reason::Twice,
+        _ if found.half.is_some() && is_placed => Reason::Half,
         _ if !found.gone.is_empty() => Reason::Gone,
         (None, Some(Confidence::Guess)) => Reason::Guess,
         (None, _) if !has_place => Reason::NoPlace,
@@ -98,8 +103,8 @@ fn reason(found: &Finding) -> Option<Reason> {
 }
 
 fn counts(reasons: &[Reason]) -> Vec<(Reason, usize)> {
-    use Reason::{Exists, Gone, Guess, NoFile, NoPlace, NoProposal, NotRehearsed, Twice};
-    let all = [NoFile, Exists, Twice, Gone, NoPlace, Guess, NoProposal, NotRehearsed];
+    use Reason::{Exists, Gone, Guess, Half, NoFile, NoPlace, NoProposal, NotRehearsed, Twice};
+    let all = [NoFile, Exists, Twice, Half, Gone, NoPlace, Guess, NoProposal, NotRehearsed];
     let count = |wanted: Reason| (wanted, reasons.iter().filter(|reason| **reason == wanted).count());
     all.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }

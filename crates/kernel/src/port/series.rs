@@ -1,6 +1,7 @@
 //! Rehearses a series against a tree, patch by patch, in memory.
 
 use super::file::{look, settle, take};
+use super::moves::{Half, halves, moves};
 use super::present::{Present, Sign};
 use super::rehearse::Rehearsed;
 use crate::gnu::Verdict;
@@ -32,6 +33,8 @@ pub struct Finding {
     pub gone_lines: [usize; 2],
     /// Functions and members that it, or its proposal, defines and the file has already. Such a proposal is left out.
     pub twice: Vec<String>,
+    /// It moves something, and the other half decides: why it is left out, or present.
+    pub half: Option<String>,
 }
 
 /// What the rehearsal found of a file that gets another name or mode, or that comes or goes without a line.
@@ -112,27 +115,10 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
     let mut tree = Tree { read, changed: HashMap::new() };
     let mut out = Port::default();
     for (number, patch) in patches.iter().enumerate() {
-        let (mut adapted, mut left_out) = (Vec::new(), Vec::new());
         let there = there.get(number).into_iter().flatten().find(|there| there.reverted_by.is_none());
-        for file in &patch.files {
-            let (mut look, text) = look(number, file, &mut tree)?;
-            let is_whole = match there.map(|there| there.by) {
-                Some(by) => {
-                    settle(&mut look.findings, by);
-                    by < Sign::Subject
-                }
-                None => false,
-            };
-            let done = if is_whole { None } else { take(file, &mut look, text, &mut tree)? };
-            let whole = look.as_whole(file, done.is_some(), there.is_some());
-            let is_there = is_whole || whole.as_ref().is_some_and(|whole| whole.is_present && file.hunks.is_empty());
-            if !is_there {
-                left_out.extend(rest(file, &look.findings, done.as_ref()));
-            }
-            out.files.extend(whole);
-            adapted.extend(done.filter(FilePatch::is_change));
-            out.findings.extend(look.findings);
-        }
+        let One { findings, files, adapted, left_out } = as_a_whole(number, patch, there, &mut tree)?;
+        out.findings.extend(findings);
+        out.files.extend(files);
         let names = adapted.iter().flat_map(|file| [&file.old, &file.new]).flatten();
         let made = |name: &String| Some((name.clone(), tree.changed.get(name)?.clone()));
         out.made.push(names.filter_map(made).collect());
@@ -140,6 +126,72 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
         out.left_out.push(left_out);
     }
     out.changed = tree.changed;
+    Ok(out)
+}
+
+/// What was found of one patch.
+#[derive(Default)]
+struct One {
+    findings: Vec<Finding>,
+    files: Vec<FileFinding>,
+    adapted: Vec<FilePatch>,
+    left_out: Vec<FilePatch>,
+}
+
+/// Rehearses a patch; where one half of a move cannot be, once more without the other.
+fn as_a_whole<E>(number: usize, patch: &Patch, there: Option<&Present>, tree: &mut Tree<'_, '_, E>) -> Result<One, E> {
+    let (moves, mut before) = (moves(patch), Vec::new());
+    let names = || patch.files.iter().flat_map(|file| [&file.old, &file.new]).flatten().filter(|_| !moves.is_empty());
+    for name in names() {
+        before.extend(tree.text(name)?.map(|text| (name.clone(), text)));
+    }
+    let was: Vec<_> = names().map(|name| (name.clone(), tree.changed.get(name).cloned())).collect();
+    let mut halves = Vec::new();
+    loop {
+        let out = one(number, patch, there, &halves, tree)?;
+        let more = self::halves(patch, &moves, &out.findings, &before);
+        if more.is_empty() {
+            return Ok(out);
+        }
+        halves.extend(more);
+        for (name, text) in &was {
+            tree.changed.remove(name);
+            tree.changed.extend(text.clone().map(|text| (name.clone(), text)));
+        }
+    }
+}
+
+fn one<E>(
+    number: usize,
+    patch: &Patch,
+    there: Option<&Present>,
+    halves: &[Half],
+    tree: &mut Tree<'_, '_, E>,
+) -> Result<One, E> {
+    let mut out = One::default();
+    for file in &patch.files {
+        let (mut look, text) = look(number, file, tree)?;
+        for half in halves {
+            let at = half.hunk.checked_sub(out.findings.len());
+            at.and_then(|at| look.findings.get_mut(at)).into_iter().for_each(|found| half.mark(found));
+        }
+        let is_whole = match there.map(|there| there.by) {
+            Some(by) => {
+                settle(&mut look.findings, by);
+                by < Sign::Subject
+            }
+            None => false,
+        };
+        let done = if is_whole { None } else { take(file, &mut look, text, tree)? };
+        let whole = look.as_whole(file, done.is_some(), there.is_some());
+        let is_there = is_whole || whole.as_ref().is_some_and(|whole| whole.is_present && file.hunks.is_empty());
+        if !is_there {
+            out.left_out.extend(rest(file, &look.findings, done.as_ref()));
+        }
+        out.files.extend(whole);
+        out.adapted.extend(done.filter(FilePatch::is_change));
+        out.findings.extend(look.findings);
+    }
     Ok(out)
 }
 

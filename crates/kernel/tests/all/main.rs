@@ -5,6 +5,7 @@ mod dispatch;
 mod dossier;
 mod gnu_patch;
 mod interfaces;
+mod moves;
 mod needs;
 mod port;
 mod series;

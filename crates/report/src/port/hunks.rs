@@ -107,6 +107,7 @@ fn remark(finding: &Finding) -> String {
         let but = if finding.is_taken { "" } else { ", so the proposal is left out" };
         said.push(format!("defines {} again: the file has it already{but}", finding.twice.join(", ")));
     }
+    said.extend(finding.half.clone());
     let [gone, all] = finding.gone_lines;
     if !finding.gone.is_empty() {
         let names = finding.gone.join(", ");

@@ -66,6 +66,7 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> Port
         gone: finding.gone.clone(),
         gone_lines: finding.gone_lines[0],
         twice: finding.twice.clone(),
+        half: finding.half.clone(),
         needs: needs(rehearsal, number),
     }
 }

@@ -42,6 +42,9 @@ pub(super) struct PortHunk {
     /// Functions and members that it, or its proposal, defines and the file has already, so that it would not compile. A
     /// proposal that does is left out.
     pub(super) twice: Vec<String>,
+    /// Of half of a move, that is of a function, type or macro that its patch takes from one place to another: why it is left
+    /// out or present because of the other half.
+    pub(super) half: Option<String>,
     /// What the tree lacks for it: names, then states that other functions change there, then commits.
     pub(super) needs: Vec<PortNeed>,
 }

@@ -86,6 +86,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
         Reason::NoFile => "no such file",
         Reason::Exists => "the tree has that file already",
         Reason::Twice => "defines what the file has already",
+        Reason::Half => "half of a move",
         Reason::Gone => "changes what the tree lacks",
         Reason::NoPlace => "nothing like it in the file",
         Reason::Guess => "only a guess",

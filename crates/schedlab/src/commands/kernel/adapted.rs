@@ -116,7 +116,10 @@ fn notes(rehearsal: &Rehearsal, patch: usize, rest: &str) -> String {
             }
             (true, None) => return None,
             (false, _) if found.is_present => "present already".into(),
-            (false, _) => format!("left out, see {rest}"),
+            (false, _) => {
+                let why = found.half.as_ref().map(|half| format!("; {half}")).unwrap_or_default();
+                format!("left out, see {rest}{why}")
+            }
         };
         Some(format!("# schedlab: hunk {} of the series, {}: {what}\n", number + 1, found.file))
     };
