@@ -193,7 +193,7 @@ pub fn dossier_pictures(subject: &DossierSubject, dossier: &Dossier) -> Vec<(Str
     let flows = pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f, subject.lang)));
     let modules = modules::has_picture(dossier).then(|| modules::picture(dossier, subject.lang));
     let modules = modules.map(|svg| (format!("{}.svg", modules::NAME), svg));
-    let entries = entries::entries(dossier).into_iter().enumerate();
+    let entries = entries::entries(dossier).into_iter().take(entries::MOST).enumerate();
     let entries = entries.map(|(at, entry)| (entries::file(at), entries::picture(dossier, entry, subject.lang)));
     let run = subject.measured.as_ref().and_then(|run| run.picture.clone());
     entries.chain(flows).chain(modules).chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()

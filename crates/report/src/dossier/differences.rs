@@ -145,7 +145,13 @@ fn flows(page: &mut Page<'_>) {
     let entries = entries::entries(page.dossier);
     if !entries.is_empty() {
         page.text(s::HOW_ENTRIES);
-        page.out.extend(entries.into_iter().enumerate().map(|(number, entry)| Block::EntryPicture { number, entry }));
+        let (drawn, rest) = entries.split_at(entries.len().min(entries::MOST));
+        page.out.extend(drawn.iter().enumerate().map(|(number, entry)| Block::EntryPicture { number, entry: *entry }));
+        let rest: Vec<String> = rest.iter().map(|entry| page.dossier.key_functions[*entry].name.clone()).collect();
+        if !rest.is_empty() {
+            let text = page.lang.with(s::MORE_ENTRIES, &[&rest.len().to_string(), &page.lang.list(&rest)]);
+            page.out.push(Block::Text(text));
+        }
     }
     not_adapted(page);
     page.text(s::HOW_RANKED);

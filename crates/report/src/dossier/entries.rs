@@ -6,8 +6,8 @@ use crate::escape::xml;
 use schedlab_kernel::dossier::{Dossier, KeyFunction, Status};
 use std::collections::BTreeSet;
 
-/// Entries that have a picture.
-const MOST: usize = 12;
+/// Entries that have a picture; the others are named.
+pub(super) const MOST: usize = 12;
 /// Rows of a picture, before the one that counts the rest.
 const ROWS: usize = 60;
 /// Names in a row of calls to functions that do not differ, and of callers.
@@ -35,7 +35,6 @@ pub(super) fn entries(dossier: &Dossier) -> Vec<usize> {
             entries.push(at);
         }
     }
-    entries.truncate(MOST);
     entries
 }
 
@@ -170,6 +169,7 @@ fn drawn(rows: &[Row], title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dossier::{DossierSubject, dossier_markdown};
     use schedlab_kernel::dossier::{File, compare};
 
     fn dossier(before: &str, after: &str) -> Dossier {
@@ -198,6 +198,25 @@ mod tests {
         assert!(
             svg.contains(&format!("fill=\"{ADDED}\">+ should")) && svg.contains(&format!("fill=\"{REMOVED}\">− old"))
         );
+    }
+
+    /// The page names the entries that are not drawn, and how many.
+    #[test]
+    fn entries_beyond_the_pictures_are_named() {
+        let callers = |n: usize| (0..n).map(|at| format!("int e{at:02}(int a)\n{{\n\tnew();\n\treturn leaf(a);\n}}\n"));
+        for (n, more) in [(MOST, None), (MOST + 2, Some("2 more entries are not drawn: e12, e13."))] {
+            let after: String = callers(n).collect();
+            let before = after.replace("\tnew();\n", "");
+            let leaf = |value: u32| format!("int leaf(int a)\n{{\n\treturn a + {value};\n}}\n");
+            let dossier = self::dossier(&(before + &leaf(1)), &(after + &leaf(2)));
+            assert_eq!(entries(&dossier).len(), n);
+            let subject = DossierSubject::default();
+            let mut page = Vec::new();
+            dossier_markdown(&subject, &dossier, &mut page).unwrap();
+            let page = String::from_utf8(page).unwrap();
+            assert_eq!((page.matches("](entry-").count(), page.contains("not drawn")), (MOST, more.is_some()));
+            assert!(more.is_none_or(|more| page.contains(more)), "{page}");
+        }
     }
 
     #[test]

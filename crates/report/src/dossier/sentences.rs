@@ -133,6 +133,7 @@ pub(super) const HOW_ENTRIES: Said = [
      a call that only the second version makes. Red: gone, or a call that only the first made. ↑: drawn above.",
     "改动的各个入口，其下是有差异的函数及其相互调用（按名称）。绿色：新增的函数，或仅新版本有的调用；红色：删除的函数，或仅旧版本有的调用；↑：上文已画出。",
 ];
+pub(super) const MORE_ENTRIES: Said = ["{0} more entries are not drawn: {1}.", "另有 {0} 个入口未画出：{1}。"];
 pub(super) const MODULE_CALLS: Said =
     ["calls between modules, by the functions that differ", "有差异的函数在模块之间的调用"];
 pub(super) const HOW_MODULES: Said = [
