@@ -139,7 +139,7 @@ pub(super) fn ends_value(side: &Side<'_>, at: usize) -> bool {
     }
 }
 
-fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
+pub(super) fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
     let mut depth = 0usize;
     (0..=close).rev().find(|&at| {
         match side.tokens[at].kind {

@@ -7,6 +7,7 @@
 //! same name are treated as one.
 
 mod access;
+mod inner;
 mod pointers;
 mod reads;
 mod tree;
@@ -18,6 +19,7 @@ pub use tree::Text;
 use crate::port::Port;
 use crate::series::Patch;
 use crate::source::Invocation;
+use inner::outer;
 use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{How, Reach, Tree};
@@ -84,7 +86,7 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
     }
     let mut out = Contract::default();
     for ((name, is_member), read_by) in reads {
-        let mut files = [0, 1].map(|tree| trees[tree].rare(&name));
+        let mut files = [0, 1].map(|tree| trees[tree].rare(outer(&name)));
         if files.iter().any(Vec::is_empty) {
             continue;
         }
@@ -117,6 +119,13 @@ fn kind_of(
     let (mut structs, mut is_constant, mut variables) = (BTreeSet::new(), false, [Vec::new(), Vec::new()]);
     let mut is_lock = true;
     for (number, tree) in trees.iter_mut().enumerate() {
+        if let Some((owner, member)) = name.split_once('.') {
+            for [of, text] in tree.structs_within(owner, member, Some(&files[number])) {
+                is_lock &= locks(&text);
+                structs.insert(of);
+            }
+            continue;
+        }
         for &file in &files[number] {
             let unit = tree.unit(file);
             for found in unit.types.iter().filter(|found| found.members.iter().any(|member| member.name == name)) {

@@ -1,6 +1,7 @@
 //! The states that the code which a series adds reads, itself or through an accessor.
 
 use super::access::{Access, StateKind, access};
+use super::inner::{has_inner, owner};
 use super::tree::Tree;
 use crate::needs::side::Side;
 use crate::series::{Hunk, Line};
@@ -24,12 +25,32 @@ pub(super) fn read(hunk: &Hunk, number: usize, path: &str, tree: &mut Tree<'_>, 
     let accessors = called.into_iter().flat_map(|name| tree.definitions(name, path));
     let mut found: Vec<_> = accessors.filter_map(|text| read_by_accessor(&text)).flatten().collect();
     let own = accessed(&side, 0).into_iter().filter(|(_, access)| *access == Access::Read);
-    found.extend(own.map(|(at, _)| (side.word(at).unwrap_or_default().to_owned(), side.is_member(at))));
-    for state in found {
+    found.extend(own.filter_map(|(at, _)| named(&side, at)));
+    for state in found.into_iter().flat_map(|state| followed(state, tree)) {
         let hunks = out.entry(state).or_default();
         if hunks.last() != Some(&number) {
             hunks.push(number);
         }
+    }
+}
+
+/// A state that is named at `at`, and whether it is a member. `->a.b` is `a.b`, named at `b`.
+fn named(side: &Side<'_>, at: usize) -> Option<(String, bool)> {
+    let (word, is_member) = (side.word(at)?, side.is_member(at));
+    match owner(side, at) {
+        Some(owner) => Some((format!("{}.{word}", side.word(owner)?), true)),
+        None if is_member && has_inner(side, at) => None,
+        None => Some((word.to_owned(), is_member)),
+    }
+}
+
+/// `a.b` where `a` is declared with its members, else both by themselves: `b` is of the struct that `a` has.
+fn followed((name, is_member): (String, bool), tree: &mut Tree<'_>) -> Vec<(String, bool)> {
+    match name.split_once('.') {
+        Some((owner, member)) if tree.structs_within(owner, member, None).is_empty() => {
+            vec![(owner.to_owned(), true), (member.to_owned(), true)]
+        }
+        _ => vec![(name, is_member)],
     }
 }
 
@@ -67,7 +88,7 @@ fn read_by_accessor(text: &[u8]) -> Option<Vec<(String, bool)>> {
         side.is_member(*at) || side.word(*at).is_some_and(|word| !own.contains(word) && is_state(word, *at))
     });
     let only_looks = found.iter().all(|(_, access)| *access == Access::Read);
-    let named = found.into_iter().filter_map(|(at, _)| Some((side.word(at)?.to_owned(), side.is_member(at))));
+    let named = found.into_iter().filter_map(|(at, _)| named(&side, at));
     only_looks.then(|| named.collect())
 }
 
@@ -108,6 +129,7 @@ mod tests {
             ("(struct t *t)\n{\n\tasked = 1;\n\treturn t->w;\n}", None),
             ("(struct list *a, struct list *b)\n{\n\t__list_add(a, b, b->next);\n}", None),
             ("(struct t *t)\n{\n\ta();b();c();d();e();f();\n\treturn t->w;\n}", None),
+            ("(struct t *t)\n{\n\treturn t->ack[0].w && t->ops.run(t);\n}", Some(&["ack.w", "ops"])),
             ("(s) do { (s)->w = 0; } while (0)", None),
         ] {
             let found = read_by_accessor(text.as_bytes());

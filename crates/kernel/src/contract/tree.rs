@@ -1,6 +1,7 @@
 //! One tree: where words are, and which functions change a state, directly or by what they call.
 
 use super::access::{Access, StateKind, access, is_either};
+use super::inner::{declared_within, outer, places};
 use super::pointers::overwritten;
 use crate::names::{Names, words};
 use crate::needs::side::Side;
@@ -125,6 +126,20 @@ impl<'a> Tree<'a> {
         &self.code(file).unit
     }
 
+    /// The structs that have a member `owner` which is declared with its members, one of them `member`, with the text of
+    /// that; in these files, or all that name it.
+    pub(super) fn structs_within(&mut self, owner: &str, member: &str, files: Option<&[usize]>) -> Vec<[String; 2]> {
+        let (mut out, files) = (Vec::new(), files.map_or_else(|| self.rare(owner), <[usize]>::to_vec));
+        for file in files {
+            for found in &self.unit(file).types {
+                let owners = found.members.iter().filter(|one| one.name == owner);
+                let members = owners.flat_map(|owner| declared_within(&owner.text)).filter(|one| one.name == member);
+                out.extend(members.map(|one| [found.name.clone(), one.text]));
+            }
+        }
+        out
+    }
+
     /// The functions that change a state themselves, in the files that name it or the struct that it is a member of.
     pub(super) fn writers(&mut self, name: &str, kind: StateKind, files: &[usize], of: Option<&str>) -> Reach {
         let (mut out, all) = (Reach::new(), self.files);
@@ -138,11 +153,12 @@ impl<'a> Tree<'a> {
                 for found in of.map(|of| overwritten(text, of)).unwrap_or_default() {
                     entry(&mut out, path, writer, line).does.insert(found);
                 }
-                if !text.windows(name.len()).any(|part| part == name.as_bytes()) {
+                let word = outer(name);
+                if !text.windows(word.len()).any(|part| part == word.as_bytes()) {
                     continue;
                 }
                 let side = Side::of(text);
-                for at in (0..side.tokens.len()).filter(|&at| side.word(at) == Some(name)) {
+                for at in places(&side, name) {
                     let Some(found) = access(&side, at, kind).filter(|found| *found != Access::Read) else { continue };
                     let how = entry(&mut out, path, writer, line);
                     how.does.insert(found);

@@ -4,6 +4,7 @@ mod contract;
 mod dispatch;
 mod dossier;
 mod gnu_patch;
+mod inner;
 mod interfaces;
 mod moves;
 mod needs;
