@@ -13,6 +13,8 @@ pub(super) struct Header {
     change: Option<Change>,
     old_mode: Option<u32>,
     new_mode: Option<u32>,
+    /// The names of git have no first part.
+    is_bare: bool,
     pub(super) is_binary: bool,
     pub(super) strips_cr: bool,
     pub(super) line: usize,
@@ -21,7 +23,8 @@ pub(super) struct Header {
 impl Header {
     /// Parses a `diff --git a/X b/X` line, from after `diff --git `.
     pub(super) fn of_git(rest: &[u8], line: usize) -> Self {
-        Self { git: path::of_git_line(without_end(rest)), line, ..Self::default() }
+        let rest = without_end(rest);
+        Self { git: path::of_git_line(rest), is_bare: path::is_bare(rest), line, ..Self::default() }
     }
 
     /// A header of a diff without a `diff --git` line.
@@ -61,10 +64,11 @@ impl Header {
         // The names of `rename from` are without a first part, and are the same files.
         if !matches!(self.change, Some(Change::Renamed | Change::Copied)) {
             let mut ranges = hunk.split(|&b| b == b' ').skip(1);
+            let strip = !self.is_bare;
             let mut side = |field: &[u8]| {
                 let range = ranges.next().unwrap_or_default().get(1..).unwrap_or_default();
                 let is_empty = range.starts_with(b"0") && !range.get(1).is_some_and(u8::is_ascii_digit);
-                let name = path::read(without_end(field), true);
+                let name = path::read(without_end(field), strip);
                 name.map(|name| name.filter(|_| !(is_empty && path::is_stamp_of_none(field))))
             };
             (self.old, self.new) = (Some(side(old)), Some(side(new)));

@@ -90,11 +90,21 @@ fn unquoted(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether git wrote the names of a `diff --git X X` line without a first part (`--no-prefix`): both are the same.
+pub(super) fn is_bare(rest: &[u8]) -> bool {
+    let middle = rest.len() / 2;
+    rest.get(middle) == Some(&b' ') && rest[..middle] == rest[middle + 1..]
+}
+
 /// The two names of a `diff --git a/X b/X` line, which counts only where no other line names the file (a change of mode,
 /// an empty file, a binary): both halves are the same name after their first part.
 pub(super) fn of_git_line(rest: &[u8]) -> Option<Result<Option<String>, PatchError>> {
+    let is_bare = is_bare(rest);
     if rest.starts_with(b"\"") {
-        return Some(read(rest, true));
+        return Some(read(rest, !is_bare));
+    }
+    if is_bare {
+        return Some(read(&rest[..rest.len() / 2], false));
     }
     let spaces = rest.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(at, _)| at);
     let behind = |name: &[u8]| name.iter().position(|&b| b == b'/').map(|at| name[at + 1..].to_vec());
@@ -132,5 +142,8 @@ mod tests {
         let name = |rest: &str| of_git_line(rest.as_bytes()).map(|name| name.unwrap().unwrap());
         assert_eq!(name("a/x y b/x y").as_deref(), Some("x y"));
         assert_eq!(name("a/x b/y"), None);
+        assert_eq!(name("mm/x y.c mm/x y.c").as_deref(), Some("mm/x y.c"));
+        assert_eq!(name("Makefile Makefile").as_deref(), Some("Makefile"));
+        assert_eq!(name("\"mm/\\303\\244.c\" \"mm/\\303\\244.c\"").as_deref(), Some("mm/ä.c"));
     }
 }

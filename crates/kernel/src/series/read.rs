@@ -90,13 +90,23 @@ impl<'a> Reader<'a> {
         self.patch.refused.push(Refused { line, why });
     }
 
-    /// Whether the mail says that its text is encoded; it is then refused.
+    /// Whether the mail says that its text is encoded, or that of the part which would have the diff; it is then refused.
     fn is_encoded(&mut self, from: usize) -> bool {
+        let all = &self.lines[from..self.at];
+        let end = all.iter().position(|line| without_end(line).is_empty()).unwrap_or(all.len());
+        let is_in_parts =
+            all[..end].iter().any(|line| line.to_ascii_lowercase().starts_with(b"content-type: multipart/"));
         let key = b"content-transfer-encoding:";
-        let head = self.lines[from..self.at].iter().take_while(|l| !without_end(l).is_empty());
-        let found = head.filter(|l| l.to_ascii_lowercase().starts_with(key)).last();
-        let value = found.map(|l| String::from_utf8_lossy(&l[key.len()..]).trim().to_ascii_lowercase());
-        let Some(value) = value.filter(|v| v == "base64" || v == "quoted-printable") else { return false };
+        let heads = if is_in_parts { all } else { &all[..end] };
+        let values = heads.iter().filter(|line| line.to_ascii_lowercase().starts_with(key));
+        let values = values.map(|line| String::from_utf8_lossy(&line[key.len()..]).trim().to_ascii_lowercase());
+        let is_code = |value: &String| value == "base64" || value == "quoted-printable";
+        let mut values: Vec<String> = values.collect();
+        // A diff is in the last part above it; without one, any part may hold it.
+        if self.at == self.lines.len() && is_in_parts {
+            values.retain(is_code);
+        }
+        let Some(value) = values.pop().filter(is_code) else { return false };
         self.refuse(from + 1, PatchError::Encoded(value));
         true
     }

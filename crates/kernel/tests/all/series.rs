@@ -142,8 +142,33 @@ fn other_formats_and_encoded_mails_are_said_to_be_so() {
     let diff = "--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-x =3D 1;\n+x =3D 2;\n";
     let patch = &parse(format!("{encoded}{diff}").as_bytes())[0];
     assert!(patch.files.is_empty() && patch.refused.len() == 1, "what was encoded is not taken as it stands");
+    // An attachment: what its part says counts, and a later part may be plain.
+    let head = "From a Mon Sep 17 00:00:00 2001\nSubject: x\nContent-Type: multipart/mixed;\n boundary=\"B\"\n\n--B\n";
+    let part = |encoding: &str, text: &str| format!("Content-Transfer-Encoding: {encoding}\n\n{text}\n--B\n");
+    let attached = head.to_owned() + &part("7bit", "see below") + &part("base64", "LS0tIGE=") + &part("8bit", "bye");
+    assert_eq!(why(&attached), PatchError::Encoded("base64".into()));
+    assert_eq!(
+        why(&(head.to_owned() + &part("quoted-printable", diff))),
+        PatchError::Encoded("quoted-printable".into())
+    );
+    let plain = head.to_owned() + &part("base64", "aGk=") + &part("7bit", diff);
+    let plain = &parse(plain.as_bytes())[0];
+    assert_eq!((plain.files.len(), plain.refused.len()), (1, 0), "{plain:?}");
     assert!(parse(b"no diff at all\n").is_empty());
     assert!(parse(b"").is_empty());
+}
+
+/// `git diff --no-prefix`, or `diff.noprefix` in the settings: there is nothing to take off.
+#[test]
+fn names_that_git_wrote_without_a_first_part_are_whole() {
+    let text = "diff --git mm/slub.c mm/slub.c\nindex 1..2 100644\n--- mm/slub.c\n+++ mm/slub.c\n@@ -1 +1 @@\n-a\n+b\n\
+        diff --git mm/new.c mm/new.c\nnew file mode 100644\n--- /dev/null\n+++ mm/new.c\n@@ -0,0 +1 @@\n+a\n\
+        diff --git mm/x.sh mm/x.sh\nold mode 100644\nnew mode 100755\n\
+        diff --git mm/a.c mm/b.c\nsimilarity index 100%\nrename from mm/a.c\nrename to mm/b.c\n\
+        diff --git a/mm/c.c b/mm/c.c\n--- a/mm/c.c\n+++ b/mm/c.c\n@@ -1 +1 @@\n-a\n+b\n";
+    let patches = parse(text.as_bytes());
+    let paths: Vec<&str> = patches[0].files.iter().map(|file| file.path()).collect();
+    assert_eq!(paths, ["mm/slub.c", "mm/new.c", "mm/x.sh", "mm/a.c", "mm/c.c"]);
 }
 
 #[test]

@@ -85,7 +85,8 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     if !port.findings.is_empty() && port.findings.iter().all(is_missing) {
         let onto = args.onto.display();
         say(format_args!(
-            "{onto} has none of the files that the series changes: give the root of a kernel source tree"
+            "{onto} has none of the files that the series changes: give the root of a kernel source tree, and patches with \
+             names for -p1 (`a/mm/slub.c`)"
         ));
     }
     let needs = lacking::find(&args.onto, &patches, &mut port, &mut read)?;
