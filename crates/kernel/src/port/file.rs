@@ -167,7 +167,8 @@ pub(super) fn take<E>(
             let edits = fitting(file, &mut look.findings, &lines);
             let done = moved(file, &look.path, spliced(&edits, &lines), tree)?;
             if done.is_none() {
-                look.findings.iter_mut().for_each(|found| found.is_taken = false);
+                let is_in_the_way = Some(Obstacle::Exists);
+                look.findings.iter_mut().for_each(|found| (found.is_taken, found.obstacle) = (false, is_in_the_way));
             }
             Ok(done.map(|done| FilePatch { hunks: unified(&edits, &lines), ..done }))
         }

@@ -37,6 +37,8 @@ pub enum Reason {
     NoPlace,
     /// Its proposal is a guess.
     Guess,
+    /// Another hunk that is taken changes the same lines.
+    Crossed,
     /// It has a place, but no hunk could be made for it.
     NoProposal,
     /// It was not rehearsed: a binary file, a hostile path, or a hunk whose lines do not match the counts in its
@@ -77,6 +79,19 @@ impl Reason {
     }
 }
 
+impl Finding {
+    /// It, or a sure or likely proposal for it, could be taken if no other hunk were in the way.
+    fn is_placed(&self) -> bool {
+        let proposal = self.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
+        proposal.map_or(self.verdict != Verdict::Fails, |proposal| proposal.confidence < Confidence::Guess)
+    }
+
+    /// Another hunk that is taken changes the same lines, so this one is left out.
+    pub fn is_crossed(&self) -> bool {
+        reason(self) == Some(Reason::Crossed)
+    }
+}
+
 /// A taken hunk that is not where patch puts it.
 fn is_adapted(found: &Finding) -> bool {
     let is_flagged = found.rehearsed.as_ref().is_some_and(|seen| seen.flagged.is_some());
@@ -89,22 +104,22 @@ fn reason(found: &Finding) -> Option<Reason> {
     }
     let proposal = found.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
     let has_place = found.rehearsed.as_ref().is_some_and(|seen| seen.place.is_some());
-    let is_placed =
-        proposal.map_or(found.verdict != Verdict::Fails, |proposal| proposal.confidence < Confidence::Guess);
+    let is_placed = found.is_placed();
     Some(match (found.obstacle, proposal.map(|proposal| proposal.confidence)) {
         (Some(obstacle), _) => Reason::of(obstacle),
         _ if !found.twice.is_empty() => Reason::Twice,
         _ if found.half.is_some() && is_placed => Reason::Half,
         _ if !found.gone.is_empty() => Reason::Gone,
         (None, Some(Confidence::Guess)) => Reason::Guess,
+        _ if is_placed => Reason::Crossed,
         (None, _) if !has_place => Reason::NoPlace,
         (None, _) => Reason::NoProposal,
     })
 }
 
 fn counts(reasons: &[Reason]) -> Vec<(Reason, usize)> {
-    use Reason::{Exists, Gone, Guess, Half, NoFile, NoPlace, NoProposal, NotRehearsed, Twice};
-    let all = [NoFile, Exists, Twice, Half, Gone, NoPlace, Guess, NoProposal, NotRehearsed];
+    use Reason::{Crossed, Exists, Gone, Guess, Half, NoFile, NoPlace, NoProposal, NotRehearsed, Twice};
+    let all = [NoFile, Exists, Twice, Half, Gone, NoPlace, Guess, Crossed, NoProposal, NotRehearsed];
     let count = |wanted: Reason| (wanted, reasons.iter().filter(|reason| **reason == wanted).count());
     all.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }

@@ -55,11 +55,12 @@ fn checked(name: &[u8], strip: bool) -> Result<String, PatchError> {
         || String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
     let text = std::str::from_utf8(name).ok().filter(|t| !t.is_empty() && !t.chars().any(char::is_control));
     let text = text.ok_or_else(|| PatchError::OddPath(shown()))?;
-    if text.starts_with('/') || text.split('/').any(|part| part == "..") {
-        return Err(PatchError::Hostile(shown()));
-    }
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let kept = if strip && parts.len() > 1 { &parts[1..] } else { &parts[..] };
+    // `diff -r . ../linux-6.2`: the first part is taken off.
+    if text.starts_with('/') || kept.contains(&"..") {
+        return Err(PatchError::Hostile(shown()));
+    }
     if kept.is_empty() { Err(PatchError::OddPath(shown())) } else { Ok(kept.join("/")) }
 }
 
@@ -124,6 +125,7 @@ mod tests {
         assert_eq!(name(r#""a/sp\303\244t.c""#), "spät.c");
         assert_eq!(name("a/./x//y.c"), "x/y.c");
         assert_eq!(name("x.c"), "x.c");
+        assert_eq!(name("../linux-6.2/mm/x.c"), "linux-6.2/mm/x.c");
         assert_eq!(read(b"/dev/null", true), Ok(None));
     }
 

@@ -9,6 +9,7 @@ mod interfaces;
 mod moves;
 mod needs;
 mod port;
+mod reasons;
 mod series;
 mod source;
 mod twice;

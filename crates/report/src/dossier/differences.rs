@@ -109,6 +109,9 @@ fn code(page: &mut Page<'_>) {
     let rows = page.dossier.files.iter().map(row).collect();
     page.table(&s::FILE_COLUMNS, rows);
     page.text(s::FUNCTIONS);
+    if page.dossier.functions.is_empty() {
+        return page.text(s::NONE_DIFFERS);
+    }
     let row = |f: &FunctionChange| {
         let at = |p: &Option<SourceLine>| p.as_ref().map_or(String::new(), place);
         let size = format!("+{} -{}", f.added, f.removed);
@@ -154,6 +157,13 @@ fn flows(page: &mut Page<'_>) {
         }
     }
     not_adapted(page);
+    let [shown, all] = [page.dossier.key_functions.len(), page.dossier.functions.len()];
+    if shown == 0 {
+        return page.text(s::NONE_DIFFERS);
+    }
+    if shown < all {
+        page.out.push(Block::Text(page.lang.with(s::FIRST_RANKED, &[&shown.to_string(), &all.to_string()])));
+    }
     page.text(s::HOW_RANKED);
     for (number, f) in page.dossier.key_functions.iter().enumerate() {
         page.out.push(Block::Heading(4, format!("{}. {}", number + 1, f.name)));

@@ -219,6 +219,22 @@ mod tests {
         }
     }
 
+    /// How many of the functions are key functions; and that there are none.
+    #[test]
+    fn functions_that_are_not_shown_are_counted() {
+        let page = |[before, after]: [&str; 2]| {
+            let mut page = Vec::new();
+            dossier_markdown(&DossierSubject::default(), &dossier(before, after), &mut page).unwrap();
+            String::from_utf8(page).unwrap()
+        };
+        let many =
+            |x: u32| (0..30).map(|at| format!("int f{at}(int a)\n{{\n\treturn a + {x};\n}}\n")).collect::<String>();
+        let counted = page([&many(1), &many(2)]);
+        assert!(counted.contains("The 25 with the highest rank of 30 functions that differ."), "{counted}");
+        assert!(!page([BEFORE, AFTER]).contains("with the highest rank of"));
+        assert_eq!(page(["int a;\n", "int b;\n"]).matches("None differs.").count(), 3);
+    }
+
     #[test]
     fn a_circle_is_drawn_once_and_lone_functions_are_no_entries() {
         let circle =

@@ -89,6 +89,8 @@ pub(super) const FUNCTION_COLUMNS: [Said; 6] = [
     ["condition", "条件"],
 ];
 pub(super) const FLOW: Said = ["3.3 Call flow and 3.4 key functions", "3.3 调用流程与 3.4 关键函数"];
+pub(super) const FIRST_RANKED: Said =
+    ["The {0} with the highest rank of {1} functions that differ.", "有差异的函数共 {1} 个，以下为排名最前的 {0} 个。"];
 pub(super) const HOW_RANKED: Said = [
     "Ranked by lines that differ, callers, operation tables and a changed signature. In the pictures a call is green if \
      only the second version makes it and red if only the first did. Calls are found by name; those through a pointer, \

@@ -108,6 +108,9 @@ fn remark(finding: &Finding) -> String {
         said.push(format!("defines {} again: the file has it already{but}", finding.twice.join(", ")));
     }
     said.extend(finding.half.clone());
+    if finding.is_crossed() {
+        said.push("left out: another hunk that is taken changes the same lines".into());
+    }
     let [gone, all] = finding.gone_lines;
     if !finding.gone.is_empty() {
         let names = finding.gone.join(", ");

@@ -90,6 +90,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
         Reason::Gone => "changes what the tree lacks",
         Reason::NoPlace => "nothing like it in the file",
         Reason::Guess => "only a guess",
+        Reason::Crossed => "another hunk changes the same lines",
         Reason::NoProposal => "no hunk could be made",
         Reason::NotRehearsed => "not rehearsed",
     }

@@ -93,7 +93,7 @@ pub(crate) struct Port {
 
 #[derive(Debug, Args)]
 pub(crate) struct Dossier {
-    /// Two source trees (before, after); or with --tree patch files, commits, or a range A..B
+    /// Two source trees (before, after); or with --tree patch files or directories of patches, commits, or a range A..B
     #[arg(required = true, value_name = "TREE_A TREE_B|PATCH|COMMIT|RANGE")]
     pub(crate) input: Vec<String>,
     /// The tree that the patches are for, or the checkout that has the commits

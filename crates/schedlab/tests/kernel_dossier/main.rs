@@ -33,6 +33,8 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     };
     of("by-trees", &[&old, &new, "--paths", "kernel"]);
     assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
+    write(&lab, "queue/series", b"# order\n../p.patch\n");
+    assert!(of("by-queue", &[&lab.path("queue"), "--tree", &old]).contains("a knob"));
     // A link in a tree is not followed, and said.
     std::os::unix::fs::symlink("/etc/hostname", lab.path("new/kernel/link.c")).unwrap();
     let said = schedlab(&["kernel", "dossier", &old, &new, "-o", &lab.path("links")]).success().stderr;

@@ -4,12 +4,11 @@ use super::dossier::{Raw, Sides};
 use super::steps::{Step, Steps};
 use super::trees::{self, Origin};
 use super::{checkout, history, port, prerequisites, series, timeline};
-use crate::input;
 use anyhow::{Result, bail};
 use schedlab_kernel::dossier::{Event, Files, patch_file, references};
 use schedlab_kernel::{FilePatch, Patch, abbreviated};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Of patches in files, for a tree.
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
@@ -106,8 +105,8 @@ fn names(file: &FilePatch) -> impl Iterator<Item = &str> {
 /// The patches of these files, and what of them is not read or names a link in the tree.
 fn series(tree: &Path, files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     let (mut series, mut problems) = (Vec::new(), Vec::new());
-    let text = |file: &String| Ok((PathBuf::from(file), input::bytes(Path::new(file))?));
-    for (file, mut patch) in series::parsed(&files.iter().map(text).collect::<Result<Vec<_>>>()?)? {
+    let texts = files.iter().map(|file| series::texts(Path::new(file))).collect::<Result<Vec<_>>>()?.concat();
+    for (file, mut patch) in series::parsed(&texts)? {
         port::refuse_links(tree, &mut patch);
         let refused = patch.refused.iter().map(|refused| format!("{} {refused}; it is left out", file.display()));
         problems.extend(refused);

@@ -141,14 +141,7 @@ fn files(named: &[PathBuf], from: Option<&Path>) -> Result<Vec<(PathBuf, Vec<u8>
             out.push((path.clone(), checkout::mails(from, range)?));
             continue;
         }
-        if !path.is_dir() {
-            out.push((path.clone(), input::bytes(path)?));
-            continue;
-        }
-        for file in series::in_folder(path)? {
-            let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-            out.push((file, text));
-        }
+        out.extend(series::texts(path)?);
     }
     Ok(out)
 }

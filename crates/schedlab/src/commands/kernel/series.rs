@@ -28,6 +28,18 @@ pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// What a file of patches holds, or each patch of a folder, with its name.
+pub(super) fn texts(path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    if !path.is_dir() {
+        return Ok(vec![(path.to_owned(), input::bytes(path)?)]);
+    }
+    let read = |file: PathBuf| {
+        let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        Ok((file, text))
+    };
+    in_folder(path)?.into_iter().map(read).collect()
+}
+
 fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
     let unread = || format!("{} cannot be read as a folder of patches", folder.display());
     let entries = folder.read_dir().with_context(unread)?;
