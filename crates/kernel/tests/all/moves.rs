@@ -8,8 +8,8 @@ const OLD: &str = "#include <a.h>\n\nint before(int x)\n{\n\treturn x;\n}\n\nFOO
 const NEW: &str =
     "#include <b.h>\n\nint above(int x)\n{\n\treturn 2 * x;\n}\n\nFOOint below(int x)\n{\n\treturn x / 2;\n}\n";
 
-fn with(text: &str, foo: &str) -> String {
-    text.replace("FOO", foo)
+fn with(text: &str, function: &str) -> String {
+    text.replace("FOO", function)
 }
 
 /// The patch that moves `foo` from `old.c` to `new.c`, written for the two texts.

@@ -3,7 +3,10 @@
 use schedlab_kernel::{Obstacle, Outcome, Port, Reason, parse, rehearse_series};
 use std::convert::Infallible;
 
-fn port(diff: &str, files: &[(&str, &str)]) -> (Port, Vec<(Outcome, Vec<(Reason, usize)>)>) {
+/// The outcome of a patch, and how many hunks are left out for which reason.
+type Said = (Outcome, Vec<(Reason, usize)>);
+
+fn port(diff: &str, files: &[(&str, &str)]) -> (Port, Vec<Said>) {
     let patches = parse(diff.as_bytes());
     let mut read = |path: &str| {
         Ok::<_, Infallible>(files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_bytes().to_vec()))

@@ -3,11 +3,14 @@
 use schedlab_kernel::{Finding, Outcome, Reason, parse, rehearse_series};
 use std::convert::Infallible;
 
+/// The outcome of a patch, and how many hunks are left out for which reason.
+type Said = (Outcome, Vec<(Reason, usize)>);
+
 const TREE: &str = "struct t {\n\tint a;\n\tint flips;\n\tint z;\n};\n\n#ifdef A\nvoid hook(void)\n{\n}\n#else\nvoid hook(void)\n{\n}\n#endif\n\n\
     void record(int x)\n{\n\tx++;\n}\n\nint pick(int x)\n{\n\treturn x;\n}\n";
 
 /// The findings of the hunks, the outcome, and the file that the series makes.
-fn found(hunks: &str, tree: &str) -> (Vec<Finding>, (Outcome, Vec<(Reason, usize)>), String) {
+fn found(hunks: &str, tree: &str) -> (Vec<Finding>, Said, String) {
     let patches = parse(format!("--- a/x.c\n+++ b/x.c\n{hunks}").as_bytes());
     let mut read = |_: &str| Ok::<_, Infallible>(Some(tree.as_bytes().to_vec()));
     let port = rehearse_series(&patches, &[], &mut read).unwrap();

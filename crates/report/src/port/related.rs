@@ -119,7 +119,8 @@ impl Discovery {
         let there = self.members.iter().filter(|member| member.is_there()).count();
         let newest = if self.is_cut { "the newest " } else { "" };
         let (belong, of) = (self.members.len(), counted(self.commits, "commits"));
-        write!(out, "{belong} of {newest}{of} belong to {}", self.asked.join(", "))?;
+        let s = if belong == 1 { "s" } else { "" };
+        write!(out, "{belong} of {newest}{of} belong{s} to {}", self.asked.join(", "))?;
         if self.has_target {
             writeln!(out, "; the target has {there} of them, which are not shown")
         } else {
