@@ -3,10 +3,11 @@
 use super::Source;
 use super::adapt::{Edit, Way, adapt};
 use super::align::{Alignment, align, old_lines};
+use super::section::Section;
 use super::splice;
 use super::tokens::{is_name, words};
 use crate::gnu::{FUZZ_LIMIT, Placement, place};
-use crate::series::Hunk;
+use crate::series::{Hunk, Line};
 use std::ops::Range;
 
 /// How far a proposal can be trusted. Even a sure one is only a proposal.
@@ -65,6 +66,9 @@ pub fn rehearse(hunks: &[Hunk], source: &Source<'_>) -> Vec<Rehearsed> {
 }
 
 fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
+    if let Some(line) = done_at(hunk, source).filter(|_| !matches!(patch, Placement::At { .. })) {
+        return Rehearsed { patch, place: Some(here(line, source)), flagged: None, is_present: true, proposal: None };
+    }
     let old = old_lines(hunk, source);
     let near = match patch {
         Placement::At { line, .. } => line,
@@ -100,6 +104,36 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     };
     let line = if is_failed || flagged.is_some() { line } else { by_patch[0].at.start };
     Rehearsed { patch, place: Some(here(line, source)), flagged, is_present, proposal }
+}
+
+/// Where the text has the new side of the hunk as a whole, context included, in one place and the old side in none: also
+/// of a hunk that only removes lines. Inside of a function it must be the one that the hunk names.
+fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
+    let (before, behind) = hunk.context();
+    let (new, old) = (trimmed(&hunk.new_side()), trimmed(&hunk.old_side()));
+    let tells = |side: &[&[u8]]| side.iter().any(|line| line.len() > 3);
+    if !tells(&new[..before.min(new.len())]) || !tells(&new[new.len() - behind.min(new.len())..]) {
+        return None;
+    }
+    let places = |side: &[&[u8]]| {
+        let there = source.known.windows(side.len()).enumerate();
+        let same = there.filter(|(_, lines)| lines.iter().map(|line| line.trimmed).eq(side.iter().copied()));
+        same.map(|(at, _)| at + before).take(2).collect::<Vec<_>>()
+    };
+    let [at] = places(&new)[..] else { return None };
+    let is_inner = |line: &Line| line.text().first().is_none_or(u8::is_ascii_whitespace);
+    let changed = || hunk.lines.iter().filter(|line| !matches!(line, Line::Context(_)) && line.text().len() > 3);
+    let is_in_function = changed().all(is_inner);
+    let named = Section::of_hunk(&hunk.section).filter(|_| is_in_function);
+    let is_named = named.is_none_or(|named| source.section(at).is_some_and(|there| named.is(there)));
+    // What only goes, of a definition its first lines, must not be near: then it would have to go there.
+    let is_left = |line: &Line| {
+        let there = source.known.iter().enumerate().filter(|(_, other)| other.trimmed == line.text().trim_ascii());
+        there.into_iter().any(|(place, _)| !is_in_function || source.section(place) == source.section(at))
+    };
+    let mut gone = changed().filter(|line| is_in_function || !is_inner(line));
+    let adds = changed().any(|line| matches!(line, Line::Added(_)));
+    (is_named && places(&old).is_empty() && (adds || !gone.any(is_left))).then_some(at)
 }
 
 /// Whether all lines before the changes, or all lines after them, stand consecutively in exactly one place of the text.

@@ -73,20 +73,24 @@ fn a_move_that_the_tree_has_is_present() {
     for new in [with(NEW, FOO), far] {
         let (port, outcome) = port(&with(OLD, ""), Some(&new));
         assert_eq!(outcome, (Outcome::Present, vec![]), "{:?}", port.findings);
-        assert!(said(&port)[0].starts_with("moves foo from old.c to new.c: it is there already"));
+        assert!(port.findings.iter().all(|found| found.is_present));
     }
-    // It is there with other lines: neither half is taken, and it is not called present.
+    // It is there with other lines: neither half is taken, and the new one is not called present.
     let changed = FOO.replace("second", "other");
     let (port, outcome) = port(&with(OLD, ""), Some(&with(NEW, &changed)));
-    assert_eq!(outcome.0, Outcome::LeftOut, "{:?}", port.findings);
-    assert!(port.findings.iter().all(|found| !found.is_taken && found.half.is_some()));
+    assert_eq!(outcome.0, Outcome::Part, "{:?}", port.findings);
+    assert!(port.findings.iter().all(|found| !found.is_taken));
+    assert_eq!(
+        (port.findings[1].is_present, said(&port)[1]),
+        (false, "moves foo from old.c to new.c: it is here already")
+    );
 }
 
 #[test]
 fn what_the_tree_has_nowhere_is_left_to_patch() {
     let (port, outcome) = port(&with(OLD, ""), Some(&with(NEW, "")));
-    assert_eq!((outcome.0, said(&port)), (Outcome::Part, ["", ""]), "{:?}", port.findings);
-    assert!(port.findings[1].is_taken);
+    assert_eq!((outcome.0, said(&port)), (Outcome::Clean, ["", ""]), "{:?}", port.findings);
+    assert!(port.findings[0].is_present && port.findings[1].is_taken);
 }
 
 /// Within one file, what is at its new place already must not be removed there.

@@ -40,3 +40,30 @@ fn hunks_of_a_rename_that_cannot_be_say_why() {
     assert_eq!(port.findings[0].obstacle, Some(Obstacle::Exists));
     assert_eq!(outcomes, [(Outcome::LeftOut, vec![(Reason::Exists, 2)])]);
 }
+
+/// The tree has been changed already by a hunk that only removes lines: nothing of it is left to find.
+#[test]
+fn what_is_removed_already_is_present() {
+    let text = "int f(struct a *a)\n{\n\tlock(a);\n\tcount(a);\n\tunlock(a);\n\treturn 0;\n}\n";
+    let hunk = "@@ -2,6 +2,5 @@ int f(struct a *a)\n {\n \tlock(a);\n \tcount(a);\n-\tresched(a);\n \tunlock(a);\n \treturn 0;\n }\n";
+    let of = |hunk: &str, text: &str| {
+        let hunk = hunk.replace("-2,6 +2,5", "-2,7 +2,6");
+        port(&format!("--- a/x.c\n+++ b/x.c\n{hunk}"), &[("x.c", text)]).0.findings.remove(0)
+    };
+    let found = of(hunk, text);
+    assert!(found.is_present && !found.is_taken, "{found:?}");
+    assert_eq!(
+        found.rehearsed.and_then(|seen| seen.place).map(|place| (place.line, place.function)),
+        Some((5, "f".into()))
+    );
+    // Not if it stands twice, in another function, or where something else has come between.
+    let other = text.replace("int f(", "int g(");
+    for text in [
+        text.to_owned() + &other,
+        other,
+        text.replace("\tunlock", "\tagain(a);\n\tunlock"),
+        text.replace("{\n", "{\n\tresched(a);\n\n"),
+    ] {
+        assert!(!of(hunk, &text).is_present, "{text}");
+    }
+}
