@@ -140,6 +140,11 @@ impl Hierarchy {
     }
 }
 
+/// The v2 weight of v1 `cpu.shares`.
+pub(crate) fn weight_of(shares: u64) -> u64 {
+    (shares * 100 + 512) / 1024
+}
+
 /// v1 `cpu.shares` of a v2 weight; 2 is the kernel's smallest (`MIN_SHARES`).
 fn shares(weight: u64) -> u64 {
     (weight * 1024 / 100).max(2)

@@ -36,7 +36,7 @@ pub(crate) struct Cut {
 pub(crate) struct PanelRow {
     pub(crate) unit: String,
     pub(crate) panels: Vec<Panel>,
-    /// A value to hold the others against, dashed.
+    /// The control's value, dashed.
     pub(crate) reference: Option<f64>,
 }
 
@@ -89,10 +89,13 @@ impl PanelRow {
         let ends = self.panels.iter().flat_map(|panel| panel.intervals.iter().flatten().flatten().copied());
         if let Some(scale) = Scale::linear(values.chain(ends).chain(self.reference), bottom - 4.0, top + 4.0) {
             let ticks = scale.ticks(4);
-            let labels = axis::own_labels(&ticks, &self.unit).into_iter().map(|label| fit(&label, 11.0, ASIDE - 8.0));
-            axis::side(svg, &scale, &ticks.into_iter().zip(labels).collect::<Vec<_>>(), left, right);
+            let (labels, unit) = axis::labels(&ticks, &self.unit);
+            let labels = labels.iter().map(|label| fit(label, 11.0, ASIDE - 8.0));
+            svg.text("tick", (left - 6.0, top - 4.0), Anchor::End, &fit(&unit, 11.0, ASIDE - 8.0));
+            axis::side(svg, &scale, &ticks.iter().copied().zip(labels).collect::<Vec<_>>(), left, right);
             if let Some(reference) = self.reference {
                 svg.line("s dashed zero", (left, scale.at(reference)), (right, scale.at(reference)));
+                svg.text("tick", (right - 2.0, scale.at(reference) - 3.0), Anchor::End, "control");
             }
             let bars =
                 panel.intervals.iter().enumerate().filter_map(|(at, ends)| Some((across.at(at as f64), (*ends)?)));

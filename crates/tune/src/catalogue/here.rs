@@ -118,6 +118,11 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
     let path = hierarchy.own.join(place.path());
     // The root group of a hierarchy has no file of its own.
     let value = std::fs::read_to_string(&path).ok().map(|text| crate::knob::normalise(&text));
+    // As a setting has it.
+    let value = value.map(|value| match (row.name, value.parse()) {
+        ("cpu_weight", Ok(shares)) if kind == "cgroup1" => cgroup::weight_of(shares).to_string(),
+        _ => value,
+    });
     let ours = ["cpu_weight", "cpu_quota"].contains(&row.name);
     let why_not = match cgroup::usable_place(roots) {
         _ if !ours => Some("schedlab sets cpu_weight and cpu_quota of a group of its own only".into()),

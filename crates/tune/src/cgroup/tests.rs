@@ -59,6 +59,7 @@ fn weights_and_quotas_take_each_versions_form() {
     assert_eq!(v1.writes(200, quota)[0].1, "2048");
     assert_eq!(v1.writes(200, quota)[3], ("cpu.cfs_quota_us", "50000".into()));
     assert_eq!((shares(100), shares(1)), (1024, 10));
+    assert!([1, 33, 100, 1024, 10_000].iter().all(|weight| weight_of(shares(*weight)) == *weight), "as it was set");
 }
 
 #[test]
