@@ -35,7 +35,7 @@ pub struct Findings {
     pub source: Source,
     /// The claim in sentences, the most important first.
     pub claims: Vec<Claim>,
-    /// Why this run gets no verdict; `None` if it does.
+    /// Why this run gets no verdict; nothing if it does.
     pub void: Option<String>,
     /// Why the run ended: `planned`, `decided`, `budget`, `interrupted`, `void: …`; empty for an unfinished run.
     pub ended: String,

@@ -164,7 +164,7 @@ impl SearchStudy {
                 counted(confirmed.saturating_sub(1), "runners-up"),
                 counted(fresh_blocks as usize, "blocks"),
             ),
-            "if a trial takes longer there are fewer of them: the time is the budget, and is kept".into(),
+            "if a trial takes longer there are fewer of them; the last round may exceed the budget".into(),
         ]
     }
 }
