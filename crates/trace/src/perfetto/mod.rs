@@ -164,7 +164,8 @@ impl Perfetto {
     fn finish(&mut self) -> Result<(), TraceError> {
         let has_gap =
             |cpu: u64| usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at)).is_some_and(|cpu| cpu.has_gap);
-        for (cpu, lost) in self.stats.tell(has_gap, self.gaps_are_marked, &mut self.problems) {
+        let has_any_gap = self.cpus.iter().any(|cpu| cpu.has_gap);
+        for (cpu, lost) in self.stats.tell(has_gap, has_any_gap, self.gaps_are_marked, &mut self.problems) {
             self.order.lost_at_unknown_times(cpu, lost);
         }
         self.order.finish(&mut self.problems);

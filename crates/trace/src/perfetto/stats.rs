@@ -115,6 +115,7 @@ impl Stats {
     pub(super) fn tell(
         &self,
         has_gap: impl Fn(u64) -> bool,
+        has_any_gap: bool,
         gaps_are_marked: bool,
         problems: &mut Problems,
     ) -> BTreeMap<Cpu, u64> {
@@ -149,6 +150,11 @@ impl Stats {
                 format!("the recorder lost packets ({seen}): those of the scheduler are in the gaps{or}")
             });
         } else {
+            // What a ring overwrote is in front of what is there; the others may be of any CPU, at any time, unless they are
+            // what left a gap.
+            if self.may_lack_last && !has_any_gap {
+                *at_unknown_times.entry(Cpu::ANY).or_default() += 1;
+            }
             problems.add(ProblemKind::Lost, || {
                 format!("the recorder lost packets at unknown times, maybe some with events of the scheduler ({seen})")
             });

@@ -213,6 +213,9 @@ fn counts_of_losses_without_a_time_are_told() {
     ] {
         let (count, told) = lost_in(&[service(of_buffer, field, 3)]);
         assert!(count == 1 && told.ends_with(&format!("({name} 3)")), "{told}");
+        let read = self::told([trace(&[], &[], true), service(of_buffer, field, 3)].concat());
+        let wanted = if field == 3 { "t50 waited 15000-17000 Waking" } else { "t50 censored Waking Gap" };
+        assert_eq!(read.waits(), [wanted], "a ring overwrites what is in front");
         assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
     }
     // Where each bundle says what was before it, packets of the scheduler may be missing behind the last one only, and of a ring
