@@ -17,7 +17,7 @@ pub struct Specimen<'a> {
     /// Arguments of `schedlab bench`, first the workload.
     pub arguments: &'a [&'a str],
     /// The processes it has: the program, its trial process, the workload's tasks, the loads. `None`: those that are there
-    /// when for [`SETTLED`] no other came.
+    /// when no other came for a while.
     pub processes: Option<usize>,
 }
 

@@ -11,6 +11,17 @@ use std::process::{Command, Stdio};
 const SIGHUP: i32 = 1;
 
 #[test]
+fn a_run_directory_that_cannot_be_made_names_the_option() {
+    let lab = Lab::new("codes-out");
+    let values = lab.path("x.csv");
+    std::fs::write(&values, "arm,value\na,1\na,2\nb,3\nb,4\n").unwrap();
+    for command in [&["import", &values][..], &["ab", "-w", "pipe:loops=10", "--b", "nice=1", "--trials", "6"]] {
+        let refused = schedlab(&[command, &["-o", "/proc/no"]].concat());
+        assert!(refused.code == 1 && refused.stderr.contains("with -o DIR: /proc/no"), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
     let lab = Lab::new("codes");
     let plan = |name: &str, text: &str| {

@@ -24,7 +24,7 @@ pub(super) struct Built {
 /// a minute on one CPU, and is what the longest tests wait for. A benchmark is read and linked as its test program alone: of 23
 /// second links none would be run.
 pub(super) fn build(workspace: &Workspace) -> Result<Built> {
-    let mut cargo = workspace.cargo_behind(&["build", "--workspace", "--tests", "--locked", "--quiet"]);
+    let mut cargo = workspace.cargo_behind(&["build", "--workspace", "--tests", "--examples", "--locked", "--quiet"]);
     cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());
     let has_clippy = Command::new(CLIPPY).arg("--version").output().is_ok_and(|o| o.status.success());
     if has_clippy {

@@ -79,14 +79,14 @@ fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord>
         task.operations -= fifo_transactions;
         let fifo = match run.config.fifo_thread {
             FifoThread::Kept => run.shared.cells.record(run.kept_cell(pair), FIFO_ROLE, task.group, None),
-            // Threads of one transaction each: their sums.
+            // Threads of one transaction each: their sums. Their clocks do not have their ends, so their time on a CPU is
+            // not known as the kernel counts it.
             FifoThread::Fresh => TaskRecord {
                 tid,
                 role: FIFO_ROLE.to_owned(),
                 group: task.group,
                 operations: fifo_transactions,
                 cpu_ns: Some(cpu_ns),
-                run_ns: Some(cpu_ns),
                 voluntary_switches: Some(voluntary_switches),
                 involuntary_switches: Some(involuntary_switches),
                 ..TaskRecord::default()

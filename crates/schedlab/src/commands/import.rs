@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
 use schedlab_plan::{Direction, counted};
 use schedlab_report::{Input, More};
-use schedlab_run::RunWriter;
 
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
@@ -28,7 +27,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let dir = session::directory(args.out.as_deref(), &sources[0].name, false);
-    let mut writer = RunWriter::create(&dir, &imported.manifest)?;
+    let mut writer = super::run::new_directory(&dir, &imported.manifest)?;
     for trial in &imported.trials {
         writer.append(trial)?;
     }

@@ -88,13 +88,17 @@ pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn TrialHost, go_on: bool)
 
 /// Creates the run directory of a run that is prepared.
 pub(super) fn created(dir: &Path, manifest: Manifest) -> Result<Begun> {
-    let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
+    Ok(Begun { writer: new_directory(dir, &manifest)?, manifest, trials: Vec::new() })
+}
+
+/// A run directory without trials.
+pub(super) fn new_directory(dir: &Path, manifest: &Manifest) -> Result<RunWriter> {
+    RunWriter::create(dir, manifest).map_err(|error| match error {
         RunError::Io { .. } => {
             anyhow::Error::from(error).context("the run directory cannot be created; give another with -o DIR")
         }
         other => other.into(),
-    })?;
-    Ok(Begun { manifest, writer, trials: Vec::new() })
+    })
 }
 
 fn resume(dir: &Path, plan: &Plan, place: &dyn TrialHost) -> Result<Begun> {
