@@ -2,9 +2,9 @@
 
 use crate::contrasts::mean;
 use crate::findings::{ArmValues, TrialValue};
-use crate::metric::MetricKey;
+use crate::metric::{MetricKey, NoValue};
 use crate::selection::{Fate, Row, Selection, mark_text};
-use schedlab_plan::Manifest;
+use schedlab_plan::{Manifest, TrialRecord};
 use schedlab_stats::{Window, mad, median};
 
 /// Beyond this many robust SDs a trial is pointed out.
@@ -19,7 +19,10 @@ pub(crate) fn arm_values(manifest: &Manifest, selection: &Selection<'_>, key: &M
 pub(crate) fn values_of(selection: &Selection<'_>, key: &MetricKey, arm: u32) -> ArmValues {
     let mut trials: Vec<TrialValue> = selection.rows.iter().filter_map(|row| trial_value(row, key, arm)).collect();
     flag_far_out(&mut trials);
-    let used: Vec<f64> = trials.iter().filter(|t| t.used).map(|t| t.value).collect();
+    let mut used: Vec<f64> = trials.iter().filter(|t| t.used).map(|t| t.value).collect();
+    if selection.used(Some(arm)).any(|record| has_too_few(record, key)) {
+        used.clear();
+    }
     let logs: Option<Vec<f64>> = used.iter().map(|&v| (v > 0.0).then(|| v.ln())).collect();
     ArmValues {
         arm,
@@ -31,6 +34,11 @@ pub(crate) fn values_of(selection: &Selection<'_>, key: &MetricKey, arm: u32) ->
         max: used.iter().copied().reduce(f64::max),
         trials,
     }
+}
+
+/// Trials with enough operations for a quantile are the fast ones: what they have is not the arm's, unless all have it.
+fn has_too_few(record: &TrialRecord, key: &MetricKey) -> bool {
+    record.outcome.as_ref().is_some_and(|outcome| matches!(key.value(outcome), Err(NoValue::TooFew { .. })))
 }
 
 fn trial_value(row: &Row<'_>, key: &MetricKey, arm: u32) -> Option<TrialValue> {
@@ -55,7 +63,7 @@ fn trial_value(row: &Row<'_>, key: &MetricKey, arm: u32) -> Option<TrialValue> {
 }
 
 /// The geometric mean of an arm's windows, as the metric would have it.
-fn switchback_value(record: &schedlab_plan::TrialRecord, key: &MetricKey, arm: u32) -> Option<f64> {
+fn switchback_value(record: &TrialRecord, key: &MetricKey, arm: u32) -> Option<f64> {
     // Only a rate in operations per second can be read from windows; other scales have a contrast but no value here.
     if arm > 1 || key.unit != "1/s" || crate::contrasts::switchback_sign(key)? < 0.0 {
         return None;

@@ -120,7 +120,10 @@ fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
         }
     }
     if !a.workloads.iter().any(|w| b.workloads.contains(w)) {
-        return Some("they have no workload in common".into());
+        let pairs = a.workloads.iter().flat_map(|one| b.workloads.iter().map(move |other| (one, other)));
+        let alike = pairs.into_iter().find(|(one, other)| one.name == other.name);
+        let which = alike.map(|(one, other)| format!(": `{one}` is not `{other}`")).unwrap_or_default();
+        return Some(format!("they have no workload in common{which}"));
     }
     None
 }

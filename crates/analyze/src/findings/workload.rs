@@ -92,7 +92,7 @@ pub struct MetricFindings {
 pub struct ArmValues {
     /// The arm.
     pub arm: u32,
-    /// Number of trials the statistics below rest on (used ones).
+    /// Number of trials the statistics below rest on: the used ones, or none where some have too few operations for it.
     pub n: usize,
     /// Median; `None` when n is 0.
     pub median: Option<f64>,

@@ -46,6 +46,30 @@ fn quantiles_come_from_each_trial_and_thin_tails_are_refused() {
     assert!(picture.cdf.len() <= 200 && picture.cdf.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));
 }
 
+/// The p99.9 of the few trials that had enough operations stood below the p99 of all.
+#[test]
+fn a_quantile_that_only_the_fast_trials_have_is_no_value_of_the_arm() {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    let mut trial = 0;
+    for _ in 0..8 {
+        lab.block_of(0, |_, noise| {
+            trial += 1;
+            let (count, ns) = if trial == 5 { (12_000, 1000u64) } else { (2000, 3000) };
+            let mut made = outcome(rate(1000.0 * (0.01 * noise).exp()));
+            made.histograms.push(histogram("latency", None, (0..count).map(move |_| ns)));
+            made
+        });
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let medians = |name: &str| -> Vec<_> { find(&findings, name).values.iter().map(|v| (v.n, v.median)).collect() };
+    let p999 = medians("latency_p999_ns");
+    assert!(p999.iter().all(|values| *values == (0, None)), "{p999:?}");
+    let listed: usize = find(&findings, "latency_p999_ns").values.iter().map(|v| v.trials.len()).sum();
+    assert_eq!(listed, 1, "it is shown all the same");
+    assert!(medians("latency_p99_ns").iter().all(|(n, median)| *n == 16 && median.is_some()));
+}
+
 /// Trials of arm 1 run on one CPU half the time, and are fast there.
 fn bistable() -> Lab {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);

@@ -143,6 +143,8 @@ fn what_cannot_be_set_side_by_side_is_refused() {
     assert!(refused(|m| m.stamping = Stamping::Off).contains("stamping levels differ"));
     assert!(refused(|m| m.workload_ids = vec!["pipe/2".into()]).contains("pipe/1, pipe/2"));
     assert!(refused(|m| m.workloads = vec!["burn".parse().unwrap()]).contains("no workload in common"));
+    let shorter = refused(|m| m.workloads[0] = format!("{}:duration=100ms", m.workloads[0].name).parse().unwrap());
+    assert!(shorter.contains("` is not `") && shorter.contains(":duration=100ms`"), "{shorter}");
     assert!(refused(|m| m.switchback_window_ns = Some(50_000_000)).contains("switchback"));
 }
 

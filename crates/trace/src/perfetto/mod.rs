@@ -176,7 +176,10 @@ impl Perfetto {
         let names: Vec<String> = self.events().into_iter().map(|e| e.0).take(5).collect();
         let has = match (&names[..], self.others.first()) {
             ([], None) if self.problems.count(ProblemKind::Truncated) > 0 => "no event of ftrace, and it is cut".into(),
-            ([], None) => "no event of ftrace".into(),
+            ([], None) => match self.problems.all().find(|problem| problem.kind == ProblemKind::SkippedPart) {
+                Some(unread) => format!("no event of ftrace in what can be read; {}", unread.first),
+                None => "no event of ftrace".into(),
+            },
             ([], Some(other)) => format!("events of {} alone: --machine {other} reads those", machine(*other)),
             (names, _) => names.join(", "),
         };

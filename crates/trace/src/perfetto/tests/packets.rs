@@ -68,6 +68,9 @@ fn packets_that_unpack_to_too_much_or_to_themselves_are_refused() {
         let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::SkippedPart).expect(why);
         assert!(told.first.contains(why), "{}", told.first);
     }
+    let alone = packet(&[], of_packet::COMPRESSED_PACKETS, b"no zlib");
+    let why = open(alone).err().unwrap().to_string();
+    assert!(why.contains("in what can be read; byte 0: compressed packets"), "{why}");
 }
 
 #[test]
