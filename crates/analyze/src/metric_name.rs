@@ -2,7 +2,7 @@
 //! that is none of ours (of an import, of a command's output) stays as it is.
 
 /// Whole names that no rule reads.
-const WHOLE: [(&str, &str); 14] = [
+const WHOLE: [(&str, &str); 19] = [
     ("msgs_per_s", "messages per second"),
     ("ops_per_s", "operations per second"),
     ("time_s", "run time"),
@@ -15,6 +15,12 @@ const WHOLE: [(&str, &str); 14] = [
     ("max_rss_bytes", "largest resident memory"),
     ("run_delay_ns_per_op", "run-queue wait per operation"),
     ("cpu_ns_per_op", "CPU time per operation"),
+    // Counted on the whole machine, and divided by the workload's operations.
+    ("page_faults_per_op", "page faults of the machine per operation"),
+    ("cycles_per_op", "cycles of all CPUs per operation"),
+    ("instructions_per_op", "instructions of all CPUs per operation"),
+    ("cache_misses_per_op", "cache misses of all CPUs per operation"),
+    ("branch_misses_per_op", "branch misses of all CPUs per operation"),
     ("asked_cpu_share", "CPU share asked for"),
     ("achieved_cpu_share", "CPU share got"),
 ];
