@@ -62,12 +62,12 @@ pub(crate) struct Location {
     pub(crate) from: Option<Version>,
     pub(crate) to: Option<Version>,
     /// Defaults, one for each that some stable kernel has, before scaling.
-    pub(crate) defaults: Vec<Default>,
+    pub(crate) defaults: Vec<StartValue>,
 }
 
 /// What some versions start with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Default {
+pub(crate) struct StartValue {
     pub(crate) value: &'static str,
     from: Option<Version>,
     to: Option<Version>,
@@ -75,7 +75,7 @@ pub(crate) struct Default {
     pub(crate) of: &'static str,
 }
 
-impl Default {
+impl StartValue {
     /// Whether kernels of this version may have it; of an unknown one it is not known.
     pub(crate) fn is_of(&self, version: Option<Version>) -> bool {
         version.is_none_or(|version| spans(self.from, self.to, version))
@@ -222,7 +222,7 @@ fn place(at: &'static str, rest: &'static str) -> Location {
     let (from, to) = (Version::of(from), Version::of(to));
     let default = |text: &'static str| {
         let (value, of) = text.split_once('@').unwrap_or((text, ""));
-        Default { value: value.trim_end_matches('*'), from, to, of }
+        StartValue { value: value.trim_end_matches('*'), from, to, of }
     };
     let defaults = words.next().into_iter().flat_map(|all| all.split('|')).map(default).collect();
     Location { at, from, to, defaults }
