@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{Cpu, Event, Tid, What};
+use crate::info::Origin;
 use crate::names::Name;
 use crate::perfetto::tracks::WaitTracks;
 use crate::perfetto::writer::PerfettoWriter;
@@ -55,11 +56,15 @@ pub fn convert(
     let mut converted = Converted::default();
     let mut perfetto = PerfettoWriter::default();
     let mut text = TextWriter::default();
+    // Some formats say who recorded only after their first packets.
+    let mut has_batch = reader.next_batch(&mut batch)?;
+    let info = reader.info();
+    let origin = Origin::of(&info).to_line();
     match target {
-        Target::Perfetto => perfetto.begin(&reader.info(), operations, out)?,
-        Target::Text => text.begin(out)?,
+        Target::Perfetto => perfetto.begin(&info, &origin, operations, out)?,
+        Target::Text => text.begin(&origin, out)?,
     }
-    while reader.next_batch(&mut batch)? {
+    while has_batch {
         let written = match target {
             Target::Perfetto => {
                 let classes = reader.states().classes();
@@ -76,6 +81,7 @@ pub fn convert(
         // Names from before the trace are in the lines of their threads, and are no events that anyone would miss.
         let are_none = batch.iter().filter(|event| event.what.is_mark() || event.is_from_before()).count();
         converted.left_out += (batch.len() - are_none) as u64 - written;
+        has_batch = reader.next_batch(&mut batch)?;
     }
     if target == Target::Perfetto {
         engine.finish_telling(&mut waits);

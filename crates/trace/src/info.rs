@@ -28,3 +28,33 @@ pub struct TraceInfo {
     /// Every event in it by name, with the number read so far, also of those that are skipped.
     pub events: Vec<(String, u64)>,
 }
+
+/// What a trace that was converted says of the one that it was made from, in a line: the format that it is in now has no
+/// place for it (a text), or no word (a Perfetto trace whose clock is not known would not open).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The kernel's release; empty where it is not known.
+    pub(crate) release: String,
+    pub(crate) clock: String,
+}
+
+const RELEASE_IS: &str = "converted by schedlab from a trace of kernel ";
+const CLOCK_IS: &str = ", clock ";
+const UNKNOWN: &str = "(unknown)";
+
+impl Origin {
+    pub(crate) fn of(info: &TraceInfo) -> Self {
+        Self { release: info.release.clone(), clock: info.clock.clone() }
+    }
+
+    pub(crate) fn to_line(&self) -> String {
+        let release = if self.release.is_empty() { UNKNOWN } else { &self.release };
+        format!("{RELEASE_IS}{release}{CLOCK_IS}{}", self.clock)
+    }
+
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (release, clock) = line.strip_prefix(RELEASE_IS)?.split_once(CLOCK_IS)?;
+        let release = if release == UNKNOWN { "" } else { release };
+        Some(Self { release: release.to_owned(), clock: clock.to_owned() })
+    }
+}

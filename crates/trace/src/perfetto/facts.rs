@@ -3,6 +3,7 @@
 use super::Perfetto;
 use super::wire::{Fields, Value};
 use crate::event::{Cpu, Event, Tid, What};
+use crate::info::Origin;
 use crate::kind::{Kind, Kinds};
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::ProblemKind;
@@ -47,13 +48,14 @@ impl Perfetto {
         }
     }
 
-    /// The kernel's release, on which the letters of states depend.
+    /// The kernel's release, on which the letters of states depend, and what a conversion kept of its source.
     pub(super) fn system_info(&mut self, bytes: &[u8]) {
         const UTSNAME: u32 = 1;
         for (field, value) in Fields::of(bytes) {
             let (UTSNAME, Value::Bytes(utsname)) = (field, value) else { continue };
             for field in Fields::of(utsname) {
                 match field {
+                    (2, Value::Bytes(version)) => self.origin = Origin::parse(&text(version)),
                     (3, Value::Bytes(release)) => self.release = text(release),
                     (4, Value::Bytes(machine)) => self.machine = text(machine),
                     _ => {}

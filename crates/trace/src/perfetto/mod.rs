@@ -20,7 +20,7 @@ pub(crate) mod writer;
 
 use crate::bytes::Input;
 use crate::fields::Dictionary;
-use crate::info::TraceInfo;
+use crate::info::{Origin, TraceInfo};
 use crate::kind::Kinds;
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
@@ -62,6 +62,8 @@ pub(crate) struct Perfetto {
     kinds: Kinds,
     clock: Option<u64>,
     release: String,
+    /// What this was converted from by schedlab.
+    origin: Option<Origin>,
     machine: String,
     cpus: Vec<CpuState>,
     losses: Losses,
@@ -114,6 +116,7 @@ impl Perfetto {
             kinds: Kinds::default(),
             clock: None,
             release: String::new(),
+            origin: None,
             machine: String::new(),
             cpus: Vec::new(),
             losses: Losses::default(),
@@ -244,10 +247,14 @@ impl TraceSource for Perfetto {
     }
 
     fn info(&self) -> TraceInfo {
+        let origin = self.origin.clone().unwrap_or_else(|| Origin {
+            release: self.release.clone(),
+            clock: clock(self.clock.unwrap_or(0)).to_owned(),
+        });
         TraceInfo {
             format: "Perfetto",
-            clock: clock(self.clock.unwrap_or(0)).to_owned(),
-            release: self.release.clone(),
+            clock: origin.clock,
+            release: origin.release,
             arch: self.machine.clone(),
             kinds: self.kinds,
             infers_prev: self.infers_prev,

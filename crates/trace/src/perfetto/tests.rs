@@ -61,8 +61,27 @@ fn what_is_converted_tells_what_was_drawn() {
         while reader.next_batch(&mut batch).unwrap() {}
         assert!(reader.info().kinds.has(crate::Kind::SchedMigrateTask));
     }
-    let info = open(converted(Target::Perfetto)).unwrap().1.info();
-    assert_eq!((info.format, info.clock.as_str(), info.release.as_str()), ("Perfetto", "boot", "4.14.0"));
+}
+
+#[test]
+fn what_is_converted_keeps_its_kernel_and_clock() {
+    let info = |bytes: Vec<u8>| {
+        let info = open(bytes).unwrap().1.info();
+        (info.release, info.clock)
+    };
+    let writer = LITTLE;
+    let drawing = crate::drawing::Drawing::new(DRAWING);
+    let records: Vec<u8> = drawing.lines.iter().flat_map(|line| writer.line(&drawing, line)).collect();
+    let source = info(writer.file(&records));
+    assert_eq!(source, (String::new(), "perf (local_clock of each CPU)".to_owned()));
+    for target in [Target::Perfetto, Target::Text] {
+        assert_eq!(info(converted(target)), source, "{target:?}");
+    }
+    // And through both, one behind the other.
+    let mut reader = Reader::open("t", Box::new(converted(Target::Perfetto)), Kinds::ALL).unwrap();
+    let mut text = Vec::new();
+    convert(&mut reader, Target::Text, &[], &mut text).unwrap();
+    assert_eq!(info(text), source);
 }
 
 #[test]

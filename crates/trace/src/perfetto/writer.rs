@@ -1,4 +1,7 @@
-//! Events as a Perfetto trace: bundles of ftrace events CPU by CPU, and tracks of our own beside them. States are written in the numbers of 4.14, whatever kernel traced, and the release says so.
+//! Events as a Perfetto trace: bundles of ftrace events CPU by CPU, and tracks of our own beside them. States are written
+//! in the numbers of 4.14, whatever kernel traced, and the release says so: without one, Perfetto takes them for 4.4's.
+//! Times are written as of the default clock: Perfetto opens no other without its snapshots of clocks. What was so in the
+//! trace that is converted stands in the `version` of `uname`.
 
 use super::encode::{Symbols, encode};
 use super::schema::{PACKET, bundle, event as raw, field, packet};
@@ -40,6 +43,7 @@ impl PerfettoWriter {
     pub(crate) fn begin(
         &mut self,
         info: &TraceInfo,
+        origin: &str,
         operations: &[SlowOperation],
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -48,7 +52,7 @@ impl PerfettoWriter {
         let version = numbers.next().zip(numbers.next());
         let release = if version.is_some_and(|version| version >= (4, 14)) { &info.release } else { RELEASE };
         let mut utsname = Vec::new();
-        for (field, text) in [(1, "Linux"), (3, release), (4, &info.arch)] {
+        for (field, text) in [(1, "Linux"), (2, origin), (3, release), (4, &info.arch)] {
             put_bytes(field, text.as_bytes(), &mut utsname);
         }
         let mut system = Vec::new();

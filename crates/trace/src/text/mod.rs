@@ -17,7 +17,7 @@ use crate::bytes::Input;
 use crate::cpus::Cpus;
 use crate::event::{Event, What};
 use crate::fields::Dictionary;
-use crate::info::TraceInfo;
+use crate::info::{Origin, TraceInfo};
 use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
@@ -62,6 +62,8 @@ pub(crate) struct Text {
     failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
+    /// What this was converted from by schedlab.
+    origin: Option<Origin>,
     /// The first event that has a count for a time, of which this many were met.
     untimed: Option<(u64, String)>,
 }
@@ -103,6 +105,7 @@ impl Text {
             lacks: Lacks::default(),
             failed: None,
             is_latency: false,
+            origin: None,
             untimed: None,
         }
     }
@@ -134,7 +137,7 @@ impl Text {
                 met.0 += 1;
             }
             Said::Damaged => self.damaged(line),
-            Said::Nothing => {}
+            Said::Nothing => self.origin = self.origin.take().or_else(|| Origin::parse(line.strip_prefix("# ")?)),
         }
     }
 
@@ -215,13 +218,16 @@ impl TraceSource for Text {
     }
 
     fn info(&self) -> TraceInfo {
+        let clock = if self.is_latency {
+            "of the recording, in whole µs since the ring's first event"
+        } else {
+            "of the recording; a text trace does not say"
+        };
+        let origin = self.origin.clone().unwrap_or_else(|| Origin { release: String::new(), clock: clock.to_owned() });
         TraceInfo {
             format: "ftrace text",
-            clock: if self.is_latency {
-                "of the recording, in whole µs since the ring's first event".into()
-            } else {
-                "of the recording; a text trace does not say".into()
-            },
+            clock: origin.clock,
+            release: origin.release,
             kinds: self.kinds,
             events: self.events.clone(),
             ..TraceInfo::default()

@@ -16,8 +16,9 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    pub(crate) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "# tracer: nop\n#")
+    /// `origin`: a line on the trace that is converted.
+    pub(crate) fn begin(&mut self, origin: &str, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "# tracer: nop\n# {origin}\n#")
     }
 
     /// Writes events; how many there is a line for.
