@@ -64,6 +64,15 @@ impl Text {
             self.problems.add(ProblemKind::Truncated, || why);
         }
         self.order.finish(&mut self.problems);
+        let back = self.problems.count(ProblemKind::ClockBack);
+        if back > self.events.iter().map(|event| event.1).sum::<u64>() / 4 {
+            self.problems.add(ProblemKind::Recording, || {
+                format!(
+                    "{back} events are earlier than the one before, as where times are differences (`perf script \
+                     --deltatime`): print it without that option, or give the perf.data itself"
+                )
+            });
+        }
         if let Some(line) = self.ends.packed {
             if self.kinds == Kinds::default() {
                 let what = format!("what line {line} of the page holds is compressed, and no other line is an event");

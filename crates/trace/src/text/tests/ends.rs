@@ -128,3 +128,19 @@ fn the_latency_format_is_read_in_microseconds() {
     assert_eq!(reader.info().clock, "of the recording, in whole µs since the ring's first event");
     assert_eq!(reader.problems().count(ProblemKind::Truncated), 0);
 }
+
+#[test]
+fn times_that_are_differences_are_told_with_the_option_that_prints_them() {
+    let lines = |times: [&str; 5]| {
+        let line = |(n, time): (usize, &str)| {
+            format!("perf {} [000] {time}: sched:sched_waking: comm=x pid=99 prio=120 target_cpu=000\n", 7 + n)
+        };
+        times.into_iter().enumerate().map(line).collect::<String>()
+    };
+    let has_hint = |text: &str| {
+        let (_, reader) = read(text).unwrap();
+        reader.problems().all().any(|problem| problem.first.contains("--deltatime"))
+    };
+    assert!(has_hint(&lines(["0.000000000", "0.006279000", "0.000003586", "0.000001201", "0.000002228"])));
+    assert!(!has_hint(&lines(["9.000000000", "9.006279000", "9.006289000", "9.006299000", "9.007000000"])));
+}
