@@ -220,8 +220,8 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
         ),
         (
             trace.gaps,
-            "stretch of some CPU has missing events; waits that overlap it are censored",
-            "stretches of some CPU have missing events; waits that overlap them are censored",
+            "stretch of some CPU has missing events; waits there that overlap it are censored",
+            "stretches of some CPU have missing events; waits there that overlap them are censored",
         ),
     ];
     numbered(numbers).chain(trace.problems.iter().map(Remark::warning))
