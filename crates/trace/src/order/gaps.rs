@@ -250,8 +250,16 @@ impl CpuQueue {
     }
 
     fn begin_gap(&mut self, cpu: Cpu, missing: Missing, lost: u32) {
-        self.put(Event { ts: self.last, cpu, what: What::GapBegin });
+        self.put_begin(self.last, cpu);
         (self.losing, self.current) = (Some((cpu, missing, lost)), None);
+    }
+
+    /// A gap begins right behind the CPU's event before it: before what other CPUs have at that time further down in a file.
+    fn put_begin(&mut self, ts: u64, cpu: Cpu) {
+        self.events.push(Event { ts, cpu, what: What::GapBegin });
+        if self.place > 0 {
+            self.places.push(0);
+        }
     }
 
     /// The CPU's first event is missing, and those before it.
@@ -312,7 +320,7 @@ impl CpuQueue {
     fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
         // A gap before the first event of a CPU has no effect.
         let from = if self.seen { self.last } else { ts };
-        self.put(Event { ts: from, cpu, what: What::GapBegin });
+        self.put_begin(from, cpu);
         self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
         self.last = ts;
         self.seen = true;

@@ -136,6 +136,22 @@ fn a_sorted_file_decides_between_equal_times() {
     }
 }
 
+/// In whole microseconds the last event before a gap has the time of others, which a file puts behind it.
+#[test]
+fn a_gap_of_a_sorted_file_begins_right_behind_the_event_before_it() {
+    let (mut order, mut problems) = (Order::of_a_sorted_file(), Problems::default());
+    for event in [switch(0, 10, 1, 2), idle(1, 10), switch(0, 12, 3, 4), idle(1, 12)] {
+        order.push(event, &mut problems);
+    }
+    order.finish(&mut problems);
+    let found: Vec<_> = events(&mut order).iter().map(|e| (e.ts, e.cpu.0, e.what.is_mark())).collect();
+    assert_eq!(
+        found,
+        [(10, 0, false), (10, 0, true), (10, 1, false), (12, 0, true), (12, 0, false), (12, 1, false)],
+        "the gap goes from one switch of CPU 0 to the other"
+    );
+}
+
 #[test]
 fn batches_are_bounded_and_nothing_is_left_over() {
     let (mut order, mut problems) = (Order::default(), Problems::default());
