@@ -2,6 +2,7 @@
 
 use crate::TraceError;
 use crate::bytes::Cursor;
+use crate::problem::{ProblemKind, Problems};
 
 /// `PERF_TYPE_TRACEPOINT`.
 pub(crate) const TRACEPOINT: u32 = 2;
@@ -124,6 +125,7 @@ impl Attr {
         layout.has_read = has(part::READ);
         layout.has_callchain = has(part::CALLCHAIN);
         layout.has_raw = has(part::RAW);
+        layout.ends_with_raw = layout.has_raw && self.sample_type & !part::IDENTIFIER < part::RAW << 1;
         let behind = [part::DATA_PAGE_SIZE, part::CODE_PAGE_SIZE].iter().filter(|part| has(**part)).count();
         layout.cgroup = (has(part::CGROUP) && !has(part::AUX)).then_some(8 * (1 + behind));
         layout
@@ -164,6 +166,8 @@ pub(crate) struct Layout {
     /// The thread.
     pub(crate) tid: Option<usize>,
     pub(crate) has_raw: bool,
+    /// No part of a sample lies behind the raw data.
+    ends_with_raw: bool,
     /// The number of the cgroup, in bytes before the end of the record.
     pub(crate) cgroup: Option<usize>,
     /// Where the parts of varying size begin.
@@ -180,6 +184,23 @@ impl Layout {
         let at = if self.has_read || self.has_callchain { self.behind_varying(record, big_endian)? } else { self.rest };
         let size = u32_at(record, at, big_endian)? as usize;
         record.get(at + 4..at + 4 + size)
+    }
+
+    /// The same of the sample at `offset`, which is reported if it goes on behind its last part, its raw data, which the
+    /// kernel fills up to eights: its size is spoilt, and what follows it may be in it.
+    #[inline(always)]
+    pub(crate) fn whole_raw<'a>(
+        &self,
+        record: &'a [u8],
+        big_endian: bool,
+        offset: u64,
+        problems: &mut Problems,
+    ) -> Option<&'a [u8]> {
+        let raw = self.raw(record, big_endian)?;
+        if self.ends_with_raw && raw.as_ptr_range().end != record.as_ptr_range().end {
+            tell_too_long(offset, problems);
+        }
+        Some(raw)
     }
 
     #[inline(never)]
@@ -204,6 +225,13 @@ impl Layout {
         }
         (at <= record.len()).then_some(at)
     }
+}
+
+#[cold]
+fn tell_too_long(offset: u64, problems: &mut Problems) {
+    problems.add(ProblemKind::BadRecord, || {
+        format!("byte {offset}: a sample that is longer than what is in it: what it covers was not read")
+    });
 }
 
 /// Where time and CPU of other records lie, in bytes before their end.

@@ -197,12 +197,13 @@ impl Records {
         if let Some(cgroups) = &mut self.cgroups {
             cgroups.sample(&source.layout, record, BIG);
         }
-        let Some((_, plan)) = &source.plan else { return };
         let layout = &source.layout;
+        let raw = layout.whole_raw(record, BIG, offset, &mut self.problems);
+        let Some((_, plan)) = &source.plan else { return };
         let parts = (
             layout.time.and_then(|at| u64_at(record, at, BIG)),
             layout.cpu.and_then(|at| u32_at(record, at, BIG)),
-            layout.raw(record, BIG),
+            raw,
         );
         let (Some(ts), Some(cpu), Some(raw)) = parts else {
             return tell_refused(Refused::Short, offset, &mut self.problems);

@@ -81,10 +81,11 @@ impl Records {
             let begin = self.rings_begin.entry(cpu).or_insert(ts);
             *begin = ts.min(*begin);
         }
+        let raw = layout.whole_raw(record, big_endian, offset, &mut self.problems);
         let (_, plan) = source.plan.as_ref()?;
         let parts = || {
             let ts = u64_at(record, layout.time?, big_endian)?;
-            Some((ts, u32_at(record, layout.cpu?, big_endian)?, layout.raw(record, big_endian)?))
+            Some((ts, u32_at(record, layout.cpu?, big_endian)?, raw?))
         };
         let decoded = parts().ok_or(Refused::Short).and_then(|(ts, cpu, raw)| {
             let cpu = Cpu::from_raw(i64::from(cpu)).ok_or(Refused::Number)?;

@@ -87,6 +87,21 @@ fn a_record_whose_type_was_spoilt_is_told() {
 }
 
 #[test]
+fn a_sample_that_covers_the_next_one_is_told() {
+    let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > .\n0 22 . R > A"));
+    let size_of = |at: usize| u16::from_le_bytes(bytes[at + 6..at + 8].try_into().unwrap());
+    let both = size_of(0) + size_of(usize::from(size_of(0)));
+    let mut spoilt = bytes.clone();
+    spoilt[6..8].copy_from_slice(&both.to_le_bytes());
+    let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
+    assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (3, 1));
+    // With a part behind the raw data there is more in a sample.
+    let cgroups = Writer { cgroup_of: Some(|_| 7), ..LITTLE };
+    let (_, reader) = read(cgroups.file(&records(cgroups, &Drawing::new("0 10 . R > A")))).unwrap();
+    assert_eq!(reader.problems().all().next(), None);
+}
+
+#[test]
 fn tasks_alone_are_told_from_a_loss() {
     let drawing = Drawing::new("0 10 A S > B\n0 20 A S > C\n0 30 A S > .");
     let events = records(LITTLE, &drawing);
