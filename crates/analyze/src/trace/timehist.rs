@@ -13,7 +13,8 @@ pub fn wanted() -> Kinds {
     calls::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
 }
 
-/// One time on a CPU. Times are absent where their begin is not in the trace or events are missing in them.
+/// One time on a CPU. Times are absent where their begin is not in the trace or events are missing in them. A time on a CPU
+/// that itself has missing events has no row, so the wait that led to it is in none; `trace latency` counts that wait.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimehistRow {
     /// When the task left the CPU, ns of the trace's clock.
