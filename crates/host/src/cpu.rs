@@ -19,7 +19,7 @@ pub(crate) fn smt(machine: &Machine<'_>) -> Check {
             .fix(format!("pin by tier, or {}", machine.by_root("echo off > /sys/devices/system/cpu/smt/control")))
             .evidence(evidence),
         Some(_) => draft.good("off", "a CPU is a core of its own, as far as this kernel sees").evidence(evidence),
-        None => draft.info("unknown", "whether CPUs share cores is not known").evidence(evidence),
+        None => draft.unavailable("unknown", "whether CPUs share cores is not known").evidence(evidence),
     }
 }
 

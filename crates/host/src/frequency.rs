@@ -41,7 +41,7 @@ pub(crate) fn turbo(machine: &Machine<'_>) -> Check {
         (None, Some(boost)) => (boost == "1", &generic, "echo 0 > /sys/devices/system/cpu/cpufreq/boost"),
         (None, None) => {
             return draft
-                .info("not visible", "whether the frequency depends on heat and on idle cores is not known")
+                .unavailable("not visible", "whether the frequency depends on heat and on idle cores is not known")
                 .evidence(format!("{}; {}", intel.evidence(), generic.evidence()));
         }
     };

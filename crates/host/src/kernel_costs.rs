@@ -135,7 +135,7 @@ pub(crate) fn mitigations(machine: &Machine<'_>) -> Check {
     let dir = machine.roots.sys.join("devices/system/cpu/vulnerabilities");
     let Ok(entries) = std::fs::read_dir(&dir) else {
         return draft
-            .info("unknown", "what a switch pays for mitigations is not known")
+            .unavailable("unknown", "what a switch pays for mitigations is not known")
             .evidence("/sys/devices/system/cpu/vulnerabilities: not there");
     };
     let mut states: Vec<(String, String)> = entries

@@ -36,26 +36,27 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
     }
 }
 
+const UNLOCKED: &str = "root may read and write scheduler knobs in debugfs";
+
 /// Kernel lockdown.
 pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
     let draft = check("lockdown", "lockdown");
     let file = machine.sys("kernel/security/lockdown");
     match file.chosen('[', ']') {
-        Some("none") => {
-            draft.good("none", "root may read and write scheduler knobs in debugfs").evidence(file.evidence())
-        }
+        Some("none") => draft.good("none", UNLOCKED).evidence(file.evidence()),
         Some(mode) => draft
             .warning(mode, "not even root reads debugfs sched/: no base_slice_ns, no features")
             .fix("per-task slices still work (slice=2ms); else boot without Secure Boot or lockdown=")
             .evidence(file.evidence()),
-        None => {
-            let built = machine.config.as_ref().is_some_and(|c| c.has("SECURITY_LOCKDOWN_LSM"));
-            let value = if built { "unknown" } else { "not seen" };
-            draft
-                .info(value, "if the kernel is locked down, debugfs knobs are refused to root too")
-                .fix(if built { "mount -t securityfs none /sys/kernel/security" } else { "" })
-                .evidence(file.evidence())
-        }
+        None => match &machine.config {
+            Some(config) if !config.has("SECURITY_LOCKDOWN_LSM") => draft
+                .info("not built in", UNLOCKED)
+                .evidence(format!("{}: no CONFIG_SECURITY_LOCKDOWN_LSM", config.source)),
+            config => draft
+                .unavailable("unknown", "if the kernel is locked down, debugfs knobs are refused to root too")
+                .fix(if config.is_some() { "mount -t securityfs none /sys/kernel/security" } else { "" })
+                .evidence(file.evidence()),
+        },
     }
 }
 
