@@ -246,7 +246,7 @@ pub(crate) struct Report {
     /// Write each picture as an SVG file
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
-    /// Print the whole report (not only the claim, its interval and the main warnings)
+    /// Print the whole report (not only the claim, its interval and the main warnings), also beside files
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -132,7 +132,10 @@ fn every_report_format_is_written_from_files_alone() {
     schedlab(&["ab", "-w", "pipe:pin=same", "--b", "nice=1", "--trials", "6", "--trial", "30ms", "--out", &out])
         .success();
     let (html, md, svg) = (lab.path("r.html"), lab.path("r.md"), lab.path("svg"));
-    schedlab(&["report", &out, "--html", &html, "--md", &md, "--svg", &svg]).success();
+    let files = ["report", &out, "--html", &html, "--md", &md, "--svg", &svg];
+    assert_eq!(schedlab(&files).success().stdout, "");
+    let full = schedlab(&["report", &out, "--full"]).success().stdout;
+    assert_eq!(schedlab(&[&files[..], &["--full"]].concat()).success().stdout, full, "asked for as well");
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.contains("<svg") && !page.contains("http://") | page.contains("http://www.w3.org"), "self-contained");
     assert!(std::fs::read_to_string(&md).unwrap().lines().count() > 5);

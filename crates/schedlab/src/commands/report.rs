@@ -35,8 +35,7 @@ pub(super) fn run(args: &Report) -> Result<u8> {
     if let Some(dir) = &args.svg {
         write_pictures(dir, schedlab_report::pictures(&input))?;
     }
-    let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
-    if args.answer.json || !only_files {
+    if prints(args) {
         let page = page_of(&args.run);
         let more = More {
             page: if page.exists() { page.display().to_string() } else { String::new() },
@@ -65,10 +64,15 @@ fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<
         }
         write_pictures(dir, pictures)?;
     }
-    if args.answer.json || args.html.is_none() && args.md.is_none() && args.svg.is_none() {
+    if prints(args) {
         print_findings(&args.answer, "", found, schedlab_report::search)?;
     }
     Ok(exit::DONE)
+}
+
+/// Files alone are silent, unless what is printed is asked for as well.
+fn prints(args: &Report) -> bool {
+    args.answer.json || args.full || args.html.is_none() && args.md.is_none() && args.svg.is_none()
 }
 
 fn write_pictures(dir: &Path, pictures: Vec<(String, String)>) -> Result<()> {
