@@ -1,6 +1,7 @@
 //! PLAN.toml: what the user asks for. Parsing checks everything that can be checked without a machine; unknown keys are
 //! errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
 
+mod axes;
 mod canonical;
 mod check;
 mod grid;
@@ -9,6 +10,7 @@ mod search;
 mod sweep;
 mod written;
 
+pub use axes::Axis;
 pub use guest::{GuestLane, GuestPer, GuestPlan};
 pub use search::{KnobScale, PlannedKnob, PlannedSearch, SearchStrategy};
 pub use written::parse_sweep;
@@ -174,7 +176,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same for a plan of which only the first arm counts, with what else is set in all arms: one is enough, or none.
+    /// What the plan in this text varies, table by table; a plan that was parsed has arms instead.
+    pub fn axes(text: &str) -> Result<Vec<Axis>, PlanError> {
+        written::axes(text)
+    }
+
+    /// As [`Plan::parse`] for a plan of which only the first arm counts, with what else is set in all arms: one is enough, or none.
     pub fn parse_base(text: &str) -> Result<Self, PlanError> {
         let mut plan = written::read(text)?;
         let makes_arms = plan.search.is_some() || !plan.factors.is_empty();

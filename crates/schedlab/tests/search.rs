@@ -33,6 +33,17 @@ fn a_search_says_what_it_will_do_or_why_it_cannot() {
     refused(&PLAN.replace("60s", "1s"), "give at least");
     refused(&PLAN.replace("set = \"nice\"", "set = \"nise\""), "did you mean `nice`");
     refused(&PLAN.replace("steps = 2", "stpes = 2"), "did you mean `steps`");
+    let old = PLAN.replace("set = \"nice\"", "name = \"old\"\nset = \"sysctl:kernel.sched_latency_ns\"");
+    let knob = "[[knob]]\nset = \"debugfs:sched/latency_ns\"\nvalues = [1000000, 2000000]\n";
+    for (search, sweep) in [("budget = \"60s\"", "budget = \"60s\""), ("\"halving\"", "\"one-at-a-time\"")] {
+        refused(
+            &format!("{}{knob}", old.replace(search, sweep)),
+            "knob `old` (sysctl:kernel.sched_latency_ns) and knob `latency_ns` (debugfs:sched/latency_ns) set one knob",
+        );
+    }
+    let control = "[[arm]]\nname = \"base\"\nset = \"debugfs:sched/latency_ns=1000000\"\n";
+    refused(&format!("{old}{control}"), "sets one knob, latency, by two names");
+    assert!(!std::path::Path::new(&lab.path("out")).exists(), "nothing was run");
 }
 
 #[test]

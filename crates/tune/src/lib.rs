@@ -31,7 +31,10 @@ pub mod task;
 mod tick;
 mod toggles;
 
-pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, release, values};
+pub use catalogue::{
+    Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, one_knob_on_two_axes,
+    one_knob_twice_in_an_arm, release, values,
+};
 pub use error::TuneError;
 pub use export::{EXPORT_FILES, Export, Exports, check_exports, exports};
 pub use guard::HostGuard;

@@ -1,6 +1,7 @@
 //! `[[grid]]` of a plan: settings with values; every combination of values is an arm. The report shows how a metric
 //! changes along one setting while the others stay, so each arm's name has its values in order.
 
+use super::axes::check_grid;
 use super::written::WrittenValue;
 use super::{PlanError, inconsistent};
 use crate::setting::Arm;
@@ -24,6 +25,16 @@ pub(super) struct WrittenAxis {
 }
 
 impl WrittenAxis {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its first value as an arm.
+    pub(super) fn first(&self) -> Result<Arm, PlanError> {
+        let (name, spec) = self.point(&self.values.first().map(WrittenValue::text).unwrap_or_default());
+        Arm::parse(&name, &spec).map_err(|cause| PlanError::Setting { of: format!("grid point `{name}`"), cause })
+    }
+
     /// A point on the axis: its part of the name, and of the settings.
     fn point(&self, value: &str) -> (String, String) {
         (format!("{}={value}", self.name), written_setting(&self.set, value))
@@ -71,6 +82,7 @@ type Point = (Vec<String>, Vec<String>, usize);
 /// along one axis are included, where all other axes are at such a value. Empty without an axis.
 pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
     axes.iter().try_for_each(WrittenAxis::check)?;
+    check_grid(axes)?;
     let mut points: Vec<Point> = if axes.is_empty() { Vec::new() } else { vec![Default::default()] };
     for axis in axes {
         let longer = |(names, settings, free): &Point| {
@@ -178,6 +190,11 @@ mod tests {
         );
         let twice = error(&GRID.replace("\"2.5ms\"", "\"1000us\""));
         assert!(twice.contains("`m=1ms policy=other` and `m=1000us policy=other` set the same"), "{twice}");
+        let one_name = error(&GRID.replace("name = \"policy\"", "name = \"m\""));
+        assert!(one_name.contains("two grids are named `m`"), "{one_name}");
+        let again = "[[grid]]\nname = \"n\"\nset = \"debugfs:sched/min_granularity_ns\"\nvalues = [5, 6]\n";
+        let one_knob = error(&format!("{GRID}{again}"));
+        assert!(one_knob.contains("grids `m` and `n` both set debugfs:sched/min_granularity_ns"), "{one_knob}");
         let many: Vec<String> = (1..=129).map(|n| format!("\"{n}ms\"")).collect();
         assert!(error(&GRID.replace("\"1ms\", \"2.5ms\"", &many.join(", "))).contains("258 points"));
     }

@@ -4,6 +4,7 @@ mod workload;
 
 pub use workload::parse_sweep;
 
+use super::axes::{Axis, of_tables};
 use super::grid::{self, WrittenAxis};
 use super::guest::GuestPlan;
 use super::search::{self, WrittenKnob};
@@ -103,8 +104,18 @@ struct WrittenFactor {
 
 /// The plan in a file's text, each key checked by itself.
 pub(super) fn read(text: &str) -> Result<Plan, PlanError> {
-    let written: WrittenPlan = toml::from_str(text).map_err(|error| describe(text, &error))?;
-    written.into_plan()
+    written(text)?.into_plan()
+}
+
+/// What its tables vary.
+pub(super) fn axes(text: &str) -> Result<Vec<Axis>, PlanError> {
+    let written = written(text)?;
+    let factors: Vec<PlannedFactor> = written.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?;
+    of_tables(&written.knob, &written.grid, &factors)
+}
+
+fn written(text: &str) -> Result<WrittenPlan, PlanError> {
+    toml::from_str(text).map_err(|error| describe(text, &error))
 }
 
 impl WrittenPlan {

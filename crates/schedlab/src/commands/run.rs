@@ -9,13 +9,22 @@ use crate::output::{say_whole, to_stdout};
 use crate::session::{self, Begun};
 use crate::trial_host::{self, TrialHost};
 use anyhow::{Context, Result, bail};
-use schedlab_plan::{Manifest, Plan, RunEnd, Setting, TraceSetting, shell_words};
+use schedlab_plan::{Arm, Manifest, Plan, PlanError, RunEnd, Setting, TraceSetting, shell_words};
 use schedlab_run::{RunError, RunReader, RunWriter};
 use schedlab_trial::keep_what_stopping_needs;
 use std::path::Path;
 
 pub(super) fn run(args: &Run) -> Result<u8> {
-    let plan = Plan::parse(&input::text(&args.plan)?).with_context(|| args.plan.display().to_string())?;
+    let text = input::text(&args.plan)?;
+    let parsed = || -> Result<Plan, PlanError> {
+        let plan = Plan::parse(&text)?;
+        // Before the first of many arms is refused for it.
+        match schedlab_tune::one_knob_on_two_axes(&Plan::axes(&text)?) {
+            Some(why) => Err(PlanError::Inconsistent(why)),
+            None => Ok(plan),
+        }
+    };
+    let plan = parsed().with_context(|| args.plan.display().to_string())?;
     execute(&plan, &session::name_of(&args.plan), &args.output)
 }
 
@@ -24,6 +33,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     if output.dry_run && output.answer.json {
         usage!("--json cannot be combined with --dry-run, which prints a plan in TOML: leave out one of them");
     }
+    each_knob_once(&plan.arms)?;
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = session::directory(output.out.as_deref(), name, output.resume);
     if plan.search.is_some() {
@@ -43,6 +53,11 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     }
     ended.sealed?;
     concluded
+}
+
+/// Refuses an arm that sets one knob by two names, before anything is created.
+pub(super) fn each_knob_once(arms: &[Arm]) -> Result<(), PlanError> {
+    schedlab_tune::one_knob_twice_in_an_arm(arms).map_or(Ok(()), |why| Err(PlanError::Inconsistent(why)))
 }
 
 /// The command line that continues the run in `dir`.

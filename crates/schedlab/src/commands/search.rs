@@ -108,6 +108,8 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
 fn first_round(plan: &Plan) -> Result<Plan> {
     let plan = Plan { seed: plan.seed.or(Some(0)), ..plan.clone() };
     let first = SearchStudy::new(&plan)?.ask()?.context("a search has a first round")?;
+    // The control, which all points begin from, may set a knob of theirs by another name.
+    super::run::each_knob_once(&first.arms)?;
     schedlab_trial::prepare::check_anywhere(&first)?;
     Ok(first)
 }

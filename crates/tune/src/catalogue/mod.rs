@@ -4,10 +4,12 @@
 //! `kernel.sched_*` sysctl, every file below debugfs `sched/`, every feature word. The running version only explains why
 //! a knob is not here; whether it is, the files show.
 
+mod alias;
 mod here;
 mod names;
 mod table;
 
+pub use alias::{one_knob_on_two_axes, one_knob_twice_in_an_arm};
 pub(crate) use here::{may_have, one_word};
 pub use names::{Named, in_a_spec, named, of_names, values};
 pub(crate) use names::{absent, row_of_file, row_of_place};

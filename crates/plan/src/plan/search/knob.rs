@@ -97,9 +97,12 @@ impl PlannedKnob {
     }
 
     /// What its values set.
+    pub(in super::super) fn settings(&self) -> impl Iterator<Item = Setting> + '_ {
+        (0..self.values.len()).filter_map(|value| self.arm(value).ok()).flat_map(|arm| arm.settings)
+    }
+
     pub(super) fn keys(&self) -> Vec<String> {
-        let arms = (0..self.values.len()).filter_map(|value| self.arm(value).ok());
-        arms.flat_map(|arm| Vec::from_iter(arm.settings.iter().map(Setting::key))).collect()
+        self.settings().map(|setting| setting.key()).collect()
     }
 }
 
@@ -117,7 +120,7 @@ pub(in super::super) struct WrittenKnob {
 }
 
 impl WrittenKnob {
-    pub(super) fn planned(&self) -> Result<PlannedKnob, PlanError> {
+    pub(in super::super) fn planned(&self) -> Result<PlannedKnob, PlanError> {
         let name = match (&self.name, self.set.as_str()) {
             (Some(name), _) => name.clone(),
             (None, "") => {
