@@ -1,24 +1,21 @@
 //! A search over knobs as a study in rounds: points of the search in crate `tune` become arms, effects of arms become
 //! gains, and its result becomes findings.
 
+mod budget;
 mod findings;
 
-use crate::describe::{BOOT_S, SAMPLE_NS};
-use crate::experiment::trial_duration_ns;
 use crate::rounds::{Round, Study};
 use crate::schedule::Coins;
-use crate::workloads::{OVERHEAD_NS, says_its_length};
+use crate::workloads::says_its_length;
 use anyhow::{Context, Result, bail};
+use budget::{ROUND_NS, options};
 use schedlab_analyze::{ArmEffects, LeftOut, Objective, Scale, arm_effects, relative};
-use schedlab_plan::plan::{GuestPer, KnobScale, PlannedSearch, SearchStrategy, Stopping};
-use schedlab_plan::units::format_ns;
-use schedlab_plan::{Arm, CheckState, Plan, PlanError, Setting, TrialRecord, counted};
-use schedlab_tune::search::{Ask, Options, Point, PointResult, Search, Space, Strategy};
+use schedlab_plan::plan::{KnobScale, PlannedSearch, Stopping};
+use schedlab_plan::{Arm, CheckState, Plan, Setting, TrialRecord};
+use schedlab_tune::search::{Ask, Options, Point, PointResult, Search, Space};
 
 /// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
-/// Time a round takes besides its trials, for the checks of the machine before and after, until it is measured.
-const ROUND_NS: u64 = 3_000_000_000;
 /// Of a point against the default; more is as good as that.
 const MOST_RATIO: f64 = 1000.0;
 /// A longer break between two rounds was made by the user.
@@ -143,30 +140,6 @@ impl SearchStudy {
         self.spent.0 += gap_ns + trials.iter().map(|trial| trial.wall_ns).sum::<u64>();
         self.spent.1 += trials.len() as u64;
     }
-
-    /// What the search may run, as text for people, before anything is measured.
-    pub fn forecast(&self) -> Vec<String> {
-        let Options { budget, points, blocks, confirmed, fresh_blocks, .. } = self.options;
-        let of_round = Options::trials_of(points.min(self.planned.points()), blocks);
-        let confirm = Options::trials_of(confirmed.min(self.planned.points()), fresh_blocks);
-        vec![
-            format!("{} of {}", counted(self.planned.points(), "points"), counted(self.planned.knobs.len(), "knobs")),
-            format!(
-                "{} {budget} trials, if each takes {}: rounds of at most {points} points beside the default in {}, \
-                 {of_round} trials each with those that warm up",
-                // Only its guest shows how long a trial takes.
-                if self.plan.guest.is_some() { "at most" } else { "about" },
-                format_ns(trial_cost_ns(&self.plan)),
-                counted(blocks as usize, "blocks"),
-            ),
-            format!(
-                "then the winner and {} in {} of fresh trials, {confirm} of the trials",
-                counted(confirmed.saturating_sub(1), "runners-up"),
-                counted(fresh_blocks as usize, "blocks"),
-            ),
-            "if a trial takes longer there are fewer of them; the last round may exceed the budget".into(),
-        ]
-    }
 }
 
 impl Study for SearchStudy {
@@ -205,49 +178,6 @@ fn space(planned: &PlannedSearch) -> Space {
     };
     let knobs: Vec<_> = planned.knobs.iter().map(|knob| (scale(knob.scale), knob.numbers())).collect();
     Space::new(&knobs)
-}
-
-/// How long a trial takes with what is around it, before any was measured.
-fn trial_cost_ns(plan: &Plan) -> u64 {
-    let trial_ns = plan.trial_ns.unwrap_or_else(|| trial_duration_ns(&plan.workloads[0].run));
-    let around_ns = match &plan.guest {
-        None => OVERHEAD_NS,
-        Some(guest) if guest.boots.is_none() && guest.per == GuestPer::Trial => BOOT_S[0] * 1_000_000_000,
-        Some(_) => 0,
-    };
-    let least_ns = if plan.guest.is_some() { SAMPLE_NS } else { 0 };
-    trial_ns.max(least_ns).saturating_add(around_ns)
-}
-
-fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
-    let Stopping::Budget { budget_ns, .. } = plan.stopping else { bail!("a search needs a budget") };
-    let strategy = match planned.strategy {
-        SearchStrategy::Halving => Strategy::Halving,
-        SearchStrategy::Surrogate => Strategy::Surrogate,
-        SearchStrategy::Grid => Strategy::Grid,
-    };
-    let trial_ns = trial_cost_ns(plan);
-    let objectives = plan.workloads[0].primary.len().max(1);
-    // A round's own time, divided among some forty trials.
-    let budget = budget_ns / trial_ns.saturating_add(ROUND_NS / 40);
-    let space = space(planned);
-    let options = Options::for_budget(strategy, &space, objectives, budget);
-    let least = options.least_budget(&space);
-    if least > budget {
-        let each_ns = trial_ns.saturating_add(ROUND_NS / 40);
-        let needs = least.saturating_mul(each_ns).div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
-        return Err(PlanError::Inconsistent(format!(
-            "a budget of {} holds some {budget} trials of {}; a search by `{}` over {} needs {least}: give at least {}, a shorter \
-             `trial`, or fewer values",
-            format_ns(budget_ns),
-            format_ns(trial_ns),
-            planned.strategy.name(),
-            counted(planned.points(), "points"),
-            format_ns(needs),
-        ))
-        .into());
-    }
-    Ok(options)
 }
 
 /// Units in which every arm with effects has a value, in order.

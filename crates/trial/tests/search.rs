@@ -110,6 +110,8 @@ fn a_round_that_was_cut_is_not_told_and_what_was_seen_stands() {
 #[test]
 fn a_budget_that_holds_no_search_says_what_it_takes() {
     let said = SearchStudy::new(&plan("grid", "30s")).err().unwrap().to_string();
+    // 30 s / (100 ms + 60 ms + 3 s / 40).
+    assert!(said.contains("some 127 trials of 100ms, each with 60ms of set-up"), "{said}");
     assert!(said.contains("over 18 points needs") && said.contains("give at least"), "{said}");
 }
 
@@ -123,13 +125,36 @@ fn a_workload_that_says_its_length_keeps_it_and_a_sample_of_a_guest_takes_longer
         (study.forecast().join("\n"), study.ask().unwrap().unwrap())
     };
     let (said, round) = of("pipe:pin=same", "");
-    assert!(said.contains("if each takes 260ms") && round.trial_ns == Some(200_000_000), "{said}");
+    assert!(
+        said.contains("trials of 200ms, each with 60ms of set-up, and 3s of checks for every 40")
+            && round.trial_ns == Some(200_000_000),
+        "{said}"
+    );
     let (said, round) = of("pipe:pin=same,loops=500", "");
-    assert!(said.contains("if each takes 1.06s") && round.trial_ns.is_none(), "{said}");
+    assert!(said.contains("trials of 1s, each with 60ms of set-up") && round.trial_ns.is_none(), "{said}");
     const GUEST: &str = "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\n";
     let (said, _) = of("pipe:pin=same,loops=500", GUEST);
-    assert!(said.contains("if each takes 4s"), "a boot for each: {said}");
+    assert!(said.contains("trials of 1s, each with 3s for its boot"), "a boot for each: {said}");
     let (said, round) = of("pipe:pin=same", &format!("{GUEST}boots = 6\n"));
-    assert!(said.contains("if each takes 500ms"), "{said}");
+    assert!(said.contains("trials of 500ms, and 3s of checks"), "{said}");
     assert!(round.guest.unwrap().boots.is_some_and(|boots| boots <= 6));
+}
+
+/// Its rungs are as many as its points make; only the surrogate goes on while there is time.
+#[test]
+fn a_budget_that_halving_cannot_use_is_told() {
+    let said = |strategy: &str, budget: &str| {
+        let text = plan(strategy, budget).to_toml();
+        SearchStudy::new(&Plan::parse(&text).unwrap()).unwrap().forecast().join("\n")
+    };
+    let long = said("halving", "1h");
+    let trials: u64 = long.split("takes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let study = |number, plan: &Plan| measured(number, plan, &|_| {});
+    let mut search = SearchStudy::new(&plan("halving", "1h")).unwrap();
+    let (ended, _) = drive(&mut search, &mut { study }).unwrap();
+    let found = search.findings(&ended);
+    assert_eq!(found.trials, trials, "{long}");
+    assert!(found.stopped.ends_with("of the budget of 3600s were not used"), "{}", found.stopped);
+    assert!(long.contains("of the budget stay unused"), "{long}");
+    assert!(!said("surrogate", "1h").contains("unused"));
 }

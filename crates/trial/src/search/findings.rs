@@ -1,10 +1,12 @@
 //! What a search has found: its gains, which are log-ratios where larger is better, as effects on the metrics.
 
 use super::SearchStudy;
+use super::budget::budget_ns;
 use crate::rounds::Ended;
 use schedlab_analyze::{Effect, Objective, SEARCH_SCHEMA, SearchFindings, SearchedKnob, SearchedPoint, Seen, Verdict};
 use schedlab_plan::Direction;
 use schedlab_plan::plan::SearchStrategy;
+use schedlab_plan::units::format_ns;
 use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Candidate, Gain, Stopped};
 
@@ -67,10 +69,23 @@ impl SearchStudy {
             Some(Stopped::NothingToGain(hope)) => {
                 format!("no remaining point is expected to gain {:.2} %", 100.0 * hope.max(0.0).exp_m1())
             }
-            Some(Stopped::Done) if all => "every point is measured".into(),
-            Some(Stopped::Done) => "few enough points are left to measure them again".into(),
+            Some(Stopped::Done) if all => format!("every point is measured{}", self.unused()),
+            Some(Stopped::Done) => format!("few enough points are left to measure them again{}", self.unused()),
             Some(Stopped::Budget) => "the budget holds no further round".into(),
             None => "it continues".into(),
+        }
+    }
+
+    /// What a strategy that is done has left of its budget, from a twentieth on.
+    fn unused(&self) -> String {
+        let budget_ns = budget_ns(&self.plan).unwrap_or(0);
+        match budget_ns.saturating_sub(self.spent.0) {
+            left if left > budget_ns / 20 => {
+                // Whole seconds: it is a time of the clock.
+                let seconds = left.div_ceil(1_000_000_000) * 1_000_000_000;
+                format!("; {} of the budget of {} were not used", format_ns(seconds), format_ns(budget_ns))
+            }
+            _ => String::new(),
         }
     }
 

@@ -47,6 +47,11 @@ impl Halving {
         Self { options: options.clone(), random, steps, alive, waiting, blocks: options.blocks, is_done: false }
     }
 
+    /// Trials of all its rungs, before the first.
+    pub(super) fn planned(&self) -> u64 {
+        trials(self.alive.len(), self.steps.len(), &self.options)
+    }
+
     /// The next round of this rung or of the one after it.
     pub(super) fn next(&mut self, space: &Space, ledger: &Ledger) -> Option<(Vec<Point>, u32)> {
         if let Some(round) = self.waiting.pop() {

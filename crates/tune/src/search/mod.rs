@@ -185,6 +185,17 @@ impl Search {
         Self { space, options, ledger: Ledger::default(), method, asked: None, spent: 0, stopped: None, chosen: None }
     }
 
+    /// Trials that it takes at most, those that confirm among them, however large the budget; `None` of a surrogate, which
+    /// takes what there is. Fewer where points are left out or none is new around the best. Asked before the first round.
+    pub fn planned(&self) -> Option<u64> {
+        let search = match &self.method {
+            Method::Halving(halving) => halving.planned(),
+            Method::Grid(_) => self.options.trials_in_rounds(self.space.len(), self.options.blocks),
+            Method::Surrogate(_) => return None,
+        };
+        Some(search + self.options.trials_to_confirm(&self.space))
+    }
+
     /// What to measure next; the same until it is given the results. `None` at the end.
     pub fn ask(&mut self) -> Option<Ask> {
         if self.asked.is_none() && self.chosen.is_none() {

@@ -70,6 +70,25 @@ fn search(strategy: Strategy, budget: u64, seed: u64) -> Search {
     Search::new(square(16), Options { seed, ..options(strategy, budget) })
 }
 
+#[test]
+fn what_halving_and_a_grid_will_take_is_known_before() {
+    for (strategy, space, budget) in
+        [(Strategy::Halving, square(2), 5000), (Strategy::Halving, square(4), 5000), (Strategy::Grid, square(4), 5000)]
+    {
+        let search = Search::new(space.clone(), options(strategy, budget));
+        let planned = search.planned().unwrap();
+        let (_, outcome) = Lab::new(|at| vec![0.01 * at[0] as f64], 0.02, 3).run(search);
+        assert_eq!(outcome.trials, planned, "{strategy:?} over {} points", space.len());
+        assert!(planned <= budget, "{planned} of {budget}");
+    }
+    // Where it explores, it finds no new point around those that stay at an edge.
+    let exploring = search(Strategy::Halving, BUDGET, 1);
+    let planned = exploring.planned().unwrap();
+    let (_, outcome) = Lab::new(hill, 0.04, 1).run(exploring);
+    assert!((BUDGET / 2..=planned).contains(&outcome.trials) && planned <= BUDGET, "{} of {planned}", outcome.trials);
+    assert_eq!(search(Strategy::Surrogate, BUDGET, 1).planned(), None);
+}
+
 /// 15 % of what the grid of 256 points in six blocks takes.
 const BUDGET: u64 = 540;
 
