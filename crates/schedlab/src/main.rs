@@ -28,8 +28,11 @@ fn main() -> ExitCode {
         let ran = schedlab_trial::child::main(ordered_by, std::io::stdin(), std::io::stdout());
         return finish(ran.map(|()| exit::DONE));
     }
-    if first.is_some_and(|a| a == commands::vm::task::ARGUMENT) {
+    if first.as_ref().is_some_and(|a| a == commands::vm::task::ARGUMENT) {
         return finish(commands::vm::task::run(arguments).map(|()| exit::DONE));
+    }
+    if first.is_some_and(|a| a == commands::tune::NET_KNOBS) {
+        return finish(commands::tune::net_knobs().map(|()| exit::DONE));
     }
     // In a guest of ours the same file is the first process, and the kernel's helper.
     if let Some(role) = schedlab_vm::guest::Role::of(std::process::id(), std::env::args_os().next().as_deref()) {

@@ -179,3 +179,26 @@ fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
     assert!(output.status.success() && said.is_empty(), "{said}{seen}");
     assert!(seen.contains("0 settings restored"), "{seen}");
 }
+
+/// `tune set` writes the caller's network namespace, an arm that of its trial.
+#[test]
+fn a_network_knob_is_for_an_arm_and_not_for_tune_set() {
+    let lab = Lab::new("nobody-net");
+    let Some(ran) = as_nobody(&lab, &["tune", "catalog", "tcp_autocorking", "rmem_max", "--json"]) else {
+        eprintln!("schedlab-skip: a_network_knob_is_for_an_arm_and_not_for_tune_set: needs root");
+        return;
+    };
+    let knobs = json(&String::from_utf8_lossy(&ran.stdout))["knobs"].clone();
+    let why = knobs[0]["why_not"].as_str().unwrap();
+    assert!(knobs[0]["settable"] == false && why.contains("needs root: run with sudo; an arm"), "{why}");
+    let plan = ["ab", "-w", "pipe", "--trial", "20ms", "--trials", "6", "--out", &lab.path("net")];
+    let arm = as_nobody(&lab, &[&plan[..], &["--b", "sysctl:net.ipv4.tcp_autocorking=0"]].concat()).unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&arm.stdout), String::from_utf8_lossy(&arm.stderr));
+    match knobs[0]["arm"].as_bool() {
+        Some(true) => assert!(arm.status.success() && !said.contains("not applied"), "{said}"),
+        _ => assert!(said.contains("not applied"), "{said}"),
+    }
+    assert_ne!(knobs[1]["arm"], true, "rmem_max is the whole host's: {knobs}");
+    let text = String::from_utf8(as_nobody(&lab, &["tune", "catalog", "tcp_autocorking"]).unwrap().stdout).unwrap();
+    assert!(text.contains("not set by `tune set` here") || knobs[0]["arm"] != true, "{text}");
+}

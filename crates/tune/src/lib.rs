@@ -32,8 +32,8 @@ mod tick;
 mod toggles;
 
 pub use catalogue::{
-    Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, one_knob_on_two_axes,
-    one_knob_twice_in_an_arm, release, values,
+    Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, net_places_of_an_arm, of_names,
+    one_knob_on_two_axes, one_knob_twice_in_an_arm, release, values,
 };
 pub use error::TuneError;
 pub use export::{EXPORT_FILES, Export, Exports, check_exports, exports};

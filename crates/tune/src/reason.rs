@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
 pub(crate) const GUEST_LANE: &str = "only a guest with a kernel of its own could vary it (`schedlab vm run -- bench WORKLOAD --set SETTING`, docs/vm.md)";
 
+/// Of a network knob: whether an arm can set it, a look at a network namespace shows.
+pub(crate) const AN_ARM_MAY: &str = "; without it an arm of a plan may set it, in the network namespace of its trial";
+
 /// What does nearly the same for a task of one's own, needs no rights and no debugfs, and is said where a file is out of reach.
 pub(crate) fn per_task(path: &Path) -> &'static str {
     if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" }
@@ -34,6 +37,9 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         // Of sysfs root opens only what has a bit for it.
         (_, io::ErrorKind::PermissionDenied) if is_for_nobody(path) => {
             format!("{at} can only be read on this kernel, also by root; {GUEST_LANE}")
+        }
+        (_, io::ErrorKind::PermissionDenied) if path.to_string_lossy().contains("/sys/net/") => {
+            format!("{at} needs root: run with sudo{AN_ARM_MAY}")
         }
         (_, io::ErrorKind::PermissionDenied) => {
             format!("{at} needs root: run with sudo; without it {}{GUEST_LANE}", per_task(path))

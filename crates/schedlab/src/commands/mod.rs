@@ -22,7 +22,7 @@ mod run;
 mod search;
 mod shell;
 pub(crate) mod trace;
-mod tune;
+pub(crate) mod tune;
 pub(crate) mod vm;
 mod waiting;
 mod why;

@@ -14,6 +14,7 @@ use schedlab_sys::net_name;
 use schedlab_tune::{Knob, Named, Of, Preview, RestoreOutcome, Restored, Roots, named};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Whose knobs, and where their journals are.
 struct Target {
@@ -78,7 +79,11 @@ struct Knobs {
 }
 
 fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::Printer) -> Result<u8> {
-    let knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
+    let mut knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
+    if place.tree.is_none() && knobs.iter().any(Knob::is_of_network) {
+        let places = net_places();
+        knobs.iter_mut().for_each(|knob| knob.tell_arm(places.as_deref().map_err(String::as_str)));
+    }
     if answer.json {
         let kernel = schedlab_tune::release(&place.roots);
         print_answer("schedlab/knobs/1", &Knobs { kernel, knobs }, answer.top)?;
@@ -86,6 +91,26 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
         to_stdout(|out| text(&knobs, !names.is_empty(), out))?;
     }
     Ok(exit::DONE)
+}
+
+/// The first argument of a process that answers which network knobs an arm can set, a place a line.
+pub(crate) const NET_KNOBS: &str = "__net_knobs";
+
+/// Such a process: it has one thread, as a user namespace asks, and what it enters ends with it.
+pub(crate) fn net_knobs() -> Result<()> {
+    let places = schedlab_tune::net_places_of_an_arm()?;
+    to_stdout(|out| places.iter().try_for_each(|place| writeln!(out, "{place}")))
+}
+
+/// Its answer, or why it has none.
+fn net_places() -> Result<Vec<String>, String> {
+    let asked = Command::new("/proc/self/exe").arg(NET_KNOBS).stdin(Stdio::null()).output();
+    let asked = asked.map_err(|e| e.to_string())?;
+    if !asked.status.success() {
+        let said = String::from_utf8_lossy(&asked.stderr);
+        return Err(said.trim().trim_start_matches("schedlab: ").to_owned());
+    }
+    Ok(String::from_utf8_lossy(&asked.stdout).lines().map(str::to_owned).collect())
 }
 
 fn restore(place: &Target, dry_run: bool) -> Result<u8> {

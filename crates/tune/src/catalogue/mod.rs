@@ -7,12 +7,14 @@
 mod alias;
 mod here;
 mod names;
+mod network;
 mod table;
 
 pub use alias::{one_knob_on_two_axes, one_knob_twice_in_an_arm};
 pub(crate) use here::{may_have, one_word};
 pub use names::{Named, in_a_spec, named, of_names, values};
 pub(crate) use names::{absent, row_of_file, row_of_place};
+pub use network::net_places_of_an_arm;
 pub use table::Special;
 
 use crate::knob::normalise;
@@ -64,6 +66,8 @@ pub struct Knob {
     pub set: &'static str,
     /// Whether it can be set here by the caller.
     pub settable: bool,
+    /// Whether an arm of the caller's plan can set it here; not known of a network knob where no namespace could be made.
+    pub arm: Option<bool>,
     /// Why it cannot, or why it has no value.
     pub why_not: Option<String>,
 }
@@ -128,6 +132,7 @@ fn of_row(roots: &Roots, release: &str, row: &Row) -> Knob {
         here: place.map(|p| p.at.to_owned()),
         path,
         settable: why_not.is_none(),
+        arm: (!place.is_some_and(|place| place.path().starts_with("net."))).then_some(why_not.is_none()),
         value,
         set,
         why_not,
@@ -160,6 +165,7 @@ fn plain(place: String, path: &Path, value: Option<String>) -> Knob {
         default: Vec::new(),
         set: "host",
         settable: why.is_none(),
+        arm: Some(why.is_none()),
         value,
         why_not: why,
     }

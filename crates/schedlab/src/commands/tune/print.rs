@@ -75,7 +75,15 @@ pub(super) fn catalogue(knobs: &[Knob], _named: bool, out: &mut dyn Write) -> io
             wrapped("      ", part, out)?;
         }
         match (&knob.why_not, knob.set) {
+            (Some(why), _) if knob.arm == Some(true) => {
+                wrapped("      ", &format!("not set by `tune set` here: {why}"), out)?;
+            }
             (Some(why), _) => wrapped("      ", &format!("not set here: {why}"), out)?,
+            (None, _) if knob.arm == Some(false) => {
+                let why =
+                    "set by `tune set` only: it is the whole host's, and an arm has a network namespace of its trial";
+                wrapped("      ", why, out)?;
+            }
             (None, "task") => wrapped("      ", "set in an arm, or for a command (tune set --for)", out)?,
             (None, "group") => wrapped("      ", "set in an arm, of a group around the workload", out)?,
             (None, _) => {}
