@@ -405,12 +405,12 @@ pub(crate) enum TuneAction {
     /// Write configuration files that make the settings permanent: sysctl.d, a systemd unit, a tuned profile, a script
     /// that starts a command with them
     Export {
-        /// As for `tune set`
-        #[arg(required = true, value_name = "NAME=VALUE")]
+        /// As for `tune set`; at least one
+        #[arg(value_name = "NAME=VALUE")]
         values: Vec<String>,
         /// Directory for the files; nothing is installed
         #[arg(short, long, value_name = "DIR")]
-        out: PathBuf,
+        out: Option<PathBuf>,
     },
     /// Restore what `tune set` or a killed run changed
     Restore {

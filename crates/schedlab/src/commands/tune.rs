@@ -48,7 +48,7 @@ pub(super) fn run(args: &Tune) -> Result<u8> {
         TuneAction::Show { names, answer } => knobs(&place, names, answer, print::values),
         TuneAction::Catalog { names, answer } => knobs(&place, names, answer, print::catalogue),
         TuneAction::Set { values, dry_run, command, .. } => set::run(&place, values, *dry_run, command),
-        TuneAction::Export { values, out } => export::run(&place, values, out),
+        TuneAction::Export { values, out } => export::run(&place, values, out.as_deref()),
         TuneAction::Restore { dry_run } => restore(&place, *dry_run),
     }
 }

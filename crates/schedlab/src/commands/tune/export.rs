@@ -10,15 +10,26 @@ use schedlab_plan::Setting;
 use schedlab_tune::{EXPORT_FILES, Exports, Roots, exports};
 use std::path::Path;
 
-pub(super) fn run(place: &Target, values: &[String], dir: &Path) -> Result<u8> {
+/// What can be in a file, for who named nothing that can.
+const FILES_HOLD: &str =
+    "files hold sysctls, files of debugfs and sysfs, and the slice, policy, niceness and CPUs of a command";
+
+pub(super) fn run(place: &Target, values: &[String], dir: Option<&Path>) -> Result<u8> {
+    if values.is_empty() {
+        usage!(
+            "tune export has nothing to write: name each setting with its value, as in `schedlab tune export \
+             base_slice=3ms -o keep` (`schedlab tune catalog` lists the knobs)"
+        );
+    }
+    let Some(dir) = dir else { usage!("tune export writes files: give a directory for them, such as -o keep") };
     let settings = super::settings(&place.roots, values)?;
     schedlab_tune::check(&place.roots, &settings)?;
     schedlab_tune::check_exports(&place.roots, &settings)?;
-    let lines = files(&place.roots, &settings, &[], dir)?;
-    if lines.is_empty() {
-        usage!("no file can hold any of these settings; nothing was written");
+    let Exports { files: made, without } = exports(&place.roots, &settings, &[]);
+    if made.is_empty() {
+        usage!("tune export wrote nothing: no file for {}; {FILES_HOLD}", without.join(", nor for "));
     }
-    lines.iter().try_for_each(print_line)?;
+    files(&place.roots, &settings, &[], dir)?.iter().try_for_each(print_line)?;
     Ok(exit::DONE)
 }
 
