@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod cgroup;
+mod choices;
 mod error;
 mod export;
 mod fate;

@@ -1,6 +1,7 @@
 //! Why a setting is not applied, in a sentence that says what to do next.
 
 use crate::catalogue::row_of_file;
+use crate::choices::{listed, not_offered};
 use crate::knob::normalise;
 use schedlab_plan::units::parse_duration_ns;
 use std::io;
@@ -104,6 +105,11 @@ fn out_of_limits(path: &Path, value: &str) -> String {
     let Some(row) = row_of_file(path) else { return "it is out of range, or limited by another knob".into() };
     if let Some(why) = row.no_number(value) {
         return why;
+    }
+    match listed(path) {
+        Some(words) if words.iter().any(|word| word == value) => return "it is limited by another knob".into(),
+        Some(words) => return not_offered(&row, &words, value),
+        None => {}
     }
     let Some(limits) = row.limits() else { return "it is out of range, or limited by another knob".into() };
     let is_sysctl = path.starts_with("/proc");

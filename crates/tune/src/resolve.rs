@@ -2,6 +2,7 @@
 //! versions by the catalogue (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
 
 use crate::catalogue::{absent, may_have, release, row_of_place};
+use crate::choices::misfit;
 use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
@@ -59,7 +60,8 @@ fn at_place(roots: &Roots, place: &str, value: &str) -> Result<(Knob, Option<Str
     let (knob, found_as) = find(roots, place)?;
     refuse_one_way(roots, knob.path())?;
     let value = normalise(value);
-    if let Some(why) = row_of_place(found_as.as_deref().unwrap_or(place)).and_then(|row| row.out_of_range(&value)) {
+    let row = row_of_place(found_as.as_deref().unwrap_or(place));
+    if let Some(why) = row.and_then(|row| misfit(&row, Some(&knob), &value)) {
         return Err(why);
     }
     let words = match &knob {

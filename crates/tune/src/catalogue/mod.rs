@@ -23,7 +23,8 @@ use crate::roots::Roots;
 use here::{Here, look};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use table::{Row, rows};
+pub(crate) use table::Row;
+use table::rows;
 
 /// One knob, as the table describes it and as this machine has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

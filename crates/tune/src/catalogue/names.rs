@@ -3,6 +3,7 @@
 use super::here::{has, is_at};
 use super::table::{Location, Row, Version, rows};
 use super::{Knob, catalogue};
+use crate::choices::misfit;
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
 use crate::roots::Roots;
@@ -117,10 +118,11 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
         _ => {}
     }
     let value = in_unit(row, value)?;
-    if let Some(why) = row.out_of_range(&value) {
+    let at = place(roots, row).at;
+    if let Some(why) = misfit(row, exact_files(roots, at).ok().as_ref(), &value) {
         return Err(why);
     }
-    setting(format!("{}={value}", place(roots, row).at)).map(done)
+    setting(format!("{at}={value}")).map(done)
 }
 
 /// Where this kernel has the row. Not here: the newest place gives the reason when it is resolved.
