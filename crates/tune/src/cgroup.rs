@@ -36,7 +36,7 @@ pub(crate) struct Hierarchy {
 pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
     let read = |file: &str| {
         let path = roots.proc.join("self").join(file);
-        std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))
+        std::fs::read_to_string(&path).map_err(|e| not_read(roots, &path, &e))
     };
     let (mounts, groups) = (read("mountinfo")?, read("cgroup")?);
     let has = |list: &str| list.split(',').any(|c| c == "cpu");
@@ -62,6 +62,25 @@ pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
         return Ok(Hierarchy { version, own: mount.join(inside), mount, with_cpuset });
     }
     Err(format!("no mounted cgroup hierarchy holds the cpu controller (CONFIG_CGROUP_SCHED); {}", reason::GUEST_LANE))
+}
+
+/// Why a file of /proc/self has no text. Every kernel has mountinfo: where it is missing, all of /proc is.
+fn not_read(roots: &Roots, path: &Path, error: &io::Error) -> String {
+    let (at, proc) = (path.display(), roots.proc.display());
+    match error.kind() {
+        io::ErrorKind::NotFound if !roots.is_this_machine() => {
+            format!(
+                "{at} is not in this tree: copy self/mountinfo and self/cgroup of a process of that machine into {proc}"
+            )
+        }
+        io::ErrorKind::NotFound if !roots.proc.join("self").exists() => {
+            format!("{at} is not there, because {proc} is not mounted: `mount -t proc proc {proc}`, as root")
+        }
+        io::ErrorKind::NotFound if path.ends_with("cgroup") => {
+            format!("this kernel has no cgroups (CONFIG_CGROUPS; there is no {at}); {}", reason::GUEST_LANE)
+        }
+        _ => format!("{at} cannot be read: {error}"),
+    }
 }
 
 fn below(roots: &Roots, mount_point: &str) -> PathBuf {

@@ -67,3 +67,24 @@ fn a_tree_without_the_controller_is_a_reason() {
     let (_tree, roots) = tree("41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", "0::/\n");
     assert!(hierarchy(&roots).unwrap_err().contains("cpu controller"));
 }
+
+#[test]
+fn a_file_of_proc_that_is_not_read_is_told_with_the_reason() {
+    let (tree, roots) = tree("", "");
+    let why = |roots: &Roots| hierarchy(roots).unwrap_err();
+    std::fs::remove_file(roots.proc.join("self/cgroup")).unwrap();
+    assert!(why(&roots).contains("self/cgroup is not in this tree: copy"), "{}", why(&roots));
+    std::fs::write(roots.proc.join("self/mountinfo"), [0xff, 0xfe]).unwrap();
+    assert!(why(&roots).contains("self/mountinfo cannot be read: "), "{}", why(&roots));
+    std::fs::remove_dir_all(tree.path()).unwrap();
+    assert!(why(&roots).contains("self/mountinfo is not in this tree"), "{}", why(&roots));
+    // On a machine, whose /proc this test cannot take away.
+    let said = |path: &str, errno| not_read(&Roots::default(), Path::new(path), &io::Error::from_raw_os_error(errno));
+    assert!(
+        said("/proc/self/cgroup", 2).contains("has no cgroups (CONFIG_CGROUPS;"),
+        "{}",
+        said("/proc/self/cgroup", 2)
+    );
+    let denied = said("/proc/self/mountinfo", 13);
+    assert!(denied.contains("cannot be read: Permission denied") && !denied.contains("kernel"), "{denied}");
+}
