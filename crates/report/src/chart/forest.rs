@@ -1,6 +1,8 @@
 //! The forest plot: a row for each contrast with its interval on a shared logarithmic ratio axis, the band of effects that
 //! do not matter behind it, and the single units below each interval as dots.
 
+mod beyond;
+
 use super::axis::{self, Scale};
 use super::crowd::{CROWDED, thin};
 use super::mark::Mark;
@@ -8,7 +10,7 @@ use super::measure::{bold_width, fit, text_width};
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{Draw, NARROW};
-use crate::number::{is_factor, significant};
+use beyond::{draw_beyond, draw_note};
 use schedlab_plan::InOrder;
 use schedlab_stats::quantile;
 
@@ -17,13 +19,15 @@ use schedlab_stats::quantile;
 pub(crate) struct ForestRow {
     pub(crate) arm: u32,
     pub(crate) label: String,
-    /// `(ratio, lower end, upper end)`; `None` draws only the words.
+    /// `(ratio, lower end, upper end)`; `None` draws only the words and the note.
     pub(crate) interval: Option<(f64, f64, f64)>,
     /// Ratios of the single units, and whether each is far from the others.
     pub(crate) units: Vec<(f64, bool)>,
     /// `-64.2 %` and `[-65.9, -62.4]`.
     pub(crate) value: String,
     pub(crate) bracket: String,
+    /// Why there is no interval.
+    pub(crate) note: String,
     /// The verdict in words and its colour class.
     pub(crate) verdict: String,
     pub(crate) tone: &'static str,
@@ -188,17 +192,20 @@ impl Forest {
         let room = if columns.narrow { svg.width * 0.34 } else { columns.plot.0 - columns.label - 8.0 };
         svg.text_within("", (columns.label, words), Anchor::Start, &row.label, room);
         if row.interval.is_none() && row.value.is_empty() && !columns.narrow {
-            // Nothing to draw: the reason gets the room of the plot, on paper of its own.
+            // Nothing to draw: the reason gets the room of the plot and of the words.
             let x = columns.plot.0;
-            let reason = fit(&row.verdict, 11.0, svg.width - x);
-            svg.rect("paper", (x - 4.0, words - 12.0), (text_width(&reason, 11.0) + 8.0, 17.0));
-            svg.text(row.tone, (x, words), Anchor::Start, &reason);
+            draw_note(svg, row.tone, (x, words), (&row.verdict, &row.note), svg.width - x);
             svg.close();
             return;
         }
         draw_words(svg, row, words, columns, self.dense);
-        if let Some(interval) = row.interval {
-            draw_interval(svg, row, interval, middle, scale);
+        match row.interval {
+            Some(interval) => draw_interval(svg, row, interval, middle, scale),
+            None if row.note.is_empty() => {}
+            None => {
+                let (from, to) = columns.plot;
+                draw_note(svg, "small", (from, middle + 4.0), ("", &row.note), to - from);
+            }
         }
         if !self.dense {
             let units = |far| row.units.iter().filter(move |u| u.1 == far && scale.holds(u.0));
@@ -208,47 +215,6 @@ impl Forest {
             draw_beyond(svg, row, middle + 11.0, scale, columns);
         }
         svg.close();
-    }
-}
-
-/// The units that the axis does not hold: at either end an arrow, below it how many there are, and where.
-fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale, columns: &Columns) {
-    let beyond = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
-        let mut found: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite() && is_beyond(*u)).collect();
-        found.in_order_by(f64::total_cmp);
-        found
-    };
-    let said = |found: &[f64]| match found {
-        [] => String::new(),
-        [only] => ratio(*only),
-        [first, .., last] => {
-            let (first, last) = (ratio(*first), ratio(*last));
-            // A unit that both have is said once.
-            let same = first.split(' ').nth(1) == last.split(' ').nth(1);
-            let first = if same { first.split(' ').next().unwrap_or_default() } else { first.as_str() };
-            format!("{} beyond, {first}…{last}", found.len())
-        }
-    };
-    let room = (columns.plot.1 - columns.plot.0) / 2.0 - 6.0;
-    let (low, high) = (beyond(&|u| u < scale.lo), beyond(&|u| u > scale.hi));
-    let (from, to) = columns.plot;
-    if !low.is_empty() {
-        svg.polygon("f", &[(from - 4.0, y), (from + 2.0, y - 3.5), (from + 2.0, y + 3.5)]);
-        svg.text_within("small", (from, y + 14.0), Anchor::Start, &said(&low), room);
-    }
-    if !high.is_empty() {
-        svg.polygon("f", &[(to + 4.0, y), (to - 2.0, y - 3.5), (to - 2.0, y + 3.5)]);
-        svg.text_within("small", (to, y + 14.0), Anchor::End, &said(&high), room);
-    }
-}
-
-/// A ratio as the axis has it: a percentage near one, else a factor.
-fn ratio(x: f64) -> String {
-    let percent = (x - 1.0) * 100.0;
-    match x {
-        x if is_factor(x) => format!("{} ×", axis::bare(&significant(x, 2))),
-        _ if percent.abs() < 10.0 => format!("{percent:+.1} %"),
-        _ => format!("{percent:+.0} %"),
     }
 }
 

@@ -62,7 +62,10 @@ pub(super) fn forest(
     lines.iter().any(|l| matches!(l, Line::Row(_))).then(|| {
         let row = |line: &Line| match line {
             Line::Heading(..) => None,
-            Line::Row(row) => Some(format!("{} {} {}, {}", row.label, row.value, row.bracket, row.verdict)),
+            Line::Row(row) => {
+                let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+                Some(format!("{} {} {}, {}{note}", row.label, row.value, row.bracket, row.verdict))
+            }
         };
         let said: Vec<String> = lines.iter().filter_map(row).collect();
         let chart = Forest { lines, sesoi: place.findings.rules.sesoi.clamp(0.0, 10.0), dense, plain: false };
@@ -124,6 +127,7 @@ pub(super) fn row(place: &Subject<'_>, metric: &MetricFindings, contrast: &Contr
             Some(_) => contrast.unit_effects.iter().map(|u| (u.value, u.far_out)).collect(),
             None => Vec::new(),
         },
+        note: if interval.is_some() { String::new() } else { note(contrast) },
         interval,
         value,
         bracket,
@@ -133,9 +137,18 @@ pub(super) fn row(place: &Subject<'_>, metric: &MetricFindings, contrast: &Contr
     }
 }
 
+/// Why an effect has no place on an axis of ratios.
+fn note(contrast: &Contrast) -> String {
+    match contrast.effect {
+        None => words::reason(&contrast.verdict).unwrap_or("it could not be computed").to_owned(),
+        Some(effect) if effect.scale == Scale::Difference => "no ratio: a trial measured 0 or less".into(),
+        Some(_) => "its interval does not end on this axis".into(),
+    }
+}
+
 fn verdict_words(contrast: &Contrast) -> String {
     let word = words::verdict(&contrast.verdict);
-    // The reason for no value is a sentence, which is in the table; here it would be cut.
+    // The reason for no value is a sentence, which is in the table and, as far as it fits, in the row's plot.
     if words::reason(&contrast.verdict).is_some() {
         return word.to_owned();
     }

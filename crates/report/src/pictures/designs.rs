@@ -71,6 +71,7 @@ fn linearity_row(scaling: &Scaling, row: &ScalingRow) -> Option<ForestRow> {
         units: Vec::new(),
         value: format!("{:.2}", effect.value),
         bracket: format!("[{:.2}, {:.2}]", effect.lo, effect.hi),
+        note: if usable { String::new() } else { "its interval does not end on this axis".into() },
         verdict: format!("{score}{spread}"),
         tone: "none",
         weak: false,

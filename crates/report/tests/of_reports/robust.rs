@@ -179,3 +179,23 @@ fn no_text_lies_outside_its_picture() {
         assert!(seen > 100, "{what}: {seen} texts");
     }
 }
+
+/// A row without an interval would be empty, and look like a defect of the picture.
+#[test]
+fn an_effect_that_has_no_ratio_says_so_in_its_row() {
+    let mut made = small();
+    let metric = made.findings.workloads[0].metrics[0].name.clone();
+    let of_arm = made.trials.iter_mut().filter(|t| t.arm == Some(2) && !t.warm_up);
+    let outcome = of_arm.filter_map(|t| t.outcome.as_mut()).next().unwrap();
+    outcome.metrics.iter_mut().filter(|m| m.name == metric).for_each(|m| m.value = 0.0);
+    let made = Made::new(made.manifest, made.trials);
+    let contrasts = &made.findings.workloads[0].metrics[0].contrasts;
+    let differs =
+        contrasts.iter().filter(|c| c.effect.is_some_and(|e| e.scale == schedlab_analyze::Scale::Difference)).count();
+    assert_eq!(differs, 1, "of arm 2: {contrasts:?}");
+    let picture = made.output("1-messaging-effects.svg");
+    assert!(picture.contains(">no ratio: a trial measured 0 or less<"), "{picture}");
+    let html = made.output("report.html");
+    assert!(html.contains("no ratio: a trial measured 0 or less)"), "in the description, too");
+    assert!(!small().output("1-messaging-effects.svg").contains("no ratio"));
+}
