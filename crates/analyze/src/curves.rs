@@ -1,5 +1,8 @@
 //! Curves of a plan's arms: arms that differ in the number given to one setting alone, in the order of the numbers, and the
 //! regions that the primary metric has along them. Any plan may hold some; a `[[grid]]` makes many.
+//!
+//! Values lie where their numbers put them, by ratios if all are above 0 and by differences otherwise: a region is one line over
+//! that scale, so that unevenly spaced values, as a study puts around a step, make no boundary by themselves.
 
 use crate::contrasts::{mean, values_by_block, values_by_unit};
 use crate::estimate::effect;
@@ -60,7 +63,7 @@ fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> 
         series.points.iter().map(|(.., arm)| of_arm(*arm)).collect::<Option<_>>()?;
     let positive = raw.iter().flat_map(BTreeMap::values).flatten().all(|value| *value > 0.0);
     let values = free_of_blocks(positive.then_some(raw)?)?;
-    // A knob of times or sizes acts by ratios.
+    // A knob of times or sizes acts by ratios. Where one value is 0, as of a knob that can be off, there is none.
     let by_ratio = series.points[0].0 > 0.0;
     let x: Vec<f64> = series.points.iter().map(|(at, ..)| if by_ratio { at.ln() } else { *at }).collect();
     let level = 1.0 - part.manifest.alpha;

@@ -1,5 +1,6 @@
 //! Where does a curve change its behaviour? Cuts a series of points (values of a knob, in order) into regions, in each of which
-//! the mean runs along a line and the spread is one: a boundary is a change of level, of slope or of dispersion.
+//! the mean runs along a line over x and the spread is one: a boundary is a change of level, of slope or of dispersion. What
+//! is one line depends on how far apart the points are: x is where they lie, on the scale on which the knob acts, not their rank.
 //!
 //! The fit is the best one by normal likelihood with a line and a variance per region, found by dynamic programming (as Bai &
 //! Perron, *J. Appl. Econometrics* 2003, without their asymptotics). How many boundaries there are is tested, one more at a

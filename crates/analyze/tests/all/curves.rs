@@ -63,6 +63,16 @@ fn without_a_boundary_there_is_one_region_and_what_it_does() {
     assert_eq!(falling.workloads[0].curves[0].regions[0].trend, Trend::Falls);
 }
 
+/// The rate falls by the logarithm of the slice, whose values lie 0.69 apart at first and 0.12 in the middle: one line.
+#[test]
+fn values_that_are_unevenly_apart_make_no_boundary() {
+    let ms = |at: usize| VALUES[at].trim_end_matches("ms").parse::<f64>().unwrap();
+    assert!((ms(6) / ms(5)).ln() < 0.2 * (ms(1) / ms(0)).ln());
+    let falling = run(|at| 1000.0 * [1.0f64, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0, 12.0, 17.0, 30.0][at].powf(-0.5), |_| 0.01);
+    let curve = &falling.workloads[0].curves[0];
+    assert!(curve.boundaries.is_empty() && curve.regions[0].trend == Trend::Falls, "{curve:?}");
+}
+
 #[test]
 fn fewer_values_than_two_regions_need_are_no_curve() {
     let arms: Vec<(String, String)> = (1..=5).map(|ms| (format!("{ms}"), format!("slice={ms}ms"))).collect();

@@ -79,7 +79,7 @@ pub(super) fn curves(place: &Subject<'_>) -> Option<Picture> {
     rows.iter().any(|row| row.panels.iter().any(known)).then(|| {
         let title = format!("Along {} and {}", grid.names[0], grid.names[1]);
         let caption =
-            "Medians of the used trials at each point of the grid. Dashed: the control. The verdicts are in the table.";
+            "Medians of the used trials at each point of the grid, values at equal distances. Dashed: the control. The verdicts are in the table.";
         place.picture(Kind::Forest, "grid", title, caption, Box::new(Panels { rows }))
     })
 }

@@ -9,8 +9,9 @@ use schedlab_analyze::{Curve, MetricFindings};
 use schedlab_plan::InOrder;
 use schedlab_plan::units::parse_number;
 
-const CAPTION: &str = "Medians of the used trials at each value. A vertical line marks where a curve is cut into regions, in \
-                       the colour of the curve; the bar at its foot is the interval of that place. Dashed: the control.";
+const CAPTION: &str = "Medians of the used trials at each value. The values are drawn at equal distances; what is one line is \
+                       judged at their real ones. A vertical line marks where a curve is cut into regions, in the \
+                       colour of the curve; the bar at its foot is the interval of that place. Dashed: the control.";
 
 /// A picture for each setting that has curves.
 pub(super) fn pictures(place: &Subject<'_>) -> Vec<Picture> {

@@ -6,8 +6,9 @@ use crate::number::{NONE, effect, percent, quantity, significant};
 use crate::table::{Align, Table};
 use schedlab_analyze::{Curve, CurveRegion, Effect, RegionBoundary, Trend, metric_name};
 
-const KEY: &str = "A region has one line and one spread (standard deviation of a block around the line). Each further \
-                   boundary is tested at 5 %. Switches that go with a region need not be its cause.";
+const KEY: &str = "A region has one line, over the logarithm of the values (over the values if one is 0 or less), and one \
+                   spread (standard deviation of a block around the line). Each further boundary is tested at 5 %. \
+                   Switches that go with a region need not be its cause.";
 
 /// All curves of a workload.
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {

@@ -16,6 +16,17 @@ fn lines_are_those_of_least_squares() {
     assert!(found.boundaries.is_empty() && found.p_value > 0.05);
 }
 
+/// One line over x has a kink over the points' numbers where they lie closer.
+#[test]
+fn the_distances_of_the_points_decide_what_is_one_line() {
+    let x: Vec<f64> = (0..6).map(f64::from).chain((1..=6).map(|i| 5.0 + 12.0 * f64::from(i))).collect();
+    let off = [-0.03, 0.01, 0.03, -0.01];
+    let values: Vec<Vec<f64>> = x.iter().map(|x| off.iter().map(|off| 0.05 * x + off).collect()).collect();
+    let numbers: Vec<f64> = (0..x.len()).map(|i| i as f64).collect();
+    let cuts = |x: &[f64]| regions(x, &values, &Cutting::default()).unwrap().boundaries.len();
+    assert_eq!((cuts(&x), cuts(&numbers)), (0, 1));
+}
+
 #[test]
 fn two_steps_that_cancel_are_found_together() {
     let found = regions(&X, &curve(|x| if (1.3..2.15).contains(&x) { 1.0 } else { 0.0 }), &Cutting::default());
