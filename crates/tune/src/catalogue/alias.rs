@@ -41,7 +41,12 @@ fn one_knob(a: &Setting, b: &Setting) -> Option<String> {
     }
     let (of_a, of_b) = (places(a), places(b));
     let pairs = of_a.iter().flat_map(|a| of_b.iter().map(move |b| (a, b)));
-    pairs.into_iter().find_map(|(a, b)| name_of_both(a, b))
+    let name = pairs.into_iter().find_map(|(a, b)| name_of_both(a, b))?;
+    // `autogroup` is the knob's name, and its sysctl one of its places.
+    let is_word = |setting: &&&Setting| {
+        !matches!(setting, Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. })
+    };
+    Some([a, b].iter().find(is_word).map_or(name, |word| word.key()))
 }
 
 fn name_of_both(a: &str, b: &str) -> Option<String> {
@@ -88,12 +93,12 @@ mod tests {
             ("sysctl:kernel.sched_min_granularity_ns=1", "debugfs:sched/base_slice_ns=2", "base_slice"),
             ("debugfs:sched/min_granularity_ns=1", "debugfs:sched/base_slice_ns=2", "base_slice"),
             ("sysfs:kernel/debug/sched/base_slice_ns=1", "debugfs:sched/base_slice_ns=2", "base_slice"),
-            ("autogroup=on", "sysctl:kernel.sched_autogroup_enabled=0", "sysctl:kernel.sched_autogroup_enabled"),
-            ("thp=never", "sysfs:kernel/mm/transparent_hugepage/enabled=always", ""),
-            ("halt_poll=0", "sysfs:module/kvm/parameters/halt_poll_ns=1", ""),
+            ("autogroup=on", "sysctl:kernel.sched_autogroup_enabled=0", "autogroup"),
+            ("thp=never", "sysfs:kernel/mm/transparent_hugepage/enabled=always", "thp"),
+            ("halt_poll=0", "sysfs:module/kvm/parameters/halt_poll_ns=1", "halt_poll"),
             ("slice=1ms", "slice=2ms", "slice"),
         ] {
-            assert!(of(a, b).is_some_and(|name| name.contains(knob)), "{a} {b}: {:?}", of(a, b));
+            assert!(of(a, b).is_some_and(|name| name == knob), "{a} {b}: {:?}", of(a, b));
             assert_eq!(of(a, b).is_some(), of(b, a).is_some(), "{a} {b}");
         }
     }
