@@ -186,26 +186,6 @@ fn an_export_keeps_a_file_that_has_other_text() {
     assert_eq!(std::fs::read(format!("{out}/{name}.old1")).unwrap(), first);
 }
 
-#[test]
-fn an_export_without_a_file_is_an_error_and_leaves_nothing() {
-    let lab = Lab::new("search-export-none");
-    let out = lab.path("keep");
-    let none = schedlab(&["tune", "export", "cpu_weight=200", "-o", &out]);
-    assert!(none.code == 2 && none.stderr.contains("CPUWeight="), "{}", none.stderr);
-    assert!(none.stderr.lines().count() == 1 && none.stderr.contains("files hold sysctls"), "{}", none.stderr);
-    for (arguments, fix) in [
-        (&["tune", "export"][..], "as in `schedlab tune export base_slice=3ms -o keep`"),
-        (&["tune", "export", "-o", &out], "name each setting with its value"),
-        (&["tune", "export", "nice=1"], "such as -o keep"),
-    ] {
-        let said = schedlab(arguments);
-        assert!(said.code == 2 && said.stderr.contains(fix) && said.stderr.lines().count() == 1, "{}", said.stderr);
-    }
-    assert!(!std::path::Path::new(&out).exists());
-    let twice = schedlab(&["tune", "export", "nice=1", "nice=2", "-o", &out]);
-    assert!(twice.code == 2 && twice.stderr.contains("nice is set twice"), "{}", twice.stderr);
-}
-
 /// Of the one test that loads files: what it leaves out for want of something.
 fn skip(need: &str) {
     eprintln!("schedlab-skip: exported_files_are_what_their_programs_load: needs {need}");

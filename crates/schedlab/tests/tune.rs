@@ -221,3 +221,23 @@ fn pinning_chooses_from_the_cpus_that_are_set() {
     let applied = &json(&schedlab(&run).success().stdout)["applied"][0];
     assert!(applied["effective"] == last.as_str() && applied["not_applied"].is_null(), "{applied}");
 }
+
+#[test]
+fn an_export_without_a_file_is_an_error_and_leaves_nothing() {
+    let lab = Lab::new("search-export-none");
+    let out = lab.path("keep");
+    let none = schedlab(&["tune", "export", "cpu_weight=200", "-o", &out]);
+    assert!(none.code == 2 && none.stderr.contains("CPUWeight="), "{}", none.stderr);
+    assert!(none.stderr.lines().count() == 1 && none.stderr.contains("files hold sysctls"), "{}", none.stderr);
+    for (arguments, fix) in [
+        (&["tune", "export"][..], "as in `schedlab tune export base_slice=3ms -o keep`"),
+        (&["tune", "export", "-o", &out], "name each setting with its value"),
+        (&["tune", "export", "nice=1"], "such as -o keep"),
+    ] {
+        let said = schedlab(arguments);
+        assert!(said.code == 2 && said.stderr.contains(fix) && said.stderr.lines().count() == 1, "{}", said.stderr);
+    }
+    assert!(!std::path::Path::new(&out).exists());
+    let twice = schedlab(&["tune", "export", "nice=1", "nice=2", "-o", &out]);
+    assert!(twice.code == 2 && twice.stderr.contains("nice is set twice"), "{}", twice.stderr);
+}
