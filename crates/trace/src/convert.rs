@@ -68,6 +68,7 @@ pub fn convert(
         let written = match target {
             Target::Perfetto => {
                 let classes = reader.states().classes();
+                engine.expect(&batch);
                 for event in &batch {
                     waits.now = event.ts;
                     engine.tell(event, &classes, &mut waits);

@@ -174,6 +174,7 @@ pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) 
 pub(crate) fn tell_by(mut engine: Engine, events: &[Event], names: &Names, states: &PrevStates) -> Told {
     let mut log = Log::default();
     let classes = states.classes();
+    engine.expect(events);
     for event in events {
         engine.take(event, &classes, &mut log);
     }

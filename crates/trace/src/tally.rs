@@ -185,6 +185,7 @@ pub fn tally(
     let mut counter =
         Counter { window, wanted, ended, whole, now: 0, tasks, retired, cpus, censored: Default::default() };
     for_each_batch(reader, |batch, classes| {
+        engine.expect(batch);
         for event in batch {
             counter.now = event.ts;
             engine.take(event, classes, &mut counter);

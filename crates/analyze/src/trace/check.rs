@@ -96,6 +96,7 @@ pub struct Check {
 pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     let (mut seen, mut engine) = (Seen::default(), Engine::default());
     for_each_batch(reader, |batch, classes| {
+        engine.expect(batch);
         for event in batch {
             seen.take(event);
             engine.tell(event, classes, &mut Nobody);

@@ -122,6 +122,7 @@ impl<'s, 'a> Follower<'s, 'a> {
 
     fn take(&mut self, batch: &[Event], classes: &[StateClass], chosen: &Chosen) {
         let Self { engine, relay } = self;
+        engine.expect(batch);
         for event in batch {
             relay.event = *event;
             relay.waker = match event.what {

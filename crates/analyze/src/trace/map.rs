@@ -53,6 +53,7 @@ pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFa
     let mut going = true;
     while going && reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
+        engine.expect(&batch);
         for event in &batch {
             engine.tell(event, &classes, &mut Nobody);
             if drawing.take(event, reader, scope) && scope.window.has(event.ts, event.cpu) && !each(&drawing.row) {

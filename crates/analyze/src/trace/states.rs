@@ -65,7 +65,10 @@ pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> 
     let Asked { scope, top, .. } = asked;
     let (mut engine, mut times) =
         (Engine::default(), Times { scope, tasks: PerTask::default(), retired: BTreeMap::new() });
-    for_each_batch(reader, |batch, classes| batch.iter().for_each(|event| engine.tell(event, classes, &mut times)))?;
+    for_each_batch(reader, |batch, classes| {
+        engine.expect(batch);
+        batch.iter().for_each(|event| engine.tell(event, classes, &mut times));
+    })?;
     engine.finish_telling(&mut times);
     let span = engine.span();
     let names = reader.names();

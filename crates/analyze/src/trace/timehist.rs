@@ -90,6 +90,7 @@ fn read(
     let mut going = true;
     while going && reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
+        engine.expect(&batch);
         for event in &batch {
             // Who leaves the CPU is named by the switch; its name may be another when the row is written.
             let mut left = StateClass::Unknown;

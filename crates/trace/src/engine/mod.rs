@@ -103,6 +103,13 @@ impl Engine {
         self.first.map(|first| (first, self.now))
     }
 
+    /// Looks for a `sched_waking` among the events to come: a `sched_wakeup` before the first one lacks its own, which is
+    /// before the trace.
+    pub fn expect(&mut self, events: &[Event]) {
+        let is_waking = |event: &Event| matches!(event.what, What::Waking(_));
+        self.wakings_recorded = self.wakings_recorded || events.iter().any(is_waking);
+    }
+
     /// Takes the next event. `classes` are those of the trace's states, by number.
     #[inline]
     pub fn take<O: Observer>(&mut self, event: &Event, classes: &[StateClass], observer: &mut O) {

@@ -23,6 +23,19 @@ fn a_wakeup_is_split_at_the_queue() {
 }
 
 #[test]
+fn a_wakeup_at_the_begin_of_a_trace_with_wakings_lacks_its_own() {
+    let begin = "
+        0 10 wakeup A on 0
+        0 12 B S > A
+        0 20 A S > B
+    ";
+    assert_eq!(tell(begin).waits(), ["A waited 10-12 WakeupOnly queued 10"], "of a trace without wakings");
+    let seen = tell(&format!("{begin}0 25 waking A by B\n0 27 B S > A"));
+    assert_eq!(seen.waits(), ["A censored WakeupOnly Gap", "A waited 25-27 Waking"]);
+    assert_eq!(seen.counts.unseen_wakings, 2, "and that of B at 20");
+}
+
+#[test]
 fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
     let seen = tell(
         "

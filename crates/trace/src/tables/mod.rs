@@ -70,6 +70,7 @@ pub fn convert_to_tables(reader: &mut Reader, dir: &mut TableDir) -> Result<Conv
     pending.threads.know(reader.snapshots());
     while reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
+        engine.expect(&batch);
         for event in &batch {
             (pending.now, pending.what) = (event.ts, Some(event.what));
             engine.tell(event, &classes, &mut pending);
