@@ -21,6 +21,8 @@ pub(crate) enum Refused {
     Short,
     /// A CPU or thread number that no machine has.
     Number,
+    /// It is of another event than what holds it says.
+    Event,
     /// A `sched_wakeup` of an old kernel with `success=0`: nothing was woken.
     NoWakeup,
 }

@@ -2,7 +2,6 @@
 
 use crate::TraceError;
 use crate::bytes::Cursor;
-use crate::problem::{ProblemKind, Problems};
 
 /// `PERF_TYPE_TRACEPOINT`.
 pub(crate) const TRACEPOINT: u32 = 2;
@@ -186,21 +185,10 @@ impl Layout {
         record.get(at + 4..at + 4 + size)
     }
 
-    /// The same of the sample at `offset`, which is reported if it goes on behind its last part, its raw data, which the
-    /// kernel fills up to eights: its size is spoilt, and what follows it may be in it.
+    /// Whether a sample goes on behind its last part, its `raw` data, which the kernel fills up to eights.
     #[inline(always)]
-    pub(crate) fn whole_raw<'a>(
-        &self,
-        record: &'a [u8],
-        big_endian: bool,
-        offset: u64,
-        problems: &mut Problems,
-    ) -> Option<&'a [u8]> {
-        let raw = self.raw(record, big_endian)?;
-        if self.ends_with_raw && raw.as_ptr_range().end != record.as_ptr_range().end {
-            tell_too_long(offset, problems);
-        }
-        Some(raw)
+    pub(crate) fn is_too_long(&self, record: &[u8], raw: &[u8]) -> bool {
+        self.ends_with_raw && raw.as_ptr_range().end != record.as_ptr_range().end
     }
 
     #[inline(never)]
@@ -225,13 +213,6 @@ impl Layout {
         }
         (at <= record.len()).then_some(at)
     }
-}
-
-#[cold]
-fn tell_too_long(offset: u64, problems: &mut Problems) {
-    problems.add(ProblemKind::BadRecord, || {
-        format!("byte {offset}: a sample that is longer than what is in it: what it covers was not read")
-    });
 }
 
 /// Where time and CPU of other records lie, in bytes before their end.

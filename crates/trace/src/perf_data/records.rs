@@ -197,15 +197,16 @@ impl Records {
         if let Some(cgroups) = &mut self.cgroups {
             cgroups.sample(&source.layout, record, BIG);
         }
-        let layout = &source.layout;
-        let raw = layout.whole_raw(record, BIG, offset, &mut self.problems);
+        let raw = source.raw(record, BIG, offset, &mut self.problems);
         let Some((_, plan)) = &source.plan else { return };
-        let parts = (
-            layout.time.and_then(|at| u64_at(record, at, BIG)),
-            layout.cpu.and_then(|at| u32_at(record, at, BIG)),
-            raw,
-        );
-        let (Some(ts), Some(cpu), Some(raw)) = parts else {
+        let layout = &source.layout;
+        let raw = match raw {
+            Ok(raw) => raw,
+            Err(refused) => return tell_refused(refused, offset, &mut self.problems),
+        };
+        let parts =
+            (layout.time.and_then(|at| u64_at(record, at, BIG)), layout.cpu.and_then(|at| u32_at(record, at, BIG)));
+        let (Some(ts), Some(cpu)) = parts else {
             return tell_refused(Refused::Short, offset, &mut self.problems);
         };
         let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else {

@@ -1,7 +1,7 @@
 //! The events of a file: whose sample is this, and how is it decoded.
 
 use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u64_at};
-use crate::fields::{Dictionary, Plan};
+use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::plans::plan;
 use crate::problem::{ProblemKind, Problems};
@@ -48,6 +48,34 @@ impl Default for Trailers {
     fn default() -> Self {
         Self::Alike(Trailer::default())
     }
+}
+
+impl Source {
+    /// What the tracepoint of this event wrote into the sample at `offset`.
+    #[inline(always)]
+    pub(super) fn raw<'a>(
+        &self,
+        record: &'a [u8],
+        big_endian: bool,
+        offset: u64,
+        problems: &mut Problems,
+    ) -> Result<&'a [u8], Refused> {
+        let raw = self.layout.raw(record, big_endian).ok_or(Refused::Short)?;
+        if self.layout.is_too_long(record, raw) {
+            tell_too_long(offset, problems);
+        }
+        // Its first field is the tracepoint's number.
+        let is_other = self.plan.is_some() && u64::from(u16_at(raw, 0, big_endian)) != self.config;
+        if is_other { Err(Refused::Event) } else { Ok(raw) }
+    }
+}
+
+/// The size is spoilt, and what follows it may be in it.
+#[cold]
+fn tell_too_long(offset: u64, problems: &mut Problems) {
+    problems.add(ProblemKind::BadRecord, || {
+        format!("byte {offset}: a sample that is longer than what is in it: what it covers was not read")
+    });
 }
 
 impl Sources {

@@ -81,15 +81,13 @@ impl Records {
             let begin = self.rings_begin.entry(cpu).or_insert(ts);
             *begin = ts.min(*begin);
         }
-        let raw = layout.whole_raw(record, big_endian, offset, &mut self.problems);
+        let raw = source.raw(record, big_endian, offset, &mut self.problems);
         let (_, plan) = source.plan.as_ref()?;
-        let parts = || {
-            let ts = u64_at(record, layout.time?, big_endian)?;
-            Some((ts, u32_at(record, layout.cpu?, big_endian)?, raw?))
-        };
-        let decoded = parts().ok_or(Refused::Short).and_then(|(ts, cpu, raw)| {
-            let cpu = Cpu::from_raw(i64::from(cpu)).ok_or(Refused::Number)?;
-            Ok(Event { ts, cpu, what: plan.decode(raw, &mut self.dictionary)? })
+        let time = layout.time.and_then(|at| u64_at(record, at, big_endian)).ok_or(Refused::Short);
+        let cpu = layout.cpu.and_then(|at| u32_at(record, at, big_endian)).ok_or(Refused::Short);
+        let decoded = raw.and_then(|raw| {
+            let cpu = Cpu::from_raw(i64::from(cpu?)).ok_or(Refused::Number)?;
+            Ok(Event { ts: time?, cpu, what: plan.decode(raw, &mut self.dictionary)? })
         });
         decoded.map_err(|refused| tell_refused(refused, offset, &mut self.problems)).ok()
     }

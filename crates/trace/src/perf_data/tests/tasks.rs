@@ -87,6 +87,17 @@ fn a_record_whose_type_was_spoilt_is_told() {
 }
 
 #[test]
+fn a_sample_with_the_data_of_another_event_is_told() {
+    let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
+    let number = 300u16.to_le_bytes();
+    let at = (8..bytes.len()).find(|at| bytes[*at..].starts_with(&number)).unwrap();
+    let mut spoilt = bytes.clone();
+    spoilt[at..at + 2].fill(0);
+    let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
+    assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (2, 1));
+}
+
+#[test]
 fn a_sample_that_covers_the_next_one_is_told() {
     let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > .\n0 22 . R > A"));
     let size_of = |at: usize| u16::from_le_bytes(bytes[at + 6..at + 8].try_into().unwrap());
