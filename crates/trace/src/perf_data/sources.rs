@@ -1,6 +1,6 @@
 //! The events of a file: whose sample is this, and how is it decoded.
 
-use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u64_at};
+use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u32_at, u64_at};
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::plans::plan;
@@ -64,9 +64,15 @@ impl Source {
         if self.layout.is_too_long(record, raw) {
             tell_too_long(offset, problems);
         }
-        // Its first field is the tracepoint's number.
         let is_other = self.plan.is_some() && u64::from(u16_at(raw, 0, big_endian)) != self.config;
-        if is_other { Err(Refused::Event) } else { Ok(raw) }
+        if is_other && !self.is_injected(record, raw, big_endian) { Err(Refused::Event) } else { Ok(raw) }
+    }
+
+    /// `perf inject -s` leaves the first field, the tracepoint's number, 0, and the second one as it is: the thread.
+    #[cold]
+    fn is_injected(&self, record: &[u8], raw: &[u8], big_endian: bool) -> bool {
+        let tid = self.layout.tid.and_then(|at| u32_at(record, at, big_endian));
+        u16_at(raw, 0, big_endian) == 0 && tid.is_some() && tid == u32_at(raw, 4, big_endian)
     }
 }
 

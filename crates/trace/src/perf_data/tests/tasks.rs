@@ -89,10 +89,12 @@ fn a_record_whose_type_was_spoilt_is_told() {
 #[test]
 fn a_sample_with_the_data_of_another_event_is_told() {
     let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
-    let number = 300u16.to_le_bytes();
+    let number = 301u16.to_le_bytes();
     let at = (8..bytes.len()).find(|at| bytes[*at..].starts_with(&number)).unwrap();
     let mut spoilt = bytes.clone();
     spoilt[at..at + 2].fill(0);
+    assert_eq!(read(LITTLE.file(&spoilt)).unwrap().0.len(), 3, "as perf inject -s writes it");
+    spoilt[at..at + 8].fill(0);
     let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
     assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (2, 1));
 }
