@@ -5,8 +5,8 @@
 use crate::contrasts::control_twice;
 use crate::findings::*;
 use crate::metric_name::metric_name;
+use crate::phrase::phrase;
 use crate::selection::{Fate, Selection};
-use crate::words::phrase;
 use crate::workload::Workload;
 use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::{LEAST_UNITS, counted};

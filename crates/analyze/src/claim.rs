@@ -3,7 +3,7 @@
 
 use crate::findings::*;
 use crate::metric_name::metric_name;
-use crate::words::{Phrase, percent, phrase, times};
+use crate::phrase::{Phrase, percent, phrase, times};
 use schedlab_plan::{Arm, InOrder, Setting, WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.

@@ -26,8 +26,10 @@ mod look;
 mod metric;
 mod metric_name;
 mod noise;
+pub mod number;
 mod pack;
 mod per_operation;
+mod phrase;
 mod pool;
 mod power;
 pub mod profile;
@@ -46,7 +48,6 @@ mod variance;
 mod verdict;
 mod why;
 mod why_kernels;
-mod words;
 mod workload;
 
 pub use arm_effects::{ArmEffects, Lacking, arm_effects};

@@ -5,8 +5,9 @@
 use crate::contrasts::Units;
 use crate::estimate::margin;
 use crate::findings::{Contrast, Effect, Noise, Scale};
+use crate::number::{FACTOR_FROM, significant};
+use crate::phrase::{factor, percent};
 use crate::rule::Rule;
-use crate::words::{FACTOR_FROM, factor, number, percent};
 use schedlab_plan::counted;
 
 /// The statement for a contrast that has its verdict, from the units that the verdict was made of.
@@ -16,7 +17,7 @@ pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str)
     let smallest = if units.scale == Scale::Ratio { margin.exp() } else { margin };
     let shown = match units.scale {
         Scale::Ratio => in_ratio(margin, &effect),
-        Scale::Difference => format!("{} {unit}", number(margin)),
+        Scale::Difference => format!("{} {unit}", significant(margin, 3)),
     };
     let corrected = match contrast.is_alone {
         true => String::new(),

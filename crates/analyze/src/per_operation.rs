@@ -54,7 +54,7 @@ pub(crate) fn not_per_operation(
     }
     let typical = |side: &[CountOfTrial]| {
         let count = median(&side.iter().map(|c| c.count).collect::<Vec<f64>>());
-        crate::words::number(count)
+        crate::number::significant(count, 3)
     };
     let reason = format!(
         "not per operation: {} a trial against {}, and they do not follow the operations; only the number of operations differs",

@@ -32,7 +32,7 @@ fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Op
         sentence: format!(
             "{} find effects of {} or more four times in five",
             counted(blocks, "blocks"),
-            crate::words::percent(share, share / 3.0)
+            crate::phrase::percent(share, share / 3.0)
         ),
     })
 }

@@ -105,9 +105,9 @@ pub(crate) fn arm_modes(selection: &Selection<'_>, key: &MetricKey, arm: u32, al
         [low, high] => format!(
             "two modes: {:.0} % of trials near {} and {:.0} % near {} {}",
             low.share * 100.0,
-            crate::words::number(low.center),
+            crate::number::significant(low.center, 3),
             high.share * 100.0,
-            crate::words::number(high.center),
+            crate::number::significant(high.center, 3),
             key.unit
         ),
         _ => "one mode".to_owned(),

@@ -4,7 +4,7 @@
 use crate::escape::terminal;
 use crate::number::{count, ns, percent, quantity};
 use crate::table::{Align, Cell, Table, width, wrap};
-use crate::{tables, words};
+use crate::{labels, tables};
 use schedlab_plan::require::CALLS;
 use schedlab_plan::{Count, Counter, TrialOutcome, counted};
 use std::io::{self, Write};
@@ -69,7 +69,7 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
     let share = |n: u64| percent(n as f64 / total.max(1) as f64);
     row(
         "placement",
-        outcome.tiers.iter().map(|t| format!("{} {}", words::tier(t.tier), share(t.operations))).collect(),
+        outcome.tiers.iter().map(|t| format!("{} {}", labels::tier(t.tier), share(t.operations))).collect(),
     );
     row("per operation", per_operation(outcome));
     let settings = outcome.applied.iter().map(|a| match &a.not_applied {
@@ -157,7 +157,7 @@ fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) ->
             continue;
         }
         let name = match named.tier {
-            Some(tier) => format!("  {}", words::tier(tier)),
+            Some(tier) => format!("  {}", labels::tier(tier)),
             None => named.name.clone(),
         };
         let mut row: Vec<Cell> =
@@ -180,7 +180,7 @@ fn remarks(outcome: &TrialOutcome) -> Vec<String> {
         Count::NotCounted(why) => Some((why.as_str(), counter.name.as_str())),
         _ => None,
     });
-    let reasons = words::grouped(counters);
+    let reasons = labels::grouped(counters);
     let missing = reasons.into_iter().map(|(why, names)| {
         let more = if names.len() > 6 { format!(" and {} more", names.len() - 6) } else { String::new() };
         let names = names.into_iter().take(6).collect::<Vec<_>>().join(", ");

@@ -1,9 +1,9 @@
 //! What a bisection found, on a terminal.
 
 use crate::document::{Block, Document, Tone};
+use crate::labels::capital;
 use crate::number::effect_text;
 use crate::table::{Align, Table};
-use crate::words::capital;
 use schedlab_analyze::{BisectFindings, BisectMember, BisectOutcome, metric_name};
 use schedlab_plan::counted;
 

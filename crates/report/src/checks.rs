@@ -1,8 +1,8 @@
 //! `schedlab doctor` in print: warnings first, each check with its value, effect, evidence and fix.
 
 use crate::escape::terminal;
+use crate::labels;
 use crate::table::{self, paint, wrap};
-use crate::words;
 use schedlab_plan::{Check, CheckState, Environment, InOrder, counted};
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &
         hang(&format!("{name:<8}"), &terminal(value), columns, out)?;
     }
     let mut checks: Vec<&Check> = e.checks.iter().collect();
-    checks.in_order_by_key(|c| words::check_rank(c.state));
+    checks.in_order_by_key(|c| labels::check_rank(c.state));
     let column = checks.iter().map(|c| table::width(&c.title)).max().unwrap_or(0).min(34);
     let mut last = None;
     for check in checks {

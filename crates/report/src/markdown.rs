@@ -4,7 +4,7 @@ use crate::document::{Block, Room, Section, printed};
 use crate::escape::{markdown as escape, terminal};
 use crate::sections::{self, Subject};
 use crate::table::{Align, Table, middle_cut, width, wrap};
-use crate::{Input, words};
+use crate::{Input, labels};
 use std::io::{self, Write};
 
 /// Columns of a mail; columns of a table have a bar and two blanks between them.
@@ -30,8 +30,8 @@ pub(crate) fn print(sections: &[Section<'_>], out: &mut dyn Write) -> io::Result
 
 fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
-        Block::Headline(text, _) => paragraph(&format!("**{}**", words::full_stop(text)), out),
-        Block::Claims(claims) => list(claims.iter().map(|(text, _)| words::full_stop(text)), out),
+        Block::Headline(text, _) => paragraph(&format!("**{}**", labels::full_stop(text)), out),
+        Block::Claims(claims) => list(claims.iter().map(|(text, _)| labels::full_stop(text)), out),
         Block::Hanging(lead, text) => paragraph(&format!("{} {text}", lead.trim()), out),
         Block::Origin(text) | Block::Text(text) | Block::Aside(text) | Block::Spec(text) => paragraph(text, out),
         Block::Lead(text) => paragraph(&format!("{}:", text.trim_end_matches(':')), out),

@@ -14,7 +14,7 @@ pub(crate) use rows::{Column, Rows};
 
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
-use crate::words;
+use crate::labels;
 use schedlab_analyze::{Findings, SearchFindings, WorkloadFindings};
 
 pub(crate) use designs::scaling;
@@ -64,14 +64,14 @@ impl Picture {
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
-    let place = words::place(input.manifest);
+    let place = labels::place(input.manifest);
     let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &p.description));
     let scalings = scalings.map(file);
     let of_workload = |(index, workload): (usize, &WorkloadFindings)| {
         let rows = rows_of(input, index)?;
-        let place = format!("{} · {place}", words::workload_heading(input.findings, workload));
+        let place = format!("{} · {place}", labels::workload_heading(input.findings, workload));
         let file = |p: Picture| {
-            let description = format!("Workload {}. {}", words::shared_spec(input.findings, workload), p.description);
+            let description = format!("Workload {}. {}", labels::shared_spec(input.findings, workload), p.description);
             (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &description))
         };
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
@@ -130,7 +130,7 @@ impl<'a> Subject<'a> {
     fn of(input: &Input<'a>, index: usize) -> Option<Self> {
         let findings = input.findings;
         let workload = findings.workloads.get(index)?;
-        let stem = format!("{}-{}", index + 1, slug(&words::workload_label(findings, workload)));
+        let stem = format!("{}-{}", index + 1, slug(&labels::workload_label(findings, workload)));
         Some(Self { findings, workload, index, stem })
     }
 
@@ -147,12 +147,12 @@ impl<'a> Subject<'a> {
     }
 
     fn arm_name(&self, arm: u32) -> String {
-        crate::words::arm_name(self.findings, arm).to_owned()
+        crate::labels::arm_name(self.findings, arm).to_owned()
     }
 
-    /// The arms that what happened inside trials is known of, see [`crate::words::fact_arms`].
+    /// The arms that what happened inside trials is known of, see [`crate::labels::fact_arms`].
     fn fact_keys(&self) -> Vec<ArmKey> {
-        let named = crate::words::fact_arms(self.findings, self.workload).into_iter();
+        let named = crate::labels::fact_arms(self.findings, self.workload).into_iter();
         named.map(|(arm, name)| ArmKey { arm, name }).collect()
     }
 

@@ -3,16 +3,16 @@
 mod builds;
 mod hunks;
 mod json;
+mod labels;
 mod lines;
 mod patches;
 mod prerequisites;
 mod related;
-mod words;
 
 pub use builds::{Build, Proof, RunCount, Step};
+pub use labels::confidence;
 pub use prerequisites::{Prerequisites, Wanted};
 pub use related::{Discovery, Member};
-pub use words::confidence;
 
 use schedlab_kernel::contract::Contract;
 use schedlab_kernel::needs::Need;

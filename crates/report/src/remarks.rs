@@ -1,7 +1,7 @@
 //! What is said of a workload in sentences, shared by terminal, Markdown and page.
 
 use crate::number::{percent, quantity};
-use crate::{tables, words};
+use crate::{labels, tables};
 use schedlab_analyze::{
     Claim, Contrast, Findings, MetricFindings, Role, TierSplit, VarianceSplit, Verdict, Withheld, WorkloadFindings,
 };
@@ -15,19 +15,19 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     let mut all = contrast_notes(findings, workload, Role::Primary);
     all.extend(noise(findings, workload));
     let modes = workload.modes.iter().filter(|m| m.k > 1);
-    all.extend(modes.map(|m| format!("{}: {}", words::arm_name(findings, m.arm), words::full_stop(&m.sentence))));
+    all.extend(modes.map(|m| format!("{}: {}", labels::arm_name(findings, m.arm), labels::full_stop(&m.sentence))));
     all.extend(placed(workload));
     all.extend(workload.tier_splits.iter().map(|s| tier_split(findings, s)));
     all.extend(tier_split_notes(&workload.tier_splits));
     all.extend(workload.variance.iter().map(variance));
     all.extend([workload.warm_up.sentence.clone(), workload.contamination.sentence.clone()]);
     for facts in &workload.arms {
-        let arm = words::arm_name(findings, facts.arm);
+        let arm = labels::arm_name(findings, facts.arm);
         all.extend(
             facts
                 .failed
                 .iter()
-                .map(|r| words::full_stop(&format!("{arm}: {} failed: {}", counted(r.count, "trials"), r.text))),
+                .map(|r| labels::full_stop(&format!("{arm}: {} failed: {}", counted(r.count, "trials"), r.text))),
         );
         all.extend(facts.notes.iter().map(|r| format!("{arm}: {}: {}", counted(r.count, "trials"), r.text)));
     }
@@ -41,8 +41,8 @@ pub(crate) fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, r
     let several = role == Role::Secondary || workload.metrics.iter().filter(|m| m.role == role).count() > 1;
     let metrics = workload.metrics.iter().filter(|m| m.role == role);
     let said = |(metric, contrast): (&MetricFindings, &Contrast)| {
-        let arm = words::arm_name(findings, contrast.arm);
-        let on = if several { format!("{arm}, {}", words::metric_name(&metric.name)) } else { arm.to_owned() };
+        let arm = labels::arm_name(findings, contrast.arm);
+        let on = if several { format!("{arm}, {}", labels::metric_name(&metric.name)) } else { arm.to_owned() };
         contrast.notes.iter().map(|n| format!("{on}: {n}")).collect::<Vec<_>>()
     };
     metrics.flat_map(|m| m.contrasts.iter().map(move |c| (m, c))).flat_map(said).collect()
@@ -71,7 +71,7 @@ pub(crate) fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
 fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries.flat_map(|m| m.contrasts.iter().map(move |c| (m, c)));
-    let of_arms = of_arms.map(|(m, c)| (words::arm_name(findings, c.arm), &m.name, c));
+    let of_arms = of_arms.map(|(m, c)| (labels::arm_name(findings, c.arm), &m.name, c));
     let of_factors = workload.main_effects.iter().filter_map(|effect| {
         let factor = findings.factors.get(effect.factor as usize)?;
         Some((factor.name.as_str(), &effect.metric, &effect.contrast))
@@ -80,7 +80,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
     let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;
-        Some(format!("Noise of {name} on {}: {sentence}.", words::metric_name(metric)))
+        Some(format!("Noise of {name} on {}: {sentence}.", labels::metric_name(metric)))
     };
     asked.into_iter().filter_map(said).collect()
 }
@@ -88,7 +88,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
 /// Placement where there is only one: no table and no picture shows more.
 fn placed(workload: &WorkloadFindings) -> Option<String> {
     match tables::tiers(workload).as_slice() {
-        [tier] => Some(format!("Placement: {} in every operation of every arm.", words::tier(*tier))),
+        [tier] => Some(format!("Placement: {} in every operation of every arm.", labels::tier(*tier))),
         _ => None,
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn more_claims(n: usize) -> String {
 /// What must be known before a number is read.
 pub(crate) fn problems(findings: &Findings) -> Vec<String> {
     let problems = findings.problems.iter().map(|p| p.to_string()).chain(findings.environment.warnings.iter().cloned());
-    problems.map(|text| words::full_stop(&words::with_labels(findings, &text))).collect()
+    problems.map(|text| labels::full_stop(&labels::with_labels(findings, &text))).collect()
 }
 
 /// What weakens a comparison, the weightiest first, each with what helps: what befell the run, why questions have no
@@ -131,7 +131,7 @@ pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
         for c in workload.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts) {
             let Verdict::NoVerdict { why, reason } = &c.verdict else { continue };
             if let Some(fix) = fix(*why) {
-                let arm = words::arm_name(findings, c.arm);
+                let arm = labels::arm_name(findings, c.arm);
                 add(format!("no verdict on {arm}: {reason}"), fix, Some(workload.spec.as_str()));
             }
         }
@@ -143,7 +143,7 @@ pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
     let several = findings.workloads.len() > 1;
     let found = |(text, fix, places): (String, String, Vec<&str>)| {
         let place = if several && places.len() == 1 { format!("{}: ", places[0]) } else { String::new() };
-        (words::with_labels(findings, &format!("{place}{text}")), fix)
+        (labels::with_labels(findings, &format!("{place}{text}")), fix)
     };
     all.into_iter().map(found).collect()
 }
@@ -172,7 +172,7 @@ fn loads(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
                 0 => String::new(),
                 n => format!(", died early in {}", counted(n, "trials")),
             };
-            let arm = words::arm_name(findings, facts.arm);
+            let arm = labels::arm_name(findings, facts.arm);
             let share = load.achieved_share.map(|s| format!(" ({})", percent(s))).unwrap_or_default();
             let got = format!("{}{share} beside {arm}{died}", quantity(load.cpu_s, "s"));
             match all.iter_mut().find(|(spec, ..)| *spec == load.spec) {
@@ -194,7 +194,7 @@ pub(crate) fn tier_split(findings: &Findings, s: &TierSplit) -> String {
         let text = crate::number::ns(x);
         if x > 0.0 { format!("+{text}") } else { text }
     };
-    let (arm, total) = (words::arm_name(findings, s.arm), ns(s.total_ns));
+    let (arm, total) = (labels::arm_name(findings, s.arm), ns(s.total_ns));
     let (between, within) = (ns(s.between_shares_ns), ns(s.within_ns));
     format!("{arm}: mean {} {total} = {between} by placement and {within} within tiers.", s.histogram)
 }
@@ -214,7 +214,7 @@ pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
 pub(crate) fn variance(v: &VarianceSplit) -> String {
     let mut text = format!(
         "Spread of {}: a trial varies by {}; {}{} of its variance is between blocks{}, {} between trials of a block",
-        words::metric_name(&v.metric),
+        labels::metric_name(&v.metric),
         percent(v.trial_sd),
         v.boot_share.map_or(String::new(), |share| format!("{} is between boots, ", percent(share))),
         percent(v.block_share),

@@ -1,9 +1,9 @@
 //! A pack, and the result of repeating it, on a terminal.
 
 use crate::document::{Block, Document, Remark, Tone};
+use crate::labels::capital;
 use crate::number::effect_text;
 use crate::table::{Align, Cell, Table};
-use crate::words::capital;
 use schedlab_analyze::{Answer, Change, Effect, RepeatedEffect, Repetition, Scale, metric_name};
 use schedlab_plan::pack::{ExpectedEffect, ExpectedScale, Pack, Said};
 use schedlab_plan::{BootedKernel, KernelSource, WorkloadSpec, counted};

@@ -5,12 +5,12 @@ mod rows;
 
 use crate::document::Tone;
 use crate::interval_text::Axis;
+use crate::labels::capital;
 use crate::number::{effect, maybe_quantity};
 use crate::page::Page;
 use crate::sections::{ANSWERS, headline};
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
-use crate::words::capital;
-use crate::{Input, remarks, words};
+use crate::{Input, labels, remarks};
 use rows::{Group, Row, groups, is_open};
 use schedlab_analyze::{Contrast, Findings, Scale, Verdict, metric_name};
 use std::collections::BTreeSet;
@@ -107,13 +107,13 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
         !claim.contains(text.as_str()) && findings.void.as_ref().is_none_or(|why| !text.contains(why))
     });
     for (text, fix) in all.iter().take(WARNINGS) {
-        let fix = if fix.is_empty() { String::new() } else { format!("Fix: {}", words::full_stop(fix)) };
-        let whole = format!("{} {fix}", words::full_stop(text));
+        let fix = if fix.is_empty() { String::new() } else { format!("Fix: {}", labels::full_stop(fix)) };
+        let whole = format!("{} {fix}", labels::full_stop(text));
         if wrap(&whole, page.width - 2).len() <= each {
             page.item("! ", &whole, Some("33"))?;
         } else {
             let of_fix = wrap(&fix, page.width - 2).len().min(each - 1);
-            clipped(page, "! ", &words::full_stop(text), each - of_fix, Some("33"))?;
+            clipped(page, "! ", &labels::full_stop(text), each - of_fix, Some("33"))?;
             clipped(page, "  ", &fix, of_fix, Some("33"))?;
         }
     }
@@ -128,7 +128,8 @@ fn statements(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     let several = findings.workloads.len() > 1;
     for (answer, word) in ANSWERS {
         let said = findings.workloads.iter().flat_map(|workload| {
-            let on = if several { format!(" on {}", words::workload_label(findings, workload)) } else { String::new() };
+            let on =
+                if several { format!(" on {}", labels::workload_label(findings, workload)) } else { String::new() };
             let of_answer = workload.statements.iter().filter(move |said| said.answer == answer);
             of_answer.map(move |said| format!("{}{on}", said.says.trim_end_matches('.')))
         });
@@ -148,7 +149,7 @@ fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Resu
     // Where nothing is decided, the open ones are what there is to see.
     let folds_open = open < contrasts().count();
     // The header, what a change is, and a line for each kind that is folded.
-    let meaning = all.iter().find_map(|group| words::meaning_of_change(findings, group.metric));
+    let meaning = all.iter().find_map(|group| labels::meaning_of_change(findings, group.metric));
     let of_meaning = meaning.as_ref().map_or(0, |meaning| wrap(meaning, page.width - 2).len());
     let kinds = FOLDED.iter().filter(|(_, is)| contrasts().any(is)).count();
     let mut left = limit.saturating_sub(1 + of_meaning + kinds);
@@ -226,7 +227,7 @@ fn table(page: &mut Page<'_>, findings: &Findings, shown: &[(&Group<'_>, Vec<&Ro
     let mut header = lines.next();
     for (group, rows) in shown {
         if titles_fit {
-            let title = format!("{}: {}", group.label, words::metric_title(group.metric));
+            let title = format!("{}: {}", group.label, labels::metric_title(group.metric));
             clipped(page, "  ", &title, 1, Some("1"))?;
         }
         let of_group = lines.by_ref().take(if titles_fit { rows.len() } else { usize::MAX });
@@ -257,7 +258,7 @@ fn of_rows(shown: &[(&Group<'_>, Vec<&Row<'_>>)], name: usize, medians: bool, ax
         let unit = &group.metric.unit;
         let verdict = match row.contrast {
             None => "control".into(),
-            Some(c) => Cell::toned(words::verdict(&c.verdict), &c.verdict),
+            Some(c) => Cell::toned(labels::verdict(&c.verdict), &c.verdict),
         };
         let change = row.contrast.and_then(|c| c.effect).map(|e| effect(&e, unit));
         let mut cells: Vec<Cell> = vec![crate::escape::terminal(&middle_cut(&row.name, name)).into()];

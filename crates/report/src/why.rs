@@ -3,9 +3,9 @@
 
 use crate::document::{Block, Document};
 use crate::groups;
+use crate::labels::verdict;
 use crate::number::{effect_text, given, maybe_quantity, p_value, significant};
 use crate::table::{Align, Cell, Table};
-use crate::words::verdict;
 use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
 use schedlab_plan::counted;
 

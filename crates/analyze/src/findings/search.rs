@@ -2,7 +2,7 @@
 
 use super::{Effect, Scale, Verdict};
 use crate::metric_name::metric_name;
-use crate::words::{percent, phrase_of};
+use crate::phrase::{percent, phrase_of};
 use schedlab_plan::{Direction, counted};
 use serde::Serialize;
 

@@ -4,9 +4,9 @@
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts, definitions};
 use super::filter::ended_row;
+use super::labels;
 use super::lacking::{NO_SWITCH, lacking};
 use super::scope::without_prio;
-use super::words;
 use schedlab_plan::InOrder;
 use schedlab_plan::histogram::Histogram;
 use schedlab_trace::engine::Task;
@@ -152,7 +152,7 @@ pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError
     let retired = tally.retired.iter();
     let retired = retired.filter(|(ended, _, done)| has_row(done) && scope.tasks.has_ended(ended, names));
     for (ended, number, done) in retired {
-        let (comm, tasks) = (words::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
+        let (comm, tasks) = (labels::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
         total.add(tasks, &comm, done);
         let key = (comm.clone(), if asked.each_task { ended_row(ended) } else { 0 });
         rows.entry(key).or_default().add(tasks, &comm, done);

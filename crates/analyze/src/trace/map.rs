@@ -1,8 +1,8 @@
 //! Who is on each CPU, line by line: a line for each change, with all CPUs beside each other, as `perf sched map` draws it.
 
 use super::facts::TraceFacts;
+use super::labels;
 use super::scope::Scope;
-use super::words;
 use schedlab_trace::engine::{Engine, Observer};
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Name, Prio, Reader, Tid, TraceError, What};
 use serde::Serialize;
@@ -94,8 +94,9 @@ impl Drawing {
         let row = &mut self.row;
         (row.at_ns, row.cpu, row.first) = (event.ts, cpu.0, false);
         row.tid = who.map(|(tid, _)| tid.0);
-        row.comm = who
-            .map(|(tid, comm)| if tid == Tid::IDLE { "idle".into() } else { words::thread(reader.names(), comm, tid) });
+        row.comm = who.map(
+            |(tid, comm)| if tid == Tid::IDLE { "idle".into() } else { labels::thread(reader.names(), comm, tid) },
+        );
         row.letters = match who {
             None => UNKNOWN.to_owned(),
             Some((Tid::IDLE, _)) => IDLE.to_owned(),

@@ -19,6 +19,7 @@ mod follow;
 mod holes;
 pub mod inversions;
 pub mod kworkers;
+mod labels;
 mod lacking;
 mod lanes;
 pub mod latency;
@@ -37,7 +38,6 @@ mod slices;
 pub mod slow;
 pub mod states;
 pub mod timehist;
-mod words;
 
 pub use affine::{Affine, affine};
 pub use asked::Asked;

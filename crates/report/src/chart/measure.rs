@@ -1,6 +1,6 @@
 //! How wide a text will be, without a font at hand: enough to lay out labels.
 
-use crate::number::typographic;
+use crate::typographic::typographic;
 
 /// About how wide a text is at a font size, px: enough to lay out labels. The widths are those of DejaVu Sans, the widest
 /// of the sans-serif faces a page may fall back to, so that nothing collides in it.

@@ -6,7 +6,7 @@ use super::mark::{Mark, SMALLEST_SHAPE, is_circle, outline};
 use super::measure::{BOLD, fit, text_width};
 use super::path::PathData;
 use crate::escape::xml;
-use crate::number::typographic;
+use crate::typographic::typographic;
 use std::fmt::Write;
 
 /// In a picture that is its own file, px: the margin around it, and the two lines above it.

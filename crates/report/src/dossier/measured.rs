@@ -1,6 +1,6 @@
 //! Chapter 4 from a measured run: what it comes down to, its picture, and how often the functions ran.
 
-use crate::{Input, pictures, sections, words};
+use crate::{Input, labels, pictures, sections};
 use schedlab_plan::require::CALLS;
 
 /// The picture's file, without `.svg`.
@@ -36,11 +36,11 @@ pub fn measured(name: &str, input: &Input<'_>) -> Measured {
                     (Some(value), _) => crate::number::significant(value, 4),
                     (None, why) => why.clone().unwrap_or_default(),
                 };
-                calls.push((function.to_owned(), words::arm_with_spec(findings, facts.arm), value));
+                calls.push((function.to_owned(), labels::arm_with_spec(findings, facts.arm), value));
             }
         }
     }
     calls.sort();
     let picture = pictures::pictures(input).into_iter().next().map(|(_, svg)| svg);
-    Measured { name: name.to_owned(), place: words::place(input.manifest), claims, picture, calls }
+    Measured { name: name.to_owned(), place: labels::place(input.manifest), claims, picture, calls }
 }

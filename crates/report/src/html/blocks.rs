@@ -2,7 +2,7 @@
 
 use super::build::{Page, escape};
 use crate::document::{Block, Landmark, Remark, RemarkKind, Section, Tone};
-use crate::{tables, words};
+use crate::{labels, tables};
 
 /// Remarks above the fold of a callout; the others are a click away.
 const SHOWN: usize = 4;
@@ -62,7 +62,7 @@ fn one(page: &mut Page, name: &str, block: &Block<'_>) {
         Block::Claims(claims) => {
             page.open("ul", "class=\"claims\"");
             for (text, verdict) in claims {
-                let (tone, word) = (Tone::from(verdict).class(), words::verdict(verdict));
+                let (tone, word) = (Tone::from(verdict).class(), labels::verdict(verdict));
                 page.raw(&format!("<li><b class=\"word {tone}\">{word}</b> "));
                 page.say(text);
                 page.raw("</li>\n");

@@ -1,9 +1,9 @@
 //! A page under construction: elements are opened and closed by name, every text is escaped on its way in.
 
 use crate::chart::theme::arm_class;
-use crate::number::typographic;
 use crate::pictures::{Kind, Picture};
 use crate::table::{Align, Cell, Drawn, Table};
+use crate::typographic::typographic;
 
 /// Widths at which a chart is drawn: beside another (on a phone alone), alone, and alone on a phone, px. The style sheet
 /// shows each at 0.85 to 1.25 of that.

@@ -8,7 +8,7 @@ mod data;
 use crate::chart::theme;
 use crate::document::{Landmark, Section};
 use crate::sections::{self, Subject};
-use crate::{Input, words};
+use crate::{Input, labels};
 use build::Page;
 use std::io::{self, Write};
 
@@ -77,7 +77,7 @@ fn whole(title: &str, body: &str, out: &mut dyn Write) -> io::Result<()> {
 /// Where and when the run was made, and how it was designed.
 fn byline(input: &Input<'_>) -> String {
     let design = input.findings.rules.design.clone();
-    let parts = [words::place(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
+    let parts = [labels::place(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 

@@ -3,8 +3,8 @@
 use super::{Kind, Picture, Subject};
 use crate::chart::{Forest, ForestRow, Line};
 use crate::document::Tone;
+use crate::labels;
 use crate::number::{effect, given, p_value};
-use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
 use schedlab_plan::Direction;
 
@@ -28,7 +28,7 @@ const TALL: usize = 10;
 /// All questions of a run in one plot: what a reader wants to see first.
 pub(super) fn all_questions(places: &[Subject<'_>]) -> Option<Picture> {
     let of_place = |place: &Subject<'_>| {
-        let label = words::workload_label(place.findings, place.workload);
+        let label = labels::workload_label(place.findings, place.workload);
         let mut lines = lines(place, Role::Primary, true);
         for line in &mut lines {
             if let Line::Heading(name, _) = line {
@@ -94,7 +94,7 @@ fn lines(place: &Subject<'_>, role: Role, with_empty: bool) -> Vec<Line> {
         if contrasts.is_empty() {
             continue;
         }
-        lines.push(Line::Heading(words::metric_name(&metric.name), good_side(metric.direction).to_owned()));
+        lines.push(Line::Heading(labels::metric_name(&metric.name), good_side(metric.direction).to_owned()));
         lines.extend(contrasts.into_iter().map(|c| Line::Row(row(place, metric, c))));
     }
     lines
@@ -140,18 +140,18 @@ pub(super) fn row(place: &Subject<'_>, metric: &MetricFindings, contrast: &Contr
 /// Why an effect has no place on an axis of ratios.
 fn note(contrast: &Contrast) -> String {
     match contrast.effect {
-        None => words::reason(&contrast.verdict).unwrap_or("it could not be computed").to_owned(),
+        None => labels::reason(&contrast.verdict).unwrap_or("it could not be computed").to_owned(),
         Some(effect) if effect.scale == Scale::Difference => "no ratio: a trial measured 0 or less".into(),
         Some(_) => "its interval does not end on this axis".into(),
     }
 }
 
 fn verdict_words(contrast: &Contrast) -> String {
-    let word = words::verdict(&contrast.verdict);
+    let word = labels::verdict(&contrast.verdict);
     // The reason for no value is a sentence, which is in the table and, as far as it fits, in the row's plot.
-    if words::reason(&contrast.verdict).is_some() {
+    if labels::reason(&contrast.verdict).is_some() {
         return word.to_owned();
     }
     let p = contrast.p_adjusted.or(contrast.p).map(|p| format!(", p {}", p_value(Some(p)))).unwrap_or_default();
-    format!("{word}{p}, {}", words::units(contrast))
+    format!("{word}{p}, {}", labels::units(contrast))
 }

@@ -3,8 +3,8 @@
 use super::contrasts::{forest, good_side, row};
 use super::{Kind, Picture, Subject, slug};
 use crate::chart::{Forest, ForestRow, Line};
+use crate::labels;
 use crate::number::{given, maybe_quantity, percent};
-use crate::words;
 use schedlab_analyze::{Findings, MainEffect, Scaling, ScalingRow};
 
 /// The main effects of a workload, a heading for each metric.
@@ -14,7 +14,7 @@ pub(super) fn main_effects(place: &Subject<'_>) -> Option<Picture> {
         let effects: Vec<&MainEffect> =
             place.workload.main_effects.iter().filter(|e| e.metric == metric.name).collect();
         if !effects.is_empty() {
-            lines.push(Line::Heading(words::metric_name(&metric.name), good_side(metric.direction).to_owned()));
+            lines.push(Line::Heading(labels::metric_name(&metric.name), good_side(metric.direction).to_owned()));
         }
         for of_factor in effects {
             let label = place.findings.factors.get(of_factor.factor as usize)?.name.clone();
@@ -37,7 +37,7 @@ pub(crate) fn scaling(findings: &Findings, number: usize) -> Option<Picture> {
     for of_value in scaling.rows.iter().filter(|row| row.linearity.is_some()) {
         if arm != Some(of_value.arm) {
             arm = Some(of_value.arm);
-            lines.push(Line::Heading(words::arm_name(findings, of_value.arm).to_owned(), "linear is 1".to_owned()));
+            lines.push(Line::Heading(labels::arm_name(findings, of_value.arm).to_owned(), "linear is 1".to_owned()));
         }
         lines.push(Line::Row(linearity_row(scaling, of_value)?));
     }

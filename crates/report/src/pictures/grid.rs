@@ -2,7 +2,7 @@
 
 use super::{Kind, Picture, Subject};
 use crate::chart::{ArmKey, Panel, PanelRow, Panels};
-use crate::words;
+use crate::labels;
 use schedlab_analyze::{MetricFindings, Role};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Grid {
             (ArmKey { arm: level as u32, name: format!("{}={value}", self.names[other]) }, values)
         };
         Panel {
-            title: format!("{} along {}", words::metric_name(&metric.name), self.names[axis]),
+            title: format!("{} along {}", labels::metric_name(&metric.name), self.names[axis]),
             steps: self.values[axis].clone(),
             lines: self.values[other].iter().enumerate().map(line).collect(),
             ..Panel::default()

@@ -4,7 +4,7 @@
 use super::grid::BESIDE;
 use super::{Kind, Picture, Subject};
 use crate::chart::{ArmKey, Cut, Panel, PanelRow, Panels};
-use crate::words;
+use crate::labels;
 use schedlab_analyze::{Curve, MetricFindings};
 use schedlab_plan::InOrder;
 use schedlab_plan::units::parse_number;
@@ -60,7 +60,7 @@ fn panel(place: &Subject<'_>, metric: &MetricFindings, curves: &[&Curve], steps:
         })
     });
     Panel {
-        title: format!("{} along {name}", words::metric_name(&metric.name)),
+        title: format!("{} along {name}", labels::metric_name(&metric.name)),
         steps: steps.to_vec(),
         lines: curves.iter().enumerate().map(line).collect(),
         cuts: cuts.collect(),

@@ -3,7 +3,7 @@
 use super::{Kind, Picture, Subject};
 use crate::chart::{BarGroup, Bars, Curve, Quantiles, Segment, Stack, Stacks};
 use crate::number::{count, ns, percent};
-use crate::{remarks, tables, words};
+use crate::{labels, remarks, tables};
 use schedlab_plan::Tier;
 
 /// Counters worth a picture, in the order shown; the table has all.
@@ -68,10 +68,10 @@ pub(super) fn placement(place: &Subject<'_>) -> Option<Picture> {
         Some(Stack { arm: Some(key.arm), name: key.name, segments })
     };
     let stacks: Vec<Stack> = place.fact_keys().into_iter().filter_map(stack).collect();
-    let kinds = seen.iter().map(|t| (TIER_CLASSES[*t as usize], words::tier(*t).to_owned())).collect();
+    let kinds = seen.iter().map(|t| (TIER_CLASSES[*t as usize], labels::tier(*t).to_owned())).collect();
     // One tier alone is a sentence, see [`remarks::placed`].
     (!stacks.is_empty() && seen.len() > 1).then(|| {
-        let tier = |s: &Segment| format!("{} {}", seen.get(s.kind).map_or("?", |t| words::tier(*t)), percent(s.share));
+        let tier = |s: &Segment| format!("{} {}", seen.get(s.kind).map_or("?", |t| labels::tier(*t)), percent(s.share));
         let said = |s: &Stack| format!("{}: {}", s.name, s.segments.iter().map(tier).collect::<Vec<_>>().join(", "));
         let said = stacks.iter().map(said).collect::<Vec<_>>().join("; ");
         let caption = "Share of operations by where waker and wakee ran.";
@@ -126,7 +126,7 @@ pub(super) fn variance(place: &Subject<'_>) -> Option<Picture> {
         }
     }
     kinds.extend((stacks.len() > 1).then(|| ("t2", "goes with placement or steal".to_owned())));
-    let title = format!("Where the noise is: {}", words::metric_name(&v.metric));
+    let title = format!("Where the noise is: {}", labels::metric_name(&v.metric));
     let caption = format!("A single trial varies by {}. Shares of its variance.", percent(v.trial_sd));
     let picture = place.picture(Kind::Variance, "variance", title, &caption, Box::new(Stacks { kinds, stacks }));
     Some(picture.described(remarks::variance(v)))

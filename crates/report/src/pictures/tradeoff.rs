@@ -3,7 +3,7 @@
 use super::{Kind, Picture, Subject};
 use crate::Input;
 use crate::chart::{ArmKey, Scatter, ScatterPoint};
-use crate::words;
+use crate::labels;
 use schedlab_analyze::{MetricFindings, Objective, Scale, SearchFindings, SearchedPoint};
 use schedlab_plan::Direction;
 
@@ -18,17 +18,17 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     let findings = input.findings;
     let tradeoff = findings.tradeoff.as_ref()?;
     let [first, second] = tradeoff.objectives.get(..2)? else { return None };
-    let metrics = [words::metric_of(findings, first)?, words::metric_of(findings, second)?];
+    let metrics = [labels::metric_of(findings, first)?, labels::metric_of(findings, second)?];
     let point = |arm: u32| {
         let [across, up] = metrics.map(|metric| change(metric, arm));
         let ([x, y], ends) = across.zip(up).map(|(x, y)| ([x[0], y[0]], [[x[1], x[2]], [y[1], y[2]]]))?;
-        let key = ArmKey { arm, name: words::arm_name(findings, arm).to_owned() };
+        let key = ArmKey { arm, name: labels::arm_name(findings, arm).to_owned() };
         Some(ScatterPoint { key, at: [x, y], ends, on_front: tradeoff.front.contains(&arm) })
     };
     let arms = 0..findings.arms.len() as u32;
     let points: Vec<ScatterPoint> = arms.filter(|arm| !findings.arms[*arm as usize].is_aa).filter_map(point).collect();
     let title = |metric: &MetricFindings, of| {
-        format!("{}, {}", words::objective(findings, of, &tradeoff.objectives), better(metric.direction))
+        format!("{}, {}", labels::objective(findings, of, &tradeoff.objectives), better(metric.direction))
     };
     let titles = [title(metrics[0], first), title(metrics[1], second)];
     let place = Subject::of(input, 0)?;

@@ -4,8 +4,8 @@ use super::rows::{Column, Rows};
 use super::{Kind, Picture, Subject};
 use crate::Input;
 use crate::chart::{CROWDED, Dot, Plot, Point, PointState, Strip, StripRow, Timeline};
+use crate::labels;
 use crate::number::{count, maybe_quantity};
-use crate::words;
 use schedlab_analyze::{ArmValues, MetricFindings, Role, Source};
 use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::noun;
@@ -46,7 +46,7 @@ pub(super) fn distributions(place: &Subject<'_>, rows: &Rows) -> Vec<Picture> {
         let description = medians.collect::<Vec<_>>().join("; ");
         let chart = Strip { unit: metric.unit.clone(), rows: strip, plot: plot(place, index, column) };
         let (name, title) =
-            (format!("trials-{}", metric.name), format!("Trials by arm: {}", words::metric_name(&metric.name)));
+            (format!("trials-{}", metric.name), format!("Trials by arm: {}", labels::metric_name(&metric.name)));
         Some(place.picture(Kind::Distribution, &name, title, caption, Box::new(chart)).described(description))
     };
     primaries(place).filter_map(of_metric).collect()
@@ -91,7 +91,7 @@ pub(super) fn timelines(place: &Subject<'_>, input: &Input<'_>, rows: &Rows) -> 
             counted(rows)
         );
         let (name, title) =
-            (format!("order-{}", metric.name), format!("Every trial in order: {}", words::metric_name(&metric.name)));
+            (format!("order-{}", metric.name), format!("Every trial in order: {}", labels::metric_name(&metric.name)));
         Some(place.picture(Kind::Timeline, &name, title, &caption, Box::new(chart)).described(description))
     };
     primaries(place).filter_map(of_metric).collect()

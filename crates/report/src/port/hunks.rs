@@ -1,7 +1,7 @@
 //! Findings for a terminal: a line per hunk, then the proposals, then the sums.
 
-use super::words::{access, confidence, kind, obstacle, sign, verdict};
-use super::{Rehearsal, words};
+use super::labels::{access, confidence, kind, obstacle, sign, verdict};
+use super::{Rehearsal, labels};
 use schedlab_kernel::contract::{Contract, Difference, State};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Change, Confidence, FileFinding, Finding, Verdict, abbreviated};
@@ -129,8 +129,8 @@ fn remark(finding: &Finding) -> String {
 fn of_file(found: &FileFinding) -> String {
     let mut said = match (found.change, &found.to, found.modes) {
         (Change::Modified, ..) => found.file.clone(),
-        (change, Some(to), _) => format!("{} to {to}: {}", found.file, words::change(change)),
-        (change, None, _) => format!("{}: {}", found.file, words::change(change)),
+        (change, Some(to), _) => format!("{} to {to}: {}", found.file, labels::change(change)),
+        (change, None, _) => format!("{}: {}", found.file, labels::change(change)),
     };
     said += &found.modes.map(|(old, new)| format!("; mode {old:06o} to {new:06o}")).unwrap_or_default();
     let remark = match found.obstacle {

@@ -1,7 +1,7 @@
 //! Findings as JSON, one object a line: a hunk, a file as a whole, a part of the series that was skipped.
 
+use super::labels::{access, change, confidence, kind, obstacle, outcome, sign, verdict};
 use super::lines::{PortDifference, PortFile, PortFixed, PortHistory, PortHunk, PortNeed, PortPlace, PortSkipped};
-use super::words::{access, change, confidence, kind, obstacle, outcome, sign, verdict};
 use super::{Rehearsal, builds};
 use schedlab_kernel::FileFinding;
 use schedlab_kernel::needs::Need;

@@ -1,7 +1,7 @@
 //! What becomes of each patch of a series: a row for each, for the terminal.
 
 use super::Rehearsal;
-use super::words::{outcome, reason};
+use super::labels::{outcome, reason};
 use schedlab_kernel::Outcome;
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! The commits that a series leans on.
 
+use super::labels::{outcome, sign};
 use super::lines::PortNeed;
-use super::words::{outcome, sign};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Outcome, Prerequisite, Present, abbreviated};
 use schedlab_plan::counted;

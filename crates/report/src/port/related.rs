@@ -1,6 +1,6 @@
 //! The commits that belong to a feature, the oldest first: for a terminal and as an answer in JSON.
 
-use super::words::{outcome, sign};
+use super::labels::{outcome, sign};
 use schedlab_kernel::dossier::Reference;
 use schedlab_kernel::{Outcome, Present, Related, abbreviated};
 use schedlab_plan::counted;

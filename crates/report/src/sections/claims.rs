@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::document::{Block, Landmark, Section, Tone};
-use crate::{pictures, remarks, words};
+use crate::{labels, pictures, remarks};
 use schedlab_analyze::{Claim, Findings};
 
 /// What a report comes down to, in a sentence.
@@ -38,9 +38,9 @@ pub(super) fn arms<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let findings = subject.input.findings;
     let term = |(arm, name): (u32, String)| {
         let spec = findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str());
-        (name, format!("{}{}", words::spec(findings, spec), words::arm_role(findings, arm)))
+        (name, format!("{}{}", labels::spec(findings, spec), labels::arm_role(findings, arm)))
     };
-    let arms = Block::Arms(words::arms(findings).into_iter().map(term).collect());
+    let arms = Block::Arms(labels::arms(findings).into_iter().map(term).collect());
     let section = Section { landmark: Landmark::Legend, ..Section::body("arms", "Arms", vec![arms]) };
     (!findings.arms.is_empty()).then_some(section).into_iter().collect()
 }

@@ -4,11 +4,11 @@ use super::workload::Of;
 use crate::document::Block;
 use crate::number::percent;
 use crate::table::{Align, Cell, Drawn, Names, Table};
-use crate::{tables, words};
+use crate::{labels, tables};
 use schedlab_analyze::WorkloadFindings;
 
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
-    let arms = words::fact_arms(of.findings, of.workload);
+    let arms = labels::fact_arms(of.findings, of.workload);
     let what = if of.workload.operation.is_empty() { "operation" } else { &of.workload.operation };
     let title = format!("What the scheduler did, per {what}");
     let counters = Block::titled(&title, per_operation(of.workload, &arms));
@@ -37,7 +37,7 @@ fn per_operation(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
 fn tiers(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     let tiers = tables::tiers(workload);
     let mut header = vec![("placement", Align::Left)];
-    header.extend(tiers.iter().map(|t| (words::tier(*t), Align::Right)));
+    header.extend(tiers.iter().map(|t| (labels::tier(*t), Align::Right)));
     let mut table = Table { names: Some(Names::Column(0)), ..Table::new(&header) };
     for (arm, name) in arms.iter().filter(|_| tiers.len() > 1) {
         let Some(facts) = workload.arms.iter().find(|a| a.arm == *arm && !a.tiers.is_empty()) else { continue };
@@ -51,6 +51,6 @@ fn tiers(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
 /// Counters without a number and why, each reason once, as sentences.
 pub(super) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
     let counters = workload.arms.iter().flat_map(|a| &a.per_operation).filter(|c| c.median.is_none());
-    let reasons = words::grouped(counters.filter_map(|c| Some((c.not_counted.as_deref()?, c.name.as_str()))));
+    let reasons = labels::grouped(counters.filter_map(|c| Some((c.not_counted.as_deref()?, c.name.as_str()))));
     reasons.into_iter().map(|(why, names)| format!("Not counted: {}: {why}.", names.join(", "))).collect()
 }

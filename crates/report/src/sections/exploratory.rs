@@ -5,7 +5,7 @@ use crate::chart::RatioCells;
 use crate::document::{Block, Tone};
 use crate::number::{effect, given, maybe_quantity, p_value};
 use crate::table::{Align, Cell, Drawn, Names, Table};
-use crate::{remarks, words};
+use crate::{labels, remarks};
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, Verdict, Withheld, WorkloadFindings};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -51,8 +51,8 @@ fn tables(
     let controls: BTreeSet<u32> = contrasts().map(|c| c.control).collect();
     let table = |control: u32| {
         let arms: BTreeSet<u32> = contrasts().filter(|c| c.control == control).map(|c| c.arm).collect();
-        let mut header = vec![("metric", Align::Left), (words::arm_name(findings, control), Align::Right)];
-        header.extend(arms.iter().map(|arm| (words::arm_name(findings, *arm), Align::Right)));
+        let mut header = vec![("metric", Align::Left), (labels::arm_name(findings, control), Align::Right)];
+        header.extend(arms.iter().map(|arm| (labels::arm_name(findings, *arm), Align::Right)));
         let mut table = Table { names: Some(Names::Header), ..Table::new(&header) };
         for metric in exploratory(workload).filter(|m| wanted(m)) {
             let contrast = |arm: u32| metric.contrasts.iter().find(|c| c.arm == arm && c.control == control);
@@ -85,7 +85,7 @@ fn untold(workload: &WorkloadFindings) -> Vec<String> {
         let withheld = m.contrasts.iter().find(|c| {
             matches!(c.verdict, Verdict::NoVerdict { why: Withheld::NotPerOperation, .. }) && c.effect.is_some()
         });
-        withheld.and_then(|c| Some(format!("{}: {}.", words::metric_name(&m.name), words::reason(&c.verdict)?)))
+        withheld.and_then(|c| Some(format!("{}: {}.", labels::metric_name(&m.name), labels::reason(&c.verdict)?)))
     };
     let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m) && not_judged(m).is_none());
     let same = |m: &&MetricFindings| {
@@ -95,7 +95,7 @@ fn untold(workload: &WorkloadFindings) -> Vec<String> {
     let said = |what: &str, metrics: &[&MetricFindings]| {
         let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
         (!names.is_empty())
-            .then(|| format!("{what} ({}): {}.", names.len(), words::joined_quantiles(&names).join(", ")))
+            .then(|| format!("{what} ({}): {}.", names.len(), labels::joined_quantiles(&names).join(", ")))
     };
     [said("Equivalent in every arm", &same), said("Open, neither different nor equivalent", &open)]
         .into_iter()
@@ -137,7 +137,7 @@ fn change_with_interval(metric: &MetricFindings, c: &Contrast) -> Cell {
             let p = c.p_adjusted.filter(|_| *verdict != Verdict::Equivalent);
             format!(
                 "{}{}",
-                words::verdict(verdict),
+                labels::verdict(verdict),
                 p.map_or_else(String::new, |p| format!(", p {}", p_value(Some(p))))
             )
         }
@@ -155,6 +155,6 @@ fn drawable(contrast: &Contrast) -> Option<(f64, f64, f64)> {
 /// Why metrics have no numbers or no verdict, each reason once.
 fn unmeasured(workload: &WorkloadFindings) -> Vec<String> {
     let noted = exploratory(workload).filter_map(|m| Some((m.note.as_deref()?, m.name.as_str())));
-    let said = |(note, names): (&str, Vec<&str>)| format!("{}: {}", names.join(", "), words::full_stop(note));
-    words::grouped(noted).into_iter().map(said).collect()
+    let said = |(note, names): (&str, Vec<&str>)| format!("{}: {}", names.join(", "), labels::full_stop(note));
+    labels::grouped(noted).into_iter().map(said).collect()
 }

@@ -5,7 +5,7 @@ use super::workload::Of;
 use crate::document::{Block, Tone};
 use crate::number::{NONE, count, effect, ns, p_value, percent};
 use crate::table::{Align, Cell, Table};
-use crate::{remarks, words};
+use crate::{labels, remarks};
 use schedlab_analyze::{ArmFacts, Effect, Findings, Mode, ModeFindings, Role, TierSplit, WorkloadFindings};
 
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
@@ -24,7 +24,7 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
         all.extend(stamping.map(|stamping| [Block::Lead("Stamping".into()), stamping]).into_iter().flatten());
         all.extend(Block::titled("Settings in force, by read-back", in_force(findings, workload)));
         if let Some(facts) = workload.arms.iter().find(|f| !f.native_lines.is_empty()) {
-            let arm = words::arm_name(findings, facts.arm);
+            let arm = labels::arm_name(findings, facts.arm);
             all.push(Block::Lead(format!("First trial as the reference tool prints it: {arm}")));
             all.push(Block::Verbatim(facts.native_lines.join("\n")));
         }
@@ -46,7 +46,7 @@ fn tier_splits(findings: &Findings, splits: &[TierSplit]) -> Table {
         for t in &split.tiers {
             let (shares, means) = ([t.control_share, t.arm_share], [t.control_mean_ns, t.arm_mean_ns]);
             let numbers = shares.map(percent).into_iter().chain(means.map(mean)).map(Cell::from);
-            table.push([words::tier(t.tier).into()].into_iter().chain(numbers).collect());
+            table.push([labels::tier(t.tier).into()].into_iter().chain(numbers).collect());
         }
     }
     table
@@ -63,13 +63,13 @@ fn steadiness(findings: &Findings, workload: &WorkloadFindings) -> Table {
     let ends = ([("arm", Align::Left)], [("verdict", Align::Left)]);
     let mut table = Table::new(&Vec::from_iter(ends.0.into_iter().chain(numbers).chain(ends.1)));
     for c in &workload.dispersion {
-        let said = match words::reason(&c.verdict) {
+        let said = match labels::reason(&c.verdict) {
             Some(reason) => format!("no verdict: {reason}"),
-            None => words::verdict(&c.verdict).to_owned(),
+            None => labels::verdict(&c.verdict).to_owned(),
         };
         let [value, interval] = printed(c.effect, "");
         let p = p_value(c.p_adjusted.or(c.p)).into();
-        table.push(vec![words::arm_name(findings, c.arm).into(), value, interval, p, Cell::toned(said, &c.verdict)]);
+        table.push(vec![labels::arm_name(findings, c.arm).into(), value, interval, p, Cell::toned(said, &c.verdict)]);
     }
     table
 }
@@ -78,15 +78,15 @@ fn steadiness(findings: &Findings, workload: &WorkloadFindings) -> Table {
 fn modes(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let tiers = |mode: &Mode| {
         let shares = mode.tiers.iter().filter(|t| t.share > 0.005);
-        shares.map(|t| format!("{} {}", words::tier(t.tier), percent(t.share))).collect::<Vec<_>>().join(", ")
+        shares.map(|t| format!("{} {}", labels::tier(t.tier), percent(t.share))).collect::<Vec<_>>().join(", ")
     };
     let said = |m: &ModeFindings| {
         let places: Vec<String> = m.modes.iter().filter(|_| m.k > 1).map(tiers).filter(|t| !t.is_empty()).collect();
         let placed = if places.is_empty() { String::new() } else { format!(" (placement: {})", places.join(" | ")) };
         format!("{}{placed}", m.sentence)
     };
-    let grouped = words::grouped(workload.modes.iter().map(|m| (said(m), words::arm_name(findings, m.arm))));
-    grouped.into_iter().map(|(said, arms)| words::full_stop(&format!("{}: {said}", arms.join(", ")))).collect()
+    let grouped = labels::grouped(workload.modes.iter().map(|m| (said(m), labels::arm_name(findings, m.arm))));
+    grouped.into_iter().map(|(said, arms)| labels::full_stop(&format!("{}: {said}", arms.join(", ")))).collect()
 }
 
 /// Second opinions on the primary metrics.
@@ -96,7 +96,7 @@ fn views(findings: &Findings, workload: &WorkloadFindings) -> Table {
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         for c in metric.contrasts.iter().filter(|c| !c.views.is_empty()) {
             table.push(vec![
-                format!("{} · {}", words::arm_name(findings, c.arm), words::metric_name(&metric.name)).into(),
+                format!("{} · {}", labels::arm_name(findings, c.arm), labels::metric_name(&metric.name)).into(),
             ]);
             for view in &c.views {
                 let [value, interval] = printed(view.effect, &metric.unit);
@@ -116,7 +116,7 @@ fn stamping(findings: &Findings, facts: &ArmFacts) -> Option<String> {
         0 | 1 => "every operation".to_owned(),
         n => format!("one operation in {n}"),
     };
-    let (arm, stamped, cost) = (words::arm_name(findings, facts.arm), count(stamped), percent(share));
+    let (arm, stamped, cost) = (labels::arm_name(findings, facts.arm), count(stamped), percent(share));
     Some(format!("{arm}: {every} stamped, {stamped} in all; stamps cost {cost} of the run time"))
 }
 
@@ -127,9 +127,9 @@ fn in_force(findings: &Findings, workload: &WorkloadFindings) -> Table {
     for facts in &workload.arms {
         let refused = facts.not_applied.iter().map(|r| format!("NOT APPLIED {} ×: {}", r.count, r.text));
         let settings: Vec<String> = facts.effective.iter().cloned().chain(refused).collect();
-        let settings = if settings.is_empty() { words::spec(findings, "").to_owned() } else { settings.join("; ") };
+        let settings = if settings.is_empty() { labels::spec(findings, "").to_owned() } else { settings.join("; ") };
         let groups = Cell::toned(facts.groups.join("; "), Tone::None);
-        table.push(vec![words::arm_name(findings, facts.arm).into(), settings.into(), groups]);
+        table.push(vec![labels::arm_name(findings, facts.arm).into(), settings.into(), groups]);
     }
     table
 }

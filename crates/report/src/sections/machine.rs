@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::document::{Block, Remark, Section, Tone};
 use crate::table::{Align, Cell, Table};
-use crate::{remarks, words};
+use crate::{labels, remarks};
 use schedlab_analyze::{CheckRow, Source};
 use schedlab_plan::{InOrder, counted};
 
@@ -43,9 +43,9 @@ fn checks(checks: &[CheckRow]) -> Table {
     let header = ["state", "check", "value", "what it does to results", "what to do", "read at"];
     let mut table = Table::new(&header.map(|name| (name, Align::Left)));
     let mut checks: Vec<&CheckRow> = checks.iter().collect();
-    checks.in_order_by_key(|c| words::check_rank(c.state));
+    checks.in_order_by_key(|c| labels::check_rank(c.state));
     for c in checks {
-        let state = Cell::toned(words::check_state(c.state), c.state);
+        let state = Cell::toned(labels::check_state(c.state), c.state);
         let seen = [&c.title, &c.value, &c.effect, &c.fix].map(|text| Cell::from(text.as_str()));
         table.push([state].into_iter().chain(seen).chain([Cell::toned(&c.evidence, Tone::None)]).collect());
     }

@@ -2,9 +2,9 @@
 
 use super::workload::Of;
 use crate::document::Block;
+use crate::labels;
 use crate::number::{effect, p_value};
 use crate::table::{Align, Cell, Table};
-use crate::words;
 use schedlab_analyze::{Findings, MainEffect, MetricFindings};
 use schedlab_plan::counted;
 use schedlab_plan::manifest::Factor;
@@ -37,16 +37,16 @@ fn on_metric<'a>(findings: &Findings, metric: &MetricFindings, effects: &[&MainE
             name(findings, of_factor).into(),
             text.map_or_else(String::new, |t| format!("{} {}", t.value, t.interval)).into(),
             contrast.effect.map_or_else(String::new, |_| p_value(p)).into(),
-            Cell::toned(words::verdict(&contrast.verdict), &contrast.verdict),
+            Cell::toned(labels::verdict(&contrast.verdict), &contrast.verdict),
         ]);
     }
     let measured = effects.iter().find(|e| e.contrast.units > 0);
     let over = measured.map_or_else(String::new, |e| {
         let arms = counted(e.low_arms.len() + e.high_arms.len(), "arms");
-        format!(", {} of {arms}", words::units(&e.contrast))
+        format!(", {} of {arms}", labels::units(&e.contrast))
     });
     let notes = effects.iter().flat_map(|of_factor| notes(findings, of_factor));
-    let title = Block::Lead(format!("Main effects on {}{over}", words::metric_name(&metric.name)));
+    let title = Block::Lead(format!("Main effects on {}{over}", labels::metric_name(&metric.name)));
     [title, Block::Table(table)].into_iter().chain(Block::list(notes)).collect()
 }
 
@@ -57,21 +57,21 @@ fn name<'f>(findings: &'f Findings, of_factor: &MainEffect) -> &'f str {
 fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
     let contrast = &of_factor.contrast;
     let mut notes: Vec<String> =
-        words::reason(&contrast.verdict).map(|why| format!("no verdict: {why}")).into_iter().collect();
+        labels::reason(&contrast.verdict).map(|why| format!("no verdict: {why}")).into_iter().collect();
     notes.extend(contrast.more_units.map(|more| more.in_words(&contrast.unit_name)));
     if !of_factor.aliases.is_empty() {
         notes.push(format!("these arms cannot separate it from {}", of_factor.aliases.join(", ")));
     }
     notes.extend(contrast.notes.iter().cloned());
-    notes.into_iter().map(|note| words::full_stop(&format!("{}: {note}", name(findings, of_factor)))).collect()
+    notes.into_iter().map(|note| labels::full_stop(&format!("{}: {note}", name(findings, of_factor)))).collect()
 }
 
 /// The levels of each factor, in a sentence each.
 fn factors(findings: &Findings) -> Vec<String> {
     let line = |factor: &Factor| {
-        let (low, high) = (words::spec(findings, &factor.low), words::spec(findings, &factor.high));
+        let (low, high) = (labels::spec(findings, &factor.low), labels::spec(findings, &factor.high));
         let left_out = factor.not_applied.as_ref().map(|why| format!("; left out: {why}")).unwrap_or_default();
-        words::full_stop(&format!("Factor {}: low {low}, high {high}{left_out}", factor.name))
+        labels::full_stop(&format!("Factor {}: low {low}, high {high}{left_out}", factor.name))
     };
     findings.factors.iter().map(line).collect()
 }

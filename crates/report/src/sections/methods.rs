@@ -2,8 +2,8 @@
 
 use super::Subject;
 use crate::document::{Block, Section};
+use crate::labels;
 use crate::number::given;
-use crate::words;
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let rules = &subject.input.findings.rules;
@@ -15,7 +15,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         rules.stamping,
         rules.seed
     );
-    let ended = words::ended(&subject.input.findings.ended);
+    let ended = labels::ended(&subject.input.findings.ended);
     let all = [rule].into_iter().chain(ended).chain(rules.methods.iter().cloned());
     vec![Section::body("methods", "Methods", Vec::from_iter(Block::list(all)))]
 }

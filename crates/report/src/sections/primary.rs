@@ -2,9 +2,9 @@
 
 use super::workload::Of;
 use crate::document::{Block, Tone};
+use crate::labels;
 use crate::number::{effect, maybe_quantity, p_value};
 use crate::table::{Align, Cell, Names, Table};
-use crate::words;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role};
 
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
@@ -14,14 +14,14 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
 
 fn of_metric<'a>(findings: &Findings, metric: &MetricFindings) -> Vec<Block<'a>> {
     let mut all = vec![
-        Block::Lead(format!("{} ({})", words::metric_name(&metric.name), words::metric_aside(metric))),
+        Block::Lead(format!("{} ({})", labels::metric_name(&metric.name), labels::metric_aside(metric))),
         Block::Table(table(findings, metric)),
     ];
-    all.extend(words::meaning_of_change(findings, metric).map(Block::Aside));
-    all.extend(metric.note.as_deref().map(|note| Block::Text(words::full_stop(note))));
+    all.extend(labels::meaning_of_change(findings, metric).map(Block::Aside));
+    all.extend(metric.note.as_deref().map(|note| Block::Text(labels::full_stop(note))));
     let reason = |c: &Contrast| {
-        let reason = words::full_stop(words::reason(&c.verdict)?);
-        Some(Block::Text(format!("{}: no verdict: {reason}", words::arm_name(findings, c.arm))))
+        let reason = labels::full_stop(labels::reason(&c.verdict)?);
+        Some(Block::Text(format!("{}: no verdict: {reason}", labels::arm_name(findings, c.arm))))
     };
     all.extend(metric.contrasts.iter().filter_map(reason));
     all
@@ -45,7 +45,7 @@ fn table(findings: &Findings, metric: &MetricFindings) -> Table {
     (table.names, table.wide) = (Some(Names::Column(0)), vec![1, 4, 6, 8]);
     for values in &metric.values {
         let median = maybe_quantity(values.median, &metric.unit);
-        let mut row = vec![words::arm_name(findings, values.arm).into(), values.n.to_string().into(), median.into()];
+        let mut row = vec![labels::arm_name(findings, values.arm).into(), values.n.to_string().into(), median.into()];
         match metric.contrasts.iter().find(|c| c.arm == values.arm) {
             Some(contrast) => row.extend(contrast_cells(contrast, &metric.unit)),
             None => {
@@ -65,8 +65,8 @@ fn contrast_cells(c: &Contrast, unit: &str) -> [Cell; 6] {
         change.unwrap_or_default().trim().into(),
         p(c.p),
         p(c.p_adjusted.or(c.p)),
-        if c.units > 0 { words::units(c) } else { String::new() }.into(),
-        Cell::toned(words::verdict(&c.verdict), &c.verdict),
-        words::aside(c).into(),
+        if c.units > 0 { labels::units(c) } else { String::new() }.into(),
+        Cell::toned(labels::verdict(&c.verdict), &c.verdict),
+        labels::aside(c).into(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::document::{Block, Section};
-use crate::words;
+use crate::labels;
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let manifest = subject.input.manifest;
@@ -18,7 +18,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     };
     let blocks = vec![
         Block::Text(format!("schedlab {}:", manifest.schedlab_version)),
-        Block::Command(words::shell(&subject.input.findings.command)),
+        Block::Command(labels::shell(&subject.input.findings.command)),
         Block::More("The raw data, and the whole plan, as run".into(), Box::new(more)),
     ];
     vec![Section::body("repeat", "Repeat it", blocks)]

@@ -5,7 +5,7 @@ use crate::document::{Block, Make, Section};
 use crate::number::{NONE, count, maybe_quantity, percent};
 use crate::pictures::{self, Picture};
 use crate::table::{Align, Cell, Names, Table};
-use crate::{tables, words};
+use crate::{labels, tables};
 use schedlab_analyze::{CopyRow, Scaling, ScalingRow, WorkloadFindings, beside};
 
 /// Arms by index with their names.
@@ -25,7 +25,7 @@ const COPIES_KEY: &str = "Each copy: its operations, the share of them with both
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let findings = subject.input.findings;
-    let arms = words::arms(findings);
+    let arms = labels::arms(findings);
     let one = |(number, scaling)| {
         let picture: Make<'a, Picture> = Box::new(move || Vec::from_iter(pictures::scaling(findings, number)));
         let section = section(scaling, &arms, &findings.workloads, Some(picture));
@@ -43,7 +43,7 @@ pub(crate) fn section<'a>(
 ) -> Section<'a> {
     let first = scaling.workloads.first().and_then(|index| workloads.iter().find(|w| w.workload == *index));
     let load = first.map(|workload| beside(&workload.load)).unwrap_or_default();
-    let title = format!("Scaling: {} over {}{load}", words::metric_name(&scaling.metric), scaling.option);
+    let title = format!("Scaling: {} over {}{load}", labels::metric_name(&scaling.metric), scaling.option);
     let mut all = vec![Block::Spec(scaling.spec.clone())];
     all.extend(picture.map(Block::Pictures));
     all.extend([Block::Table(scaling_table(scaling, arms)), Block::Aside(SCALING_KEY.into())]);

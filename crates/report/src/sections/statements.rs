@@ -2,8 +2,8 @@
 
 use super::workload::Of;
 use crate::document::Block;
+use crate::labels;
 use crate::number::effect_text;
-use crate::words;
 use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
 
 const KEY: &str = "Holds: the interval lies on the side that is claimed. Does not hold: an effect of interest on that side is \
@@ -28,7 +28,7 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
 
 /// `Best by messages a second: `m=3ms w=30ms`, +31 % [20, 43] over `default`; not distinguishable from it: …`
 fn sentence(of: Of<'_>, best: &BestArm) -> String {
-    let name = |arm: u32| format!("`{}`", words::arm_name(of.findings, arm));
+    let name = |arm: u32| format!("`{}`", labels::arm_name(of.findings, arm));
     let over = best.effect.map(|e| format!(", {} over {}", effect_text(&e, ""), name(0))).unwrap_or_default();
     let rest: Vec<String> = best.candidates.iter().filter(|arm| **arm != best.arm).map(|arm| name(*arm)).collect();
     let others = match rest.len() {

@@ -2,10 +2,10 @@
 
 use super::Subject;
 use crate::document::{Block, Make, Section};
+use crate::labels;
 use crate::number::{NONE, effect_text};
 use crate::pictures::{self, Picture};
 use crate::table::{Align, Names, Table};
-use crate::words;
 use schedlab_analyze::{Findings, MetricFindings, Tradeoff, TradeoffObjective, Verdict};
 
 const KEY: &str = "The Pareto front: arms that no other beats in every column. Neighbours whose intervals overlap may \
@@ -32,7 +32,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
 
 /// Whether some arm is better or worse in an objective.
 fn has_verdict(findings: &Findings, tradeoff: &Tradeoff) -> bool {
-    let metrics = tradeoff.objectives.iter().filter_map(|of| words::metric_of(findings, of));
+    let metrics = tradeoff.objectives.iter().filter_map(|of| labels::metric_of(findings, of));
     let mut verdicts = metrics.flat_map(|metric| metric.contrasts.iter().map(|contrast| &contrast.verdict));
     verdicts.any(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse))
 }
@@ -40,13 +40,13 @@ fn has_verdict(findings: &Findings, tradeoff: &Tradeoff) -> bool {
 /// A row for each arm of the front: its change in each objective.
 fn table(findings: &Findings, tradeoff: &Tradeoff) -> Table {
     let titles: Vec<String> =
-        tradeoff.objectives.iter().map(|of| words::objective(findings, of, &tradeoff.objectives)).collect();
+        tradeoff.objectives.iter().map(|of| labels::objective(findings, of, &tradeoff.objectives)).collect();
     let header = [("arm", Align::Left)].into_iter().chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(&header.collect::<Vec<_>>());
     table.names = Some(Names::Column(0));
     for arm in &tradeoff.front {
-        let name = words::arm_name(findings, *arm);
-        let change = |of: &TradeoffObjective| words::metric_of(findings, of).map_or(NONE.into(), |m| change(m, *arm));
+        let name = labels::arm_name(findings, *arm);
+        let change = |of: &TradeoffObjective| labels::metric_of(findings, of).map_or(NONE.into(), |m| change(m, *arm));
         let cells = [name.into()].into_iter().chain(tradeoff.objectives.iter().map(|of| change(of).into()));
         table.push(cells.collect());
     }

@@ -3,7 +3,7 @@
 use super::{Subject, counters, curves, exploratory, inside, main_effects, primary, statements};
 use crate::document::{Block, Section};
 use crate::pictures::{Kind, Picture, of_workload};
-use crate::{remarks, words};
+use crate::{labels, remarks};
 use schedlab_analyze::{Findings, WorkloadFindings};
 use schedlab_plan::InOrder;
 
@@ -40,7 +40,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     let one = |(index, workload)| {
         let of = Of { subject, findings, workload, index };
         let blocks = PARTS.iter().flat_map(|part| part(of)).collect();
-        Section::body(&format!("w{}", index + 1), words::workload_heading(findings, workload), blocks)
+        Section::body(&format!("w{}", index + 1), labels::workload_heading(findings, workload), blocks)
     };
     findings.workloads.iter().enumerate().map(one).collect()
 }
@@ -48,12 +48,12 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
 /// What was run, how often, and how far apart equals were measured.
 fn about(of: Of<'_>) -> Vec<Block<'_>> {
     let Of { findings, workload, .. } = of;
-    let spec =
-        Some(words::shared_spec(findings, workload)).filter(|spec| *spec != words::workload_label(findings, workload));
-    let counts = Block::Aside(format!("{}: {}.", workload.id, words::counts(workload)));
+    let spec = Some(labels::shared_spec(findings, workload))
+        .filter(|spec| *spec != labels::workload_label(findings, workload));
+    let counts = Block::Aside(format!("{}: {}.", workload.id, labels::counts(workload)));
     // What includes no effect not is among the problems.
     let kept = workload.aa_comparisons.iter().filter(|c| c.includes_no_effect);
-    let kept = kept.map(|c| words::full_stop(&format!("A/A comparison: {}", c.sentence)));
+    let kept = kept.map(|c| labels::full_stop(&format!("A/A comparison: {}", c.sentence)));
     spec.map(Block::Spec).into_iter().chain([counts]).chain(Block::list(kept)).collect()
 }
 

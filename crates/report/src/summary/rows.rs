@@ -1,6 +1,6 @@
 //! The questions of a comparison, as rows by metric.
 
-use crate::words;
+use crate::labels;
 use schedlab_analyze::{ArmValues, Contrast, Findings, MainEffect, MetricFindings, Role, Verdict, WorkloadFindings};
 
 /// A row of the table: a question, or the control that it is asked against.
@@ -29,7 +29,7 @@ pub(super) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     let of_workload = |workload| {
         let metrics = Vec::from_iter(primaries(workload));
         metrics.into_iter().map(move |metric| Group {
-            label: words::workload_label(findings, workload),
+            label: labels::workload_label(findings, workload),
             metric,
             rows: rows(findings, workload, metric),
         })
@@ -62,7 +62,7 @@ fn rows<'f>(findings: &'f Findings, workload: &'f WorkloadFindings, metric: &'f 
         Row {
             index: values.arm,
             control: contrast.map(|c| c.control),
-            name: words::arm_with_spec(findings, values.arm),
+            name: labels::arm_with_spec(findings, values.arm),
             median: values.median,
             contrast,
         }

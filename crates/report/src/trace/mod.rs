@@ -37,8 +37,8 @@ pub use slow::trace_slow;
 pub use timehist::{MOST_TURNS, timehist_header, timehist_line, timehist_svg};
 
 use crate::document::{Block, Document, Remark, Section};
+use crate::labels::{capital, full_stop};
 use crate::number::{count, ns_of};
-use crate::words::{capital, full_stop};
 use schedlab_analyze::trace::{self, Definition, TraceFacts};
 use schedlab_plan::counted;
 

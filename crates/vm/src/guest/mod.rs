@@ -6,14 +6,15 @@ mod command;
 mod handed;
 mod keep;
 mod mounts;
+mod parameters;
 mod port;
-mod words;
 
 use crate::frame::Frame;
 use crate::host::initramfs::module_path;
 use crate::job::{JOB_FILE, Job, MODULES_FILE, Perturbation};
 use crate::kernel::modules::{Module, answering, load_order};
 pub use keep::Keeper;
+pub use parameters::without_effect as words_without_effect;
 pub(crate) use port::END;
 use port::Port;
 use schedlab_sys::rtnetlink::Rtnetlink;
@@ -22,7 +23,6 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-pub use words::without_effect as words_without_effect;
 
 /// What the binary was started as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     for absent in mounts::others() {
         port.send(&Frame::Note(absent)).map_err(|e| e.to_string())?;
     }
-    for word in words::unknown(job) {
+    for word in parameters::unknown(job) {
         let note = format!("the guest's kernel does not know `{word}` of its command line, and goes without");
         port.send(&Frame::Note(note)).map_err(|e| e.to_string())?;
     }

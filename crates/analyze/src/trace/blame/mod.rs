@@ -7,10 +7,10 @@ use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
+use super::labels;
 use super::lacking::{NO_SWITCH, lacking};
 use super::lanes::Does;
 use super::scope::without_prio;
-use super::words;
 use count::{Cause, Counter, LongWait, Share, Victim};
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine, Task};
@@ -208,7 +208,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
         sums.add(task_name(task, names), Some(task.tid), if asked.each_task { number as u32 } else { 0 }, done);
     }
     for (of, done) in &counter.retired {
-        sums.add(words::ended(names, of), of.tid, if asked.each_task { ended_row(of) } else { 0 }, done);
+        sums.add(labels::ended(names, of), of.tid, if asked.each_task { ended_row(of) } else { 0 }, done);
     }
     let (mut causes, mut victims, total) = sums.finish();
     let more = |len: usize| len.saturating_sub(most) as u64;
@@ -246,14 +246,14 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
 
 /// A name to print for a task that may have none.
 fn task_name(task: &Task, names: &Names) -> String {
-    words::thread(names, task.comm, task.tid)
+    labels::thread(names, task.comm, task.tid)
 }
 
 impl Cause {
     fn text(self, names: &Names) -> String {
         match self {
             Self::Placing => "(placing)".into(),
-            Self::Cpu(does) => words::does(names, does),
+            Self::Cpu(does) => labels::does(names, does),
         }
     }
 
@@ -297,7 +297,7 @@ impl<'a> Sums<'a> {
         let mut against: Vec<Option<(u64, &str)>> = vec![None; self.causes.len()];
         let mut victims = Vec::new();
         for ((comm, _), (tid, sum)) in &self.rows {
-            let one_cpu = words::of_one_cpu(comm);
+            let one_cpu = labels::of_one_cpu(comm);
             let sum = Victim { idle_elsewhere_ns: if one_cpu { 0 } else { sum.idle_elsewhere_ns }, ..sum.clone() };
             for (cause, share) in &sum.shares {
                 let most = &mut against[*cause as usize];
@@ -343,15 +343,15 @@ impl LongWait {
         let Self { wait, tid, comm, .. } = self;
         let waker = || match wait.context.is_interrupt() {
             true => "(interrupt)".into(),
-            false => words::thread(names, self.waker_comm, wait.waker),
+            false => labels::thread(names, self.waker_comm, wait.waker),
         };
         let after = match wait.began {
             Began::Preempted => "preemption",
             Began::New => "new",
             Began::Waking | Began::Repaired | Began::WakeupOnly => "wakeup",
         };
-        let comm = words::thread(names, *comm, *tid);
-        let idle_elsewhere_ns = if words::of_one_cpu(&comm) { 0 } else { self.idle_elsewhere_ns };
+        let comm = labels::thread(names, *comm, *tid);
+        let idle_elsewhere_ns = if labels::of_one_cpu(&comm) { 0 } else { self.idle_elsewhere_ns };
         LongestWait {
             comm,
             tid: tid.0,

@@ -7,8 +7,8 @@ mod tracker;
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
+use super::labels;
 use super::lacking::lacking;
-use super::words;
 use paths::{Node, Pair, Waker};
 use schedlab_plan::InOrder;
 use schedlab_plan::histogram::Histogram;
@@ -227,8 +227,8 @@ impl Waker {
                 name => name.to_owned(),
             },
             Self::Idle => "(idle)".into(),
-            Self::Irq(irq, name) => format!("(irq {})", words::irq_name(irq, names.text(name))),
-            Self::Softirq(vec) => format!("(softirq {})", words::softirq(vec)),
+            Self::Irq(irq, name) => format!("(irq {})", labels::irq_name(irq, names.text(name))),
+            Self::Softirq(vec) => format!("(softirq {})", labels::softirq(vec)),
             Self::Hard => "(hard interrupt)".into(),
             Self::Soft => "(soft interrupt)".into(),
         }
@@ -280,7 +280,7 @@ impl Step {
             waker_tid: is_task.then_some(self.waker_tid.0),
             waking_at_ns: self.waking,
             waker_preempted_ns: self.waker_preempted_ns,
-            comm: words::thread(names, self.comm, self.tid),
+            comm: labels::thread(names, self.comm, self.tid),
             tid: self.tid.0,
             waited_ns: self.wait.ns(),
             in_at_ns: self.wait.end,

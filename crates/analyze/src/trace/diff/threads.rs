@@ -3,7 +3,7 @@
 use super::names::group;
 use crate::trace::filter::TaskFilter;
 use crate::trace::follow::{Analysis, Now, Taken};
-use crate::trace::words;
+use crate::trace::labels;
 use schedlab_plan::histogram::Histogram;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cells, Ended, PerTask, Reader};
@@ -107,11 +107,11 @@ impl<'a> Counter<'a> {
         };
         for (task, done) in engine.tasks().iter().zip(self.tasks.first(engine.tasks().len())) {
             if done.seen && self.filter.has(task, names) {
-                sum(words::thread(names, task.comm, task.tid), &done);
+                sum(labels::thread(names, task.comm, task.tid), &done);
             }
         }
         for (ended, done) in self.retired.iter().filter(|(ended, _)| self.filter.has_ended(ended, names)) {
-            sum(words::ended(names, ended), done);
+            sum(labels::ended(names, ended), done);
         }
         groups
     }

@@ -7,8 +7,8 @@ use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
+use super::labels;
 use super::lacking::lacking;
-use super::words;
 use detector::{Detector, Episode, Held, Link, Lower, Sum, Who};
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine};
@@ -209,9 +209,9 @@ pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Rea
     for (number, (task, held)) in
         tasks.filter(|(_, (task, held))| !held.is_empty() && asked.scope.tasks.has(task, names))
     {
-        add(words::thread(names, task.comm, task.tid), Some(task.tid), number as u32, held);
+        add(labels::thread(names, task.comm, task.tid), Some(task.tid), number as u32, held);
     }
-    detector.retired.iter().for_each(|(of, held)| add(words::ended(names, of), of.tid, ended_row(of), held));
+    detector.retired.iter().for_each(|(of, held)| add(labels::ended(names, of), of.tid, ended_row(of), held));
     let mut total = Held::default();
     rows.values().for_each(|(_, held)| total.add(held));
     let mut held: Vec<HeldRow> = rows.iter().map(|((comm, _), (tid, held))| held.row(comm.clone(), *tid)).collect();
@@ -275,7 +275,7 @@ impl Held {
 
 impl Who {
     fn row(&self, names: &Names) -> Party {
-        Party { comm: words::thread(names, self.comm, self.tid), tid: self.tid.0, prio: self.prio.get() }
+        Party { comm: labels::thread(names, self.comm, self.tid), tid: self.tid.0, prio: self.prio.get() }
     }
 }
 

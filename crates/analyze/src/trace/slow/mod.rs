@@ -7,10 +7,10 @@ mod timeline;
 use super::facts::{Definition, TraceFacts};
 use super::filter::TaskFilter;
 use super::follow::follow;
+use super::labels;
 use super::lacking::lacking;
 use super::lanes::Does;
 use super::scope::Scope;
-use super::words;
 use path::{Step, Threads};
 use schedlab_plan::{InOrder, SlowOperation};
 use schedlab_trace::engine::{Began, Engine};
@@ -235,7 +235,7 @@ impl Named<'_, '_> {
     fn thread(&self, tid: Tid) -> String {
         let in_window = self.threads.of(tid).last().map(|piece| piece.comm);
         let known = || self.engine.task(tid).map(|task| self.engine.tasks()[task.index()].comm);
-        words::thread(self.names, in_window.or_else(known).unwrap_or(Name::UNKNOWN), tid)
+        labels::thread(self.names, in_window.or_else(known).unwrap_or(Name::UNKNOWN), tid)
     }
 
     fn step(&self, step: &Step<'_>, begin: u64) -> SlowStep {
@@ -274,7 +274,7 @@ impl Named<'_, '_> {
     }
 
     fn behind(&self, (does, tid, ns): &Behind, cpu: Option<u16>) -> SlowPart {
-        let whom = does.map_or_else(|| "(placing)".into(), |does: Does<Name>| words::does(self.names, does));
+        let whom = does.map_or_else(|| "(placing)".into(), |does: Does<Name>| labels::does(self.names, does));
         // Being placed is on no queue.
         SlowPart { did: "waited", whom, tid: tid.map(|tid| tid.0), cpu: cpu.filter(|_| does.is_some()), ns: *ns }
     }

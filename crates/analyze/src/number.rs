@@ -1,17 +1,17 @@
 //! Numbers as people read them: as many digits as the uncertainty carries, units scaled (ns → µs → ms). What is not a
 //! finite number prints as a dash, whatever came in.
 
-use schedlab_analyze::{Effect, Scale};
+use crate::findings::{Effect, Scale};
 use schedlab_plan::SHARE_OF_CYCLES;
 
 /// Stands for a number that is not there.
-pub(crate) const NONE: &str = "–";
+pub const NONE: &str = "–";
 
 /// Ratios beyond this (or below its reciprocal) read better as factors than as percentages.
-const FACTOR_FROM: f64 = 1.5;
+pub(crate) const FACTOR_FROM: f64 = 1.5;
 
 /// `x` with `digits` significant digits, never in exponent form between 10⁻⁴ and 10⁷.
-pub(crate) fn significant(x: f64, digits: usize) -> String {
+pub fn significant(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return NONE.into();
     }
@@ -30,7 +30,7 @@ pub(crate) fn significant(x: f64, digits: usize) -> String {
 }
 
 /// A value with its unit, scaled: `1.234 µs`, `812.3 k/s`, `4.2 %`, `0.0123 /op`.
-pub(crate) fn quantity(x: f64, unit: &str) -> String {
+pub fn quantity(x: f64, unit: &str) -> String {
     let (scale, shown) = unit_for(x.abs(), unit);
     let number = significant(x / scale, 4);
     match shown.as_str() {
@@ -40,12 +40,12 @@ pub(crate) fn quantity(x: f64, unit: &str) -> String {
 }
 
 /// [`quantity`] of a value that may be missing.
-pub(crate) fn maybe_quantity(x: Option<f64>, unit: &str) -> String {
+pub fn maybe_quantity(x: Option<f64>, unit: &str) -> String {
     x.filter(|x| x.is_finite()).map_or_else(|| NONE.into(), |x| quantity(x, unit))
 }
 
 /// The divisor and the unit in which values as large as `size` are shown: one for a whole axis or column.
-pub(crate) fn unit_for(size: f64, unit: &str) -> (f64, String) {
+pub fn unit_for(size: f64, unit: &str) -> (f64, String) {
     let (base, per) = match unit.split_once('/') {
         Some((base, per)) => (base, format!("/{per}")),
         None => (unit, String::new()),
@@ -91,17 +91,17 @@ fn pick_seconds(size: f64) -> (f64, &'static str) {
 }
 
 /// Nanoseconds, three or four digits.
-pub(crate) fn ns(x: f64) -> String {
+pub fn ns(x: f64) -> String {
     quantity(x, "ns")
 }
 
 /// Whole nanoseconds.
-pub(crate) fn ns_of(ns: u64) -> String {
+pub fn ns_of(ns: u64) -> String {
     quantity(ns as f64, "ns")
 }
 
 /// A share of one as a percentage: `2.5 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let x = share * 100.0;
     if !x.is_finite() {
         return NONE.into();
@@ -117,13 +117,13 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A share as the user gave it, without added digits: `5 %`, `0.5 %`.
-pub(crate) fn given(share: f64) -> String {
+pub fn given(share: f64) -> String {
     let text = percent(share);
     text.replace(".0 %", " %")
 }
 
 /// A p-value: `0.032`, `< 0.0001`.
-pub(crate) fn p_value(p: Option<f64>) -> String {
+pub fn p_value(p: Option<f64>) -> String {
     match p {
         Some(p) if !p.is_finite() => NONE.into(),
         Some(p) if p < 1e-4 => "< 0.0001".into(),
@@ -134,7 +134,7 @@ pub(crate) fn p_value(p: Option<f64>) -> String {
 }
 
 /// A large count with thin grouping: `12 345 678`.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
@@ -148,11 +148,11 @@ pub(crate) fn count(n: u64) -> String {
 
 /// An effect in print: point and interval, on one scale with the same digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EffectText {
+pub struct EffectText {
     /// `-64.2 %`, `0.358 ×`, `+12 ns`.
-    pub(crate) value: String,
+    pub value: String,
     /// `[-65.9, -62.4]`.
-    pub(crate) interval: String,
+    pub interval: String,
 }
 
 /// An effect with its interval in one line, as reports print them: `-8 % [-28, +19]`; a difference in `unit`.
@@ -162,7 +162,7 @@ pub fn effect_text(e: &Effect, unit: &str) -> String {
 }
 
 /// Percentages near one, factors far from it, signed quantities for differences.
-pub(crate) fn effect(e: &Effect, unit: &str) -> EffectText {
+pub fn effect(e: &Effect, unit: &str) -> EffectText {
     if ![e.value, e.lo, e.hi].iter().all(|x| x.is_finite()) {
         return EffectText { value: NONE.into(), interval: String::new() };
     }
@@ -193,7 +193,7 @@ pub(crate) fn effect(e: &Effect, unit: &str) -> EffectText {
 }
 
 /// Whether a ratio is printed as a factor.
-pub(crate) fn is_factor(ratio: f64) -> bool {
+pub fn is_factor(ratio: f64) -> bool {
     ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM
 }
 
@@ -219,30 +219,6 @@ fn signed(x: f64, digits: usize) -> String {
         false if x > 0.0 && x.is_finite() => format!("+{text}"),
         false => text,
     }
-}
-
-/// The same text with real minus signs before digits and no break before `%` or in an interval, for HTML and SVG.
-pub(crate) fn typographic(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut in_interval = false;
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let next = rest.peek().copied().unwrap_or(' ');
-        in_interval = match c {
-            '[' => next.is_ascii_digit() || matches!(next, '-' | '+'),
-            ']' => false,
-            _ => in_interval,
-        };
-        out.push(match c {
-            '-' if !before.is_alphanumeric() && next.is_ascii_digit() => '−',
-            // A number and its sign stay on one line.
-            ' ' if in_interval || (before.is_ascii_digit() && matches!(next, '%' | '×')) => '\u{a0}',
-            c => c,
-        });
-        before = c;
-    }
-    out
 }
 
 #[cfg(test)]
@@ -281,13 +257,5 @@ mod tests {
         assert_eq!((rare.value.as_str(), rare.interval.as_str()), ("+8.3e-6 /op", "[-1.2e-5, +2.9e-5]"));
         assert_eq!(of(f64::NAN, 1.0, 2.0).value, NONE);
         assert_eq!(of(1.0, 0.99999, 1.00001).value, "0.0000 %");
-    }
-
-    #[test]
-    fn minus_signs_only_before_numbers() {
-        assert_eq!(
-            typographic("-1.5 % [-2, +1] two-sided slice-10 2-3"),
-            "−1.5\u{a0}% [−2,\u{a0}+1] two-sided slice-10 2-3"
-        );
     }
 }

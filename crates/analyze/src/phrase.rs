@@ -3,10 +3,8 @@
 
 use crate::findings::{Effect, MetricFindings, Scale};
 use crate::metric_name::metric_name;
+use crate::number::{effect_text, is_factor, significant};
 use schedlab_plan::Direction;
-
-/// Ratios beyond this (or below its reciprocal) read better as factors.
-pub(crate) const FACTOR_FROM: f64 = 1.5;
 
 /// An effect in words: `full` follows "makes WORKLOAD", `itself` the name of what is compared ("is 2 times slower"; none of a
 /// difference), `short` is used alone.
@@ -25,13 +23,12 @@ pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
 /// The same of a metric by its name, unit and direction.
 pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: &Effect) -> Phrase {
     if effect.scale == Scale::Difference {
-        let (value, lo, hi) = (signed(effect.value), signed(effect.lo), signed(effect.hi));
-        let short = format!("{} {value} {unit} [{lo}, {hi}]", metric_name(metric));
+        let short = format!("{} {}", metric_name(metric), effect_text(effect, unit));
         return Phrase { full: format!("change {short}"), itself: None, short, names_metric: true };
     }
     let rate = direction == Direction::HigherIsBetter && unit.ends_with("/s");
     let time = direction == Direction::LowerIsBetter && unit == "s";
-    let large = is_large(effect.value);
+    let large = is_factor(effect.value);
     if rate || (time && large) {
         // A time's reciprocal is a speed; only far from 1 does it read better than "less time".
         let effect = if rate { *effect } else { reciprocal(effect) };
@@ -47,17 +44,13 @@ pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: 
     Phrase { full: format!("have {text}"), itself: Some(format!("has {text}")), short: text, names_metric: true }
 }
 
-fn is_large(ratio: f64) -> bool {
-    ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM
-}
-
 fn reciprocal(effect: &Effect) -> Effect {
     Effect { value: 1.0 / effect.value, lo: 1.0 / effect.hi, hi: 1.0 / effect.lo, ..*effect }
 }
 
 /// A ratio in words: `2.8 times faster [2.6, 3.0]` or `10 % faster [9, 11]`.
 fn size(effect: &Effect, down: &str, up: &str) -> String {
-    match is_large(effect.value) {
+    match is_factor(effect.value) {
         true if effect.value >= 1.0 => times(effect, up),
         true => times(&reciprocal(effect), down),
         false => change(effect, down, up),
@@ -104,30 +97,19 @@ pub(crate) fn factor(x: f64, half_width: f64) -> String {
         w if w >= 0.05 => 1,
         _ => 2,
     };
-    if x.abs() < 1e7 { format!("{x:.digits$}") } else { number(x) }
-}
-
-/// A number with three significant digits.
-pub(crate) fn number(x: f64) -> String {
-    if x == 0.0 {
-        return "0".into();
-    }
-    let magnitude = x.abs().log10().floor();
-    if !(-4.0..7.0).contains(&magnitude) {
-        return format!("{x:.2e}");
-    }
-    let digits = (2.0 - magnitude).max(0.0) as usize;
-    format!("{x:.digits$}")
-}
-
-fn signed(x: f64) -> String {
-    let text = number(x);
-    if x > 0.0 { format!("+{text}") } else { text }
+    if x.abs() < 1e7 { format!("{x:.digits$}") } else { significant(x, 3) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_has_the_digits_and_the_unit_of_the_table() {
+        let effect = Effect { scale: Scale::Difference, value: 94_569.0, lo: 90_100.0, hi: 99_400.0, level: 0.95 };
+        let phrase = phrase_of("context_switches_per_s", "1/s", Direction::Neutral, &effect);
+        assert!(phrase.short.ends_with("+94.6 k/s [+90.1, +99.4]"), "{}", phrase.short);
+    }
 
     #[test]
     fn the_lower_end_of_a_wide_interval_is_told_from_1_and_from_0() {
