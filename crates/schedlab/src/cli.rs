@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Exec(exec::Exec),
     /// Fetch, build and boot kernels in QEMU, and run experiments in them
     Vm(vm::Vm),
-    /// Read kernel source: what a feature changes, how a backport applies
+    /// Compare kernel sources: what a feature changes, how a backport applies
     Kernel(kernel::Kernel),
     /// Document the output of `--json`, member by member
     ExplainJson {

@@ -439,7 +439,7 @@ fn two_traces_are_laid_beside_each_other() {
     words.push("--more-b");
     words.extend(more.iter().map(String::as_str));
     let judged = schedlab(&words).success().stdout;
-    assert!(judged.starts_with("Moved: burner ran 0 ns/s → "), "{judged}");
+    assert!(judged.starts_with("Changed: burner ran 0 ns/s → "), "{judged}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn trace_diff(found: &TraceDiff) -> Document {
     )
 }
 
-/// What moved most, or that nothing did, and by what right that is said; and what ran in one side only.
+/// What changed most, or that nothing did, and by what right that is said; and what ran in one side only.
 fn claim(found: &TraceDiff) -> String {
     let named: Vec<String> = found.named.iter().take(TOLD).map(|name| in_short(found, name)).collect();
     let others = found.named.len().saturating_sub(TOLD);
@@ -37,10 +37,10 @@ fn claim(found: &TraceDiff) -> String {
     let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(TOLD).collect();
     let nothing = if one_sided.is_empty() { "Nothing" } else { "Nothing that ran in both" };
     let claim = match (found.basis == "verdict", named.is_empty()) {
-        (true, false) => format!("Moved: {}{others}.", named.join("; ")),
+        (true, false) => format!("Changed: {}{others}.", named.join("; ")),
         (false, false) => format!("Different, but without a verdict: {}{others}.", named.join("; ")),
         (true, true) => format!(
-            "{nothing} moved: {} tested, and none shows a change as large as what is named.",
+            "{nothing} changed: {} tested, and none shows a change as large as what is named.",
             counted(found.judged, "numbers")
         ),
         (false, true) => {

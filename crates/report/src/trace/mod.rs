@@ -91,7 +91,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "affine",
-        question: "Count how often wakers switch wakees: with an estimate of the kernel's wake_wide()",
+        question: "Count wakee flips: with an estimate of the kernel's wake_wide()",
         examples: &["schedlab trace affine perf.data", "schedlab trace affine perf.data --llc-size 8"],
         takes: Takes {
             filters: Filtered::NotStates("who wakes another is on a CPU"),

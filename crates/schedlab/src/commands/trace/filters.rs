@@ -12,7 +12,7 @@ use std::path::Path;
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Filters {
-    /// Only tasks whose first or last name is this (a command is named `sh` until it is executed; timehist matches the
+    /// Only tasks whose first or last name is this (a child of a shell is named `sh` until it calls exec; timehist matches the
     /// name at that time); `*` matches any characters; may be given several times
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     comm: Vec<String>,

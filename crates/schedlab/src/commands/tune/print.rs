@@ -78,7 +78,7 @@ pub(super) fn catalogue(knobs: &[Knob], _named: bool, out: &mut dyn Write) -> io
             (Some(why), _) if knob.arm == Some(true) => {
                 wrapped("      ", &format!("not set by `tune set` here: {why}"), out)?;
             }
-            (Some(why), _) => wrapped("      ", &format!("not set here: {why}"), out)?,
+            (Some(why), _) => wrapped("      ", &format!("cannot be set here: {why}"), out)?,
             (None, _) if knob.arm == Some(false) => {
                 let why =
                     "set by `tune set` only: it is the whole host's, and an arm has a network namespace of its trial";
