@@ -21,7 +21,7 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("feature", "feature:NO_WA_IDLE", "a word of sched/features"),
     ("sysfs", "sysfs:kernel/mm/ksm/run=0", "any file below /sys"),
     ("thp", "thp=never", "transparent huge pages: always, madvise, never"),
-    ("halt_poll", "halt_poll=200us", "how long an idle CPU polls before it halts: in this guest, or by KVM for this host's guests"),
+    ("halt_poll", "halt_poll=200us", "how long a CPU polls before it halts: in this guest, or by KVM for guests"),
     ("cpuidle", "cpuidle=poll", "idle states of all CPUs: all, or poll (the first only)"),
     ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
     ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
