@@ -21,6 +21,8 @@ pub(crate) enum Refused {
     Short,
     /// A CPU or thread number that no machine has.
     Number,
+    /// A `prev_state` that the kernel that wrote the formats does not write.
+    State,
     /// It is of another event than what holds it says.
     Event,
     /// A `sched_wakeup` of an old kernel with `success=0`: nothing was woken.
@@ -157,7 +159,10 @@ impl Plan {
                     next_comm: comms[1].comm(raw, next, names)?,
                     prev_prio: prios[0].prio(raw)?,
                     next_prio: prios[1].prio(raw)?,
-                    prev_state: dictionary.states.of_raw(state.get(raw).ok_or(Refused::Short)? as u64),
+                    prev_state: dictionary
+                        .states
+                        .of_raw(state.get(raw).ok_or(Refused::Short)? as u64)
+                        .ok_or(Refused::State)?,
                 })
             }
             Self::Wake { kind, flags, waker, wakee, target_cpu, success } => {

@@ -48,6 +48,7 @@ pub(crate) fn is_native(kind: Kind, format: &Format, big_endian: bool) -> bool {
 pub(crate) fn switch(raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
     let raw: &[u8; 64] = raw.first_chunk().ok_or(Refused::Short)?;
     let (prev, next) = (tid(number(raw, 24))?, tid(number(raw, 56))?);
+    let state = u64::from(number(raw, 32)) | u64::from(number(raw, 36)) << 32;
     let names = &mut dictionary.names;
     Ok(What::Switch {
         prev,
@@ -56,7 +57,7 @@ pub(crate) fn switch(raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Re
         next_comm: comm(&raw[40..], next, names)?,
         prev_prio: prio(number(raw, 28)),
         next_prio: prio(number(raw, 60)),
-        prev_state: dictionary.states.of_raw(u64::from(number(raw, 32)) | u64::from(number(raw, 36)) << 32),
+        prev_state: dictionary.states.of_raw(state).ok_or(Refused::State)?,
     })
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn tell_refused(refused: Refused, offset: u64, problems: &mut Problem
         Refused::Number => problems.add(ProblemKind::ImpossibleNumber, || {
             format!("byte {offset}: a CPU or thread number that no machine has; skipped")
         }),
+        Refused::State => problems.add(ProblemKind::BadRecord, || {
+            format!("byte {offset}: a prev_state that this kernel does not write; skipped")
+        }),
         Refused::Event => problems.add(ProblemKind::BadRecord, || {
             format!("byte {offset}: a record of another event than its sample says; skipped")
         }),

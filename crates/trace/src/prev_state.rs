@@ -80,6 +80,9 @@ const PREEMPTED_SINCE_4_14: u64 = 0x100;
 pub struct StateBits {
     flags: Vec<(u64, String)>,
     preempted: Option<u64>,
+    /// The kernel writes one of these bits or none, never two (since 4.14, whose letters lack the K of older ones): anything
+    /// else is damage. Source: `__trace_sched_switch_state` in include/trace/events/sched.h.
+    is_one: bool,
 }
 
 impl StateBits {
@@ -101,7 +104,9 @@ impl StateBits {
                 break;
             }
         }
-        Some(Self { flags, preempted: preempted_bit(print_fmt) }).filter(|bits| !bits.flags.is_empty())
+        let preempted = preempted_bit(print_fmt);
+        let is_one = preempted.is_some() && flags.iter().all(|(_, letter)| "SDTtXZPI".contains(letter.as_str()));
+        Some(Self { flags, preempted, is_one }).filter(|bits| !bits.flags.is_empty())
     }
 
     /// What a number may mean if no format says so: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+` for
@@ -109,13 +114,14 @@ impl StateBits {
     pub fn guess() -> Self {
         let flags = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "Z"), (0x20, "Z"), (0x40, "X"), (0x80, "I")];
         let flags = flags.into_iter().map(|(bit, letter)| (bit, letter.to_owned())).collect();
-        Self { flags, preempted: Some(0x100 | 0x800 | 0x1000) }
+        Self { flags, preempted: Some(0x100 | 0x800 | 0x1000), is_one: false }
     }
 
     /// The bits of 4.14 and newer, for traces that carry the numbers of the kernel without its formats.
     pub fn since_4_14() -> Self {
         let flags = SINCE_4_14.map(|(bit, letter)| (bit, letter.to_owned())).into();
-        Self { flags, preempted: Some(PREEMPTED_SINCE_4_14) }
+        // What we convert from an older kernel has its `S+`.
+        Self { flags, preempted: Some(PREEMPTED_SINCE_4_14), is_one: false }
     }
 
     /// The number that 4.14 and newer have for a state in letters; `None` for one that they do not have.
@@ -133,6 +139,11 @@ impl StateBits {
         let letters = if letters == "x" { "X" } else { letters.strip_suffix("|K").unwrap_or(letters) };
         let bit = |letter: &str| SINCE_4_14.into_iter().find(|(_, l)| *l == letter).map(|(bit, _)| bit);
         letters.split('|').map(bit).try_fold(plus, |sum, bit| Some(sum | bit?))
+    }
+
+    /// Whether a kernel with these bits writes this.
+    fn has(&self, raw: u64) -> bool {
+        !self.is_one || raw == 0 || self.preempted == Some(raw) || self.flags.iter().any(|(bit, _)| *bit == raw)
     }
 
     fn letters(&self, raw: u64) -> String {
@@ -190,21 +201,25 @@ impl PrevStates {
         self.states.iter().map(|s| s.1).collect()
     }
 
-    /// The state of a raw `prev_state`.
+    /// The state of a raw `prev_state`; `None` for one that the kernel does not write.
     #[inline]
-    pub(crate) fn of_raw(&mut self, raw: u64) -> StateId {
-        match self.direct.get(raw as usize & (DIRECT - 1)) {
-            Some(id) if *id != StateId::UNKNOWN => *id,
-            _ => self.of_new_raw(raw & (DIRECT as u64 - 1)),
+    pub(crate) fn of_raw(&mut self, raw: u64) -> Option<StateId> {
+        match self.direct.get(raw as usize) {
+            Some(id) if *id != StateId::UNKNOWN => Some(*id),
+            _ => self.of_new_raw(raw),
         }
     }
 
     #[cold]
-    fn of_new_raw(&mut self, raw: u64) -> StateId {
+    fn of_new_raw(&mut self, raw: u64) -> Option<StateId> {
+        if !self.bits.has(raw) {
+            return None;
+        }
+        let raw = raw & (DIRECT as u64 - 1);
         let letters = self.bits.letters(raw);
         let id = self.of_letters(&letters);
         self.direct[raw as usize] = id;
-        id
+        Some(id)
     }
 
     /// The state of letters as text traces print them. Beyond 255 states a new one is unknown.

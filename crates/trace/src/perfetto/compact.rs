@@ -52,7 +52,7 @@ impl Compact {
         for (at, delta) in columns[column::SWITCH_TIMESTAMP].iter().enumerate() {
             ts = ts.wrapping_add(*delta);
             let item = Item::Switch {
-                prev_state: dictionary.states.of_raw(of(column::SWITCH_PREV_STATE, at)?),
+                prev_state: dictionary.states.of_raw(of(column::SWITCH_PREV_STATE, at)?)?,
                 next: Tid::from_raw(of(column::SWITCH_NEXT_PID, at)? as i64)?,
                 next_comm: comm(of(column::SWITCH_NEXT_COMM, at)?)?,
                 next_prio: Prio::from_raw(of(column::SWITCH_NEXT_PRIO, at)? as i64),

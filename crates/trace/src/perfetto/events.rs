@@ -117,7 +117,7 @@ pub(super) fn what(
             next_comm: m.comm(5, dictionary),
             prev_prio: m.prio(3),
             next_prio: m.prio(7),
-            prev_state: dictionary.states.of_raw(m.number(4)?),
+            prev_state: dictionary.states.of_raw(m.number(4)?)?,
         },
         Kind::SchedWaking => What::Waking(wake(raw, m, dictionary)?),
         Kind::SchedWakeup => What::Wakeup(wake(raw, m, dictionary)?),

@@ -8,9 +8,9 @@ const OLD: &str = r#""x", REC->prev_pid, REC->prev_state & (2048-1) ? __print_fl
 
 fn check(print_fmt: &str, raw: u64, letters: &str, class: StateClass) {
     let mut states = PrevStates::new(StateBits::parse(print_fmt).expect("has flags"));
-    let id = states.of_raw(raw);
+    let id = states.of_raw(raw).unwrap();
     assert_eq!((states.letters(id), states.class(id)), (letters, class), "{raw:#x}");
-    assert_eq!(states.of_raw(raw), id);
+    assert_eq!(states.of_raw(raw), Some(id));
 }
 
 #[test]
@@ -24,6 +24,15 @@ fn letters_are_those_of_the_kernel_that_traced() {
     check(OLD, 0x10, "Z", StateClass::Dead);
     check(OLD, 0x82, "D|K", StateClass::Uninterruptible);
     check(OLD, 0x402, "D|N", StateClass::Idle);
+}
+
+#[test]
+fn two_bits_of_a_kernel_that_writes_one_are_damage() {
+    let of = |print_fmt: &str, raw| PrevStates::new(StateBits::parse(print_fmt).unwrap()).of_raw(raw).is_some();
+    assert!([0, 1, 2, 0x10, 0x80, 0x100].iter().all(|raw| of(NEW, *raw)));
+    assert!([3, 0x101, 0x200, 0x2001, 1 << 40].iter().all(|raw| !of(NEW, *raw)));
+    // Older ones add the `+` to the state on the way to which it was preempted.
+    assert!([0x801, 0x82, 0x402].iter().all(|raw| of(OLD, *raw)));
 }
 
 #[test]
@@ -46,7 +55,7 @@ fn a_format_without_flags_is_not_guessed_at() {
 fn numbers_of_4_14_come_back_as_letters() {
     let mut states = PrevStates::new(StateBits::since_4_14());
     for letters in ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I", "S+"] {
-        let id = states.of_raw(StateBits::number_since_4_14(letters).unwrap());
+        let id = states.of_raw(StateBits::number_since_4_14(letters).unwrap()).unwrap();
         assert_eq!(states.letters(id), letters);
     }
     assert_eq!(StateBits::number_since_4_14("D|N"), Some(0x80));

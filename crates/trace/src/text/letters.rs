@@ -26,7 +26,7 @@ impl Letters {
         let Some(raw) = raw else { return dictionary.states.of_letters(text) };
         // Up to 8 (traced) they are the same in all kernels.
         self.guessed += u64::from(raw > 8);
-        dictionary.states.of_raw(raw)
+        dictionary.states.of_raw(raw).unwrap_or(StateId::UNKNOWN)
     }
 
     /// The plugin's letters.
