@@ -2,7 +2,7 @@
 //! evidence and the fix; the same list is in every manifest, and crate `analyze` says what differs.
 //!
 //! Checks are small functions over a `machine::Machine`: file trees below [`Roots`], answers of system calls
-//! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is said.
+//! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is reported.
 #![forbid(unsafe_code)]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! A rehearsal of a back-port: on the terminal, and as JSON, one object a line.
+//! A rehearsal of a backport: on the terminal, and as JSON, one object a line.
 
 mod builds;
 mod hunks;

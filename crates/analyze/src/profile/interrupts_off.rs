@@ -1,6 +1,6 @@
-//! Functions in which a timer finds what it could not see. Where interrupts are off a timer's interrupt waits, and is taken
-//! where they come back on: all time spent with interrupts off before is charged there. Source: kernel/sched/core.c
-//! (`finish_lock_switch`), include/linux/spinlock_api_smp.h, kernel/softirq.c, arch/*/entry.
+//! Functions that are charged with time spent with interrupts off: a pending timer interrupt fires where they re-enable
+//! interrupts. Source: kernel/sched/core.c (`finish_lock_switch`), include/linux/spinlock_api_smp.h, kernel/softirq.c,
+//! arch/*/entry.
 
 use super::tally::plain;
 

@@ -1,5 +1,5 @@
-//! Times of which nobody knows who had a CPU: before its first switch, and where events are missing, from the last switch to a
-//! thread, of which nobody knows how long it ran, to the next switch.
+//! Times when the running task of a CPU is unknown: before its first switch; and where events are missing, from the last
+//! switch to a thread (how long that thread ran is unknown) to the next switch.
 
 use schedlab_trace::{Cpu, Event, PerCpu, Tid, TimeWindow, What};
 

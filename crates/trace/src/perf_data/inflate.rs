@@ -1,10 +1,11 @@
 //! The records of `perf record -z`: pieces of one zstd stream, which perf flushes but never ends.
 //!
-//! The decoder gives bytes out only when its window has gone on, so it is behind by as much. The mark that ends a round is
-//! not compressed, and follows the records before it in the file: it is kept by its place among the inflated bytes, and
-//! met when they have come out up to there and no further. For that the decoder must say how many bytes it holds. It
-//! counts those beyond its window; so it is given the smallest window there is, gets as many zeros in front, and never
-//! gives out more than the true window leaves over.
+//! The decoder holds back the last window of its output. perf's mark that ends a round is not compressed, and follows the
+//! records of the round in the file. So the mark's place among the inflated bytes is kept, and the round ends when the
+//! output has come exactly to that place. To compute the place, the number of bytes that the decoder holds must be known,
+//! but the decoder reports only those beyond its window. So the frame header is changed to the smallest window, and as many
+//! zeros are put in front: the decoder then reports nearly all bytes. This module itself keeps the true window in the
+//! decoder, since later blocks refer back to it.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! How often a thread turns from one wakee to another, as the kernel counts it (`record_wakee()` and `wake_wide()` in
+//! How often a thread flips between wakees, as the kernel counts it (`record_wakee()` and `wake_wide()` in
 //! kernel/sched/fair.c), from what a trace shows.
 
 use schedlab_trace::engine::TaskId;

@@ -1,4 +1,4 @@
-//! Holds each wait, when it ends, against what its CPU did meanwhile.
+//! Compares each wait, when it ends, with what its CPU did meanwhile.
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
 use crate::trace::follow::{Analysis, Follows, Now, Taken};

@@ -1,4 +1,4 @@
-//! One row of a table as what it says of a trial.
+//! Decodes one table row into a trial.
 
 use super::super::columns::Table;
 use schedlab_plan::histogram::{BUCKETS, Histogram};
