@@ -7,6 +7,16 @@ use schedlab_plan::{Direction, InOrder, Manifest, TrialOutcome};
 /// Quantiles derived from every whole histogram: the share, and how it is written.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p999")];
 
+/// Counts of the whole machine over the operations of the workload: whatever else ran is in them.
+pub(crate) const OF_MACHINE: [&str; 6] = [
+    "page_faults_per_op",
+    "machine_migrations_per_op",
+    "cycles_per_op",
+    "instructions_per_op",
+    "cache_misses_per_op",
+    "branch_misses_per_op",
+];
+
 /// A metric to be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MetricKey {
@@ -62,6 +72,11 @@ impl MetricKey {
     /// trial, and what an operation takes of them is the figure.
     pub(crate) fn is_event_count(&self) -> bool {
         self.unit == "1/op" && self.name != "cycles_per_op"
+    }
+
+    /// Whether a count of the whole machine is among the exploratory metrics. As a primary one it is what was asked for.
+    pub(crate) fn is_background(&self) -> bool {
+        self.role == Role::Secondary && OF_MACHINE.contains(&self.name.as_str())
     }
 
     /// The same before it is divided by the operations.

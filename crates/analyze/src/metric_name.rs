@@ -67,6 +67,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counts_of_the_machine_say_so() {
+        for name in crate::metric::OF_MACHINE {
+            let said = metric_name(name);
+            assert!(said.contains("machine") || said.contains("all CPUs"), "{name}: {said}");
+        }
+    }
+
+    #[test]
     fn names_are_words_and_foreign_ones_stay() {
         for (name, said) in [
             ("msgs_per_s", "messages per second"),

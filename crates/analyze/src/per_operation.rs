@@ -33,6 +33,15 @@ impl CountOfTrial {
     }
 }
 
+/// Why an exploratory count of the whole machine is described and not judged. What else runs there comes and goes without
+/// regard to the arms, and a slower arm, which takes longer for the same work, gets more of it: neither a difference nor
+/// an equivalence is the arm's. No test on such counts can tell the two apart, so there is none.
+pub(crate) fn of_machine(contrast: &Contrast, key: &MetricKey) -> Option<Verdict> {
+    let is_judged = key.is_background() && !matches!(contrast.verdict, Verdict::NoVerdict { .. });
+    let reason = "counted on the whole machine, with what else ran there: described only (a primary metric is judged)";
+    is_judged.then(|| withheld(Withheld::OfMachine, reason))
+}
+
 /// Why a difference in a count per operation is withheld. `per_trial` judges the count of whole trials, undivided.
 ///
 /// The difference is kept if one of these holds: the trials of both arms made the same number of operations; the count

@@ -13,7 +13,7 @@ use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
 use crate::noise::noise;
-use crate::per_operation::{CountOfTrial, not_per_operation};
+use crate::per_operation::{CountOfTrial, not_per_operation, of_machine};
 use crate::rule::Rule;
 use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast, note_of};
@@ -298,7 +298,8 @@ impl Pair<'_> {
                 contrast.p = finite(named.estimate.p_value);
             }
         }
-        if let Some(why) = self.not_per_operation(key, &contrast, (i, j)) {
+        let of_machine = of_machine(&contrast, key);
+        if let Some(why) = of_machine.or_else(|| self.not_per_operation(key, &contrast, (i, j))) {
             contrast.verdict = why;
         }
         let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();

@@ -8,7 +8,7 @@ use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, NoValue, metric_keys};
 use crate::noise::noise;
-use crate::per_operation::{CountOfTrial, not_per_operation};
+use crate::per_operation::{CountOfTrial, not_per_operation, of_machine};
 use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
 use crate::verdict::{judge, withheld};
@@ -79,7 +79,8 @@ impl<'t> Workload<'t> {
                 if units.kind == UnitKind::SwitchbackTrials {
                     self.test_carry_over(&mut contrast);
                 }
-                if let Some(why) = self.not_per_operation(key, &contrast, order_known) {
+                let of_machine = of_machine(&contrast, key);
+                if let Some(why) = of_machine.or_else(|| self.not_per_operation(key, &contrast, order_known)) {
                     contrast.verdict = why;
                 }
             }
@@ -243,7 +244,7 @@ impl<'t> Workload<'t> {
 /// What is to be said of a metric whose figures are shown and not judged.
 pub(crate) fn note_of(contrast: &Contrast) -> Option<String> {
     match &contrast.verdict {
-        Verdict::NoVerdict { why: Withheld::NotPerOperation, reason } => Some(reason.clone()),
+        Verdict::NoVerdict { why: Withheld::NotPerOperation | Withheld::OfMachine, reason } => Some(reason.clone()),
         _ => None,
     }
 }

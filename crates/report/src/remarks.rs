@@ -159,7 +159,7 @@ fn fix(why: Withheld) -> Option<&'static str> {
             "more blocks (--trials, or a plan's `trials`; where boots are the units, its `boots`), or more time (--budget)"
         }
         Withheld::NoLook => "more time (--budget)",
-        Withheld::NotPerOperation | Withheld::NoNumbers => "",
+        Withheld::NotPerOperation | Withheld::OfMachine | Withheld::NoNumbers => "",
     })
 }
 

@@ -50,6 +50,8 @@ pub enum Withheld {
     NoLook,
     /// A count that does not follow the operations, or too small a one: divided by them it is no rate.
     NotPerOperation,
+    /// A count of the whole machine, among the exploratory metrics: what else ran is in it.
+    OfMachine,
     /// There are no numbers that could be compared.
     NoNumbers,
 }

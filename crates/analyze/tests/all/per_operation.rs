@@ -6,7 +6,18 @@ use schedlab_plan::Direction;
 
 /// Twelve blocks in which B does `fewer` of A's operations, and `count(arm, operations, noise)` events in a trial.
 fn judged(fewer: f64, noisy: f64, count: impl Fn(u32, f64, f64) -> f64) -> MetricFindings {
+    judged_as(("events_per_op", "rate_per_s"), fewer, noisy, count)
+}
+
+/// The same of a metric of that name, where another one is the primary.
+fn judged_as(
+    (name, primary): (&str, &str),
+    fewer: f64,
+    noisy: f64,
+    count: impl Fn(u32, f64, f64) -> f64,
+) -> MetricFindings {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    lab.manifest.primary = vec![vec![primary.to_owned()]];
     let mut other = schedlab_stats::Random::new(11);
     for _ in 0..12 {
         lab.block_of(0, |arm, noise| {
@@ -15,14 +26,15 @@ fn judged(fewer: f64, noisy: f64, count: impl Fn(u32, f64, f64) -> f64) -> Metri
             let events = count(arm, operations, other.normal());
             let mut made = outcome(vec![
                 metric("rate_per_s", operations, "1/s", Direction::HigherIsBetter),
-                metric("events_per_op", events / operations, "1/op", Direction::Neutral),
+                metric(name, events / operations, "1/op", Direction::Neutral),
             ]);
             made.operations = operations as u64;
             made
         });
     }
     let (manifest, trials) = lab.run();
-    compare(&manifest, &trials).workloads[0].metrics[1].clone()
+    let found = compare(&manifest, &trials).workloads.remove(0).metrics;
+    found.into_iter().find(|found| found.name == name).unwrap()
 }
 
 fn verdict(metric: &MetricFindings) -> &Verdict {
@@ -72,4 +84,27 @@ fn fixed_work_needs_no_division_and_is_judged_as_it_is() {
     assert_eq!(verdict(&found), &Verdict::Higher);
     let time = judged(0.8, 0.01, |_, _, _| 1.0);
     assert!(withheld(&time), "the trials of fixed time beside it");
+}
+
+#[test]
+fn a_background_that_comes_and_goes_is_no_finding_about_an_arm_that_takes_longer() {
+    // A fixed work, for which B takes a fifth longer: it gets that much more of what another process does meanwhile.
+    let faults = |arm: u32, _: f64, noise: f64| (5_000.0 * (1.0 + 0.2 * f64::from(arm)) * (0.02 * noise).exp()).round();
+    let own = judged_as(("minor_faults_per_op", "rate_per_s"), 1.0, 0.0, faults);
+    assert_eq!(verdict(&own), &Verdict::Higher, "the tasks' own count");
+    let found = judged_as(("page_faults_per_op", "rate_per_s"), 1.0, 0.0, faults);
+    let contrast = &found.contrasts[0];
+    assert!(matches!(contrast.verdict, Verdict::NoVerdict { why: Withheld::OfMachine, .. }), "{:?}", contrast.verdict);
+    assert!(contrast.effect.is_some() && contrast.p_adjusted.is_none(), "described, and not a question");
+    assert!(found.note.unwrap().starts_with("counted on the whole machine"));
+    // Nor is what a large background levels out an equivalence.
+    let same = judged_as(("cycles_per_op", "rate_per_s"), 1.0, 0.0, |_, _, noise| 1e9 + noise);
+    assert!(matches!(verdict(&same), Verdict::NoVerdict { why: Withheld::OfMachine, .. }), "{:?}", verdict(&same));
+}
+
+#[test]
+fn a_count_of_the_machine_is_judged_where_the_plan_asks_for_it() {
+    let count = |arm: u32, _: f64, noise: f64| (5_000.0 + 1_000.0 * f64::from(arm) + 20.0 * noise).round();
+    let found = judged_as(("page_faults_per_op", "page_faults_per_op"), 1.0, 0.0, count);
+    assert_eq!((found.role, verdict(&found)), (Role::Primary, &Verdict::Higher));
 }

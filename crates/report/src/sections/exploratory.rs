@@ -28,7 +28,7 @@ fn is_told(metric: &MetricFindings) -> bool {
 
 /// The text above the short tables.
 const OTHERS: &str = "Exploratory metrics, change against the control (* differs after the correction for looking at all of \
-                      them, = equivalent, no sign: open, or described only):";
+                      them, = equivalent, no sign: open, or described only, as counts of the whole machine are):";
 
 /// The metrics that differ, and the names of the others.
 pub(super) fn differing(of: Of<'_>) -> Vec<Block<'_>> {
