@@ -13,11 +13,11 @@ pub fn wanted() -> Kinds {
     calls::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
 }
 
-/// One time on a CPU. Times are absent where their begin is not in the trace or events are missing in them. A time on a CPU
-/// that itself has missing events has no row, so the wait that led to it is in none; `trace latency` counts that wait.
+/// One time on a CPU. Times are absent where their begin is not in the trace or events are missing in them. A time on a
+/// CPU in which events are missing has a row if the wait before it is known: no wait of `latency` is left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimehistRow {
-    /// When the task left the CPU, ns of the trace's clock.
+    /// When the task left the CPU, ns of the trace's clock; where `run_ns` is absent, when it got the CPU.
     pub at_ns: u64,
     /// Which CPU.
     pub cpu: u16,
@@ -34,9 +34,9 @@ pub struct TimehistRow {
     pub wakeup_wait_ns: Option<u64>,
     /// From the preemption to this time on a CPU, ns.
     pub preempt_wait_ns: Option<u64>,
-    /// On the CPU (`run/1`), ns.
-    pub run_ns: u64,
-    /// Why it left, in the trace's letters; absent at the end of the trace.
+    /// On the CPU (`run/1`), ns; absent if events are missing in that time.
+    pub run_ns: Option<u64>,
+    /// Why it left, in the trace's letters; absent at the end of the trace, and where `run_ns` is absent.
     pub left: Option<String>,
 }
 
@@ -67,9 +67,12 @@ pub fn turns(reader: &mut Reader, scope: &Scope, most: usize) -> Result<(TraceFa
         number.set(number.get() + 1);
         number.get() <= most
     };
+    // Of a turn without a known length the hole shows what is known.
     let mut each = |row: &TimehistRow| {
-        rows.push(row.clone());
-        fits()
+        row.run_ns.is_none() || {
+            rows.push(row.clone());
+            fits()
+        }
     };
     let facts = read(reader, scope, &mut each, &mut |hole| {
         holes.push(hole);
@@ -94,12 +97,13 @@ fn read(
         for event in &batch {
             // Who leaves the CPU is named by the switch; its name may be another when the row is written.
             let mut left = StateClass::Unknown;
-            (history.name, history.call) = match event.what {
-                What::Switch { prev, prev_comm, prev_state, .. } => {
+            (history.name, history.next, history.call) = match event.what {
+                What::Switch { prev, prev_comm, next_comm, prev_state, .. } => {
                     left = classes.get(prev_state.index()).copied().unwrap_or(left);
-                    (Some(prev_comm).filter(|comm| *comm != Name::UNKNOWN), in_calls.of(prev, &engine))
+                    let [name, next] = [prev_comm, next_comm].map(|comm| Some(comm).filter(|c| *c != Name::UNKNOWN));
+                    (name, next, in_calls.of(prev, &engine))
                 }
-                _ => (None, None),
+                _ => (None, None, None),
             };
             in_calls.take(event, left);
             going &= holes.take(event, &scope.window).is_none_or(&mut *each_hole);
@@ -125,6 +129,8 @@ struct Before {
     slept: Option<u64>,
     wakeup: Option<u64>,
     preempt: Option<u64>,
+    /// The begin of the present time on a CPU, after a wait: a run of no length, and the thread's name then.
+    got: Option<(Run, Option<Name>)>,
 }
 
 /// A run that is finished and not handed out.
@@ -135,6 +141,8 @@ struct Ran {
     /// Its name then, where the event says it.
     name: Option<Name>,
     run: Run,
+    /// Its length is known.
+    is_known: bool,
     before: Before,
 }
 
@@ -144,6 +152,8 @@ struct History {
     runs: Vec<Ran>,
     /// Whom the present event takes from a CPU.
     name: Option<Name>,
+    /// Whom it gives the CPU to.
+    next: Option<Name>,
     /// The system call that this thread is in.
     call: Option<Syscall>,
 }
@@ -151,7 +161,7 @@ struct History {
 impl History {
     fn hand_out(&mut self, engine: &Engine, reader: &Reader, scope: &Scope, each: Sink<'_>) -> bool {
         let arch = reader.info().arch;
-        for Ran { id, retired, name, run, before } in self.runs.drain(..) {
+        for Ran { id, retired, name, run, is_known, before } in self.runs.drain(..) {
             let task = retired.as_ref().unwrap_or(&engine.tasks()[id.index()]);
             let class = run.left.map_or(StateClass::Unknown, |(_, class)| class);
             let selected = scope.window.has(run.end, run.cpu) && scope.has_state(class) && scope.has_prio(run.prio);
@@ -167,7 +177,7 @@ impl History {
                 slept_in: before.slept.and(before.left_in).map(|call| calls::name(call, &arch)),
                 wakeup_wait_ns: before.wakeup,
                 preempt_wait_ns: before.preempt,
-                run_ns: run.end.saturating_sub(run.start),
+                run_ns: is_known.then(|| run.end.saturating_sub(run.start)),
                 left: run.left.map(|(state, _)| reader.states().letters(state).to_owned()),
             };
             if !each(&row) {
@@ -181,7 +191,7 @@ impl History {
 impl Observer for History {
     fn ran(&mut self, task: TaskId, run: &Run) {
         let before = std::mem::take(self.before.of(task));
-        self.runs.push(Ran { id: task, retired: None, name: self.name, run: *run, before });
+        self.runs.push(Ran { id: task, retired: None, name: self.name, run: *run, is_known: true, before });
     }
 
     fn left(&mut self, task: TaskId, _cpu: Cpu, _class: StateClass) {
@@ -195,11 +205,17 @@ impl Observer for History {
     }
 
     fn run_censored(&mut self, task: TaskId, _why: schedlab_trace::engine::Censored) {
-        *self.before.of(task) = Before::default();
+        let before = std::mem::take(self.before.of(task));
+        if let Some((run, name)) = before.got {
+            self.runs.push(Ran { id: task, retired: None, name, run, is_known: false, before });
+        }
     }
 
     fn waited(&mut self, task: TaskId, wait: &Wait) {
+        let next = self.next;
         let before = self.before.of(task);
+        let run = Run { start: wait.end, end: wait.end, cpu: wait.cpu, prio: wait.prio, left: None };
+        before.got = Some((run, next));
         if wait.began == Began::Preempted {
             before.preempt = Some(wait.ns());
         } else {

@@ -1,7 +1,7 @@
 //! Times on a CPU, line by line, and what a window of time and CPUs leaves of a trace.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Scope, blame, latency, timehist};
+use schedlab_analyze::trace::{Asked, Scope, blame, latency, timehist, turns};
 use schedlab_trace::Cpu;
 
 #[test]
@@ -14,11 +14,45 @@ fn a_run_has_the_name_that_its_thread_had_then() {
     ";
     let mut rows = Vec::new();
     timehist(&mut drawn(text, timehist::wanted()), &Scope::default(), &mut |row| {
-        rows.push((row.comm.clone(), row.run_ns / 1000));
+        rows.push((row.comm.clone(), row.run_ns.unwrap() / 1000));
         true
     })
     .unwrap();
     assert_eq!(rows, [("sh".to_owned(), 10), ("sudo".to_owned(), 15)]);
+}
+
+#[test]
+fn a_wait_before_a_run_that_is_not_known_has_a_row_and_so_each_wait_of_latency_has() {
+    let text = "
+        0 10 . R > A
+        0 15 A S > .
+        1 20 waking A by C on 0
+        0 30 . R > A
+        0 35 lost 2
+        0 40 A S > B
+        0 50 B R > .
+        1 70 . R > B
+        1 75 lost 2
+    ";
+    let mut rows = Vec::new();
+    timehist(&mut drawn(text, timehist::wanted()), &Scope::default(), &mut |row| {
+        rows.push((row.comm.clone(), row.at_ns / 1000, row.wakeup_wait_ns.or(row.preempt_wait_ns), row.run_ns));
+        true
+    })
+    .unwrap();
+    let row = |comm: &str, at, wait, run| (comm.to_owned(), at, wait, run);
+    let expected = [
+        row("A", 15, None, Some(5_000)),
+        row("A", 30, Some(10_000), None),
+        row("B", 50, None, Some(10_000)),
+        row("B", 70, Some(20_000), None),
+    ];
+    assert_eq!(rows, expected);
+    let found = latency(&mut drawn(text, latency::wanted()), &Asked::default()).unwrap().total;
+    assert_eq!((found.wakeup.count, found.preempt.count, found.censored_runs), (1, 1, 2));
+    // A picture shows the hole instead.
+    let (_, turns) = turns(&mut drawn(text, timehist::wanted()), &Scope::default(), 9).unwrap();
+    assert_eq!(turns.unwrap().rows.len(), 2);
 }
 
 /// Thread, slept (µs), in which system call; all rows of a drawing.

@@ -117,7 +117,7 @@ fn states_add_up_to_the_time_that_a_task_was_seen() {
     }
 }
 
-/// Turns by thread.
+/// Turns by thread; one without a known length begins and ends when the thread got the CPU.
 fn turns(reader: &mut Reader) -> BTreeMap<u32, Vec<Turn>> {
     let mut reported: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
     timehist(reader, &Scope::default(), &mut |row| {
@@ -127,7 +127,7 @@ fn turns(reader: &mut Reader) -> BTreeMap<u32, Vec<Turn>> {
             slept_ns: row.slept_ns,
             wakeup_wait_ns: row.wakeup_wait_ns,
             preempt_wait_ns: row.preempt_wait_ns,
-            run_ns: row.run_ns,
+            run_ns: row.run_ns.unwrap_or(0),
             left: row.left.clone().unwrap_or_default(),
         });
         true
@@ -182,6 +182,32 @@ fn what_is_told_of_a_trace_with_a_loss_is_true() {
         reported * 10 > all * 8,
         "{reported} of {all} turns are told: a loss on one CPU must not silence the others"
     );
+}
+
+#[test]
+fn a_trace_with_a_loss_has_the_same_waits_line_by_line_as_in_sum() {
+    let mut cut = 0;
+    for seed in 1..=200 {
+        let mut machine = machine(seed);
+        let (text, new_there) = machine.with_a_loss();
+        let total =
+            latency(&mut reader_of(text.clone(), latency::wanted()), &Asked::default()).expect("readable").total;
+        let of_thread = turns(&mut reader_of(text, timehist::wanted()));
+        let waits = |of: fn(&Turn) -> Option<u64>| of_thread.values().flatten().filter_map(of).count() as u64;
+        let counts = (waits(|turn| turn.wakeup_wait_ns), waits(|turn| turn.preempt_wait_ns));
+        assert_eq!(counts, (total.wakeup.count, total.preempt.count), "seed {seed}");
+        for task in machine.tasks.iter().filter(|task| !new_there.contains(&task.tid)) {
+            let turns = of_thread.get(&task.tid).into_iter().flatten();
+            for turn in turns.filter(|turn| turn.run_ns == 0 && turn.left.is_empty()) {
+                let truly = task.truth.turns.iter().find(|truly| truly.at_ns - truly.run_ns == turn.at_ns);
+                let truly = truly.unwrap_or_else(|| panic!("seed {seed}: {} has no turn {turn:?}", task.tid));
+                let waits = |of: &Turn| (of.wakeup_wait_ns, of.preempt_wait_ns);
+                assert_eq!(waits(turn), waits(truly), "seed {seed}, {}", task.tid);
+                cut += 1;
+            }
+        }
+    }
+    assert!(cut > 20, "only {cut} turns of no known length");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> 
     let is_wide = columns >= WIDE;
     let digits = if is_wide { 6 } else { 3 };
     let ms = |ns: Option<u64>| ns.map_or(crate::number::NONE.to_owned(), |ns| format!("{:.digits$}", ns as f64 / 1e6));
-    let times = [row.slept_ns, row.wakeup_wait_ns, row.preempt_wait_ns, Some(row.run_ns)].map(ms);
+    let times = [row.slept_ns, row.wakeup_wait_ns, row.preempt_wait_ns, row.run_ns].map(ms);
     let task = format!("{}:{}", terminal(&row.comm), row.tid);
     let left = row.left.as_deref().map_or(crate::number::NONE.to_owned(), terminal);
     let (at, cpu, call) = (Seconds(row.at_ns), row.cpu, row.slept_in.as_deref().map(terminal));
@@ -92,7 +92,7 @@ pub fn timehist_svg(Turns { rows, holes }: &Turns, place: &str) -> String {
 }
 
 fn begin(row: &TimehistRow) -> u64 {
-    row.at_ns.saturating_sub(row.run_ns)
+    row.at_ns.saturating_sub(row.run_ns.unwrap_or(0))
 }
 
 /// How a turn ended, by the state in which the task left and by what the next one on the CPU had waited for.
@@ -129,7 +129,7 @@ mod tests {
             slept_in: None,
             wakeup_wait_ns,
             preempt_wait_ns,
-            run_ns,
+            run_ns: Some(run_ns),
             left,
         }
     }

@@ -204,7 +204,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     let columns = terminal_width();
     let header = |out: &mut dyn Write| schedlab_report::timehist_header(columns, out);
     let line = |row: &_, out: &mut dyn Write| schedlab_report::timehist_line(row, columns, out);
-    source.print_lines("schedlab/trace-timehist-line/1", *top, None, header, line, |each| {
+    source.print_lines("schedlab/trace-timehist-line/2", *top, None, header, line, |each| {
         timehist(&mut reader, &scope, each)
     })
 }

@@ -231,7 +231,7 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
         }
     }
     for (analysis, schema) in
-        [("timehist", "schedlab/trace-timehist-line/1"), ("map --switches", "schedlab/trace-map-line/1")]
+        [("timehist", "schedlab/trace-timehist-line/2"), ("map --switches", "schedlab/trace-map-line/1")]
     {
         let words: Vec<&str> =
             ["trace"].into_iter().chain(analysis.split(' ')).chain(["trace.txt", "--json"]).collect();

@@ -60,7 +60,7 @@ pub(crate) static ANSWERS: LazyLock<Vec<Answer>> = LazyLock::new(|| {
         answer("schedlab/trace-kworkers-pooled/1", "trace kworkers RUN", "analyze", "PooledKworkers"),
         answer("schedlab/trace-map/1", "trace map", "analyze", "Overview"),
         answer("schedlab/trace-map-line/1", "trace map --switches", "analyze", "MapRow"),
-        answer("schedlab/trace-timehist-line/1", "trace timehist", "analyze", "TimehistRow"),
+        answer("schedlab/trace-timehist-line/2", "trace timehist", "analyze", "TimehistRow"),
         answer("schedlab/trace-slow/1", "trace slow", "analyze", "Slow"),
         answer("schedlab/trace-copies/1", "trace copies", "analyze", "Copies"),
         answer("schedlab/trace-copies-of-arms/1", "trace copies RUN", "analyze", "CopiesOfArms"),
