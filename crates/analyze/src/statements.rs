@@ -62,6 +62,7 @@ impl Logs {
 
     /// How far a straight line rises from the first value to the last.
     fn rise(&self, set: &Matched, unit: u32) -> f64 {
+        let place = places(&set.arms);
         let points: Vec<(f64, f64)> = set.arms.iter().map(|p| (place(p), self.mean(p.arm, unit))).collect();
         let span = |at: fn(f64, f64) -> f64, from| points.iter().map(|p| p.0).fold(from, at);
         line(&points).1 * (span(f64::max, f64::NEG_INFINITY) - span(f64::min, f64::INFINITY))
@@ -70,6 +71,7 @@ impl Logs {
     /// What trials are off their line along the setting, or without one off their arm's mean; what all arms of a unit share is
     /// not in it.
     fn residuals(&self, side: &[Point], all: &[Point]) -> Vec<f64> {
+        let place = places(side);
         let shared = |unit: u32| all.iter().map(|p| self.mean(p.arm, unit)).sum::<f64>() / all.len() as f64;
         let of_point = |p: &Point| -> Vec<(f64, f64)> {
             let of_unit = |&unit: &u32| {
@@ -84,9 +86,10 @@ impl Logs {
     }
 }
 
-/// Where a point lies: values act by ratios.
-fn place(point: &Point) -> f64 {
-    point.at.map_or(0.0, |at| if at > 0.0 { at.ln() } else { at })
+/// Where points lie: values act by ratios, unless one of them has no logarithm.
+fn places(points: &[Point]) -> impl Fn(&Point) -> f64 + Copy {
+    let by_ratio = points.iter().all(|point| point.at.is_none_or(|at| at > 0.0));
+    move |point| point.at.map_or(0.0, |at| if by_ratio { at.ln() } else { at })
 }
 
 /// Mean x and y joined by least squares: the value at x = 0 and the slope, 0 where all x are one.

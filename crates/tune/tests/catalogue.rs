@@ -89,6 +89,7 @@ fn one_name_finds_the_place_of_each_kernel() {
     }
     assert_eq!(named(&tree("6.12").roots, "min_granularity=3ms").unwrap().also_called.as_deref(), Some("base_slice"));
     assert_eq!(named(&tree("6.12").roots, "base_slice=3ms").unwrap().also_called, None);
+    assert_eq!(tree("6.12").setting("boot:preempt=full"), "boot:preempt=full");
 }
 
 #[test]

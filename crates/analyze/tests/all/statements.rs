@@ -10,7 +10,11 @@ const PLAN: &str = "trials = 6\nsesoi = \"3%\"\n[[workload]]\nrun = \"pipe\"\n[[
 
 /// The answers of a run whose rate over the default's is `rate(m, w)`, times noise of so much.
 fn judged(statements: &str, blocks: u32, truth: fn(f64, f64) -> (f64, f64)) -> WorkloadFindings {
-    let text = format!("{PLAN}{statements}");
+    judged_of(PLAN, statements, blocks, truth)
+}
+
+fn judged_of(plan: &str, statements: &str, blocks: u32, truth: fn(f64, f64) -> (f64, f64)) -> WorkloadFindings {
+    let text = format!("{plan}{statements}");
     let plan = Plan::parse(&text).unwrap();
     let specs: Vec<(String, String)> = plan.arms.iter().map(|arm| (arm.name.clone(), arm.spec())).collect();
     let arms: Vec<(&str, &str)> = specs.iter().map(|(name, spec)| (name.as_str(), spec.as_str())).collect();
@@ -62,6 +66,18 @@ fn a_step_is_better_rises_and_is_level_where_it_should_be() {
     assert!(step.lo < 1.3 && 1.3 < step.hi && step.level > 0.99, "{step:?}");
     let best = found.best.unwrap();
     assert!(best.candidates.len() == 4 && best.effect.unwrap().lo > 1.2, "{best:?}");
+}
+
+/// A logarithm of some and not of others would bend the line.
+#[test]
+fn a_rise_over_values_with_a_zero_is_over_the_values_themselves() {
+    let plan = PLAN.replace(
+        "\"1ms\", \"2ms\", \"4ms\", \"8ms\", \"16ms\", \"30ms\"",
+        "\"0ms\", \"1ms\", \"2ms\", \"3ms\", \"4ms\", \"5ms\"",
+    );
+    let found = judged_of(&plan, &said("w=0ms..5ms", "", "rising"), 6, |_, w| ((0.02 * w).exp(), 1e-4));
+    let rise = found.statements[0].effect.expect("an effect").value;
+    assert!((rise - 0.1_f64.exp()).abs() < 1e-3, "{rise}");
 }
 
 #[test]

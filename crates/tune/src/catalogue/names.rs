@@ -71,7 +71,9 @@ fn stem(name: &str) -> &str {
 /// The row of a name: the catalogue's, then the kernel's of any version.
 fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     let place = |row: &&Row| row.places.iter().any(|p| p.at == name || p.path() == name);
-    let file = |row: &&Row| row.places.iter().any(|p| stem(p.file()) == stem(name));
+    // `boot:preempt` is a word of the guest's command line, and no file.
+    let may_be_file = name.split_once(':').is_none_or(|(kind, _)| ["sysctl", "debugfs", "sysfs"].contains(&kind));
+    let file = |row: &&Row| may_be_file && row.places.iter().any(|p| stem(p.file()) == stem(name));
     rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place)).or_else(|| rows.iter().find(file))
 }
 

@@ -12,8 +12,8 @@ use std::path::Path;
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Filters {
-    /// Only tasks whose first or last name is this (a child of a shell is named `sh` until it calls exec; timehist matches the
-    /// name at that time); `*` matches any characters; may be given several times
+    /// Only tasks whose first or last name is this (a child of a shell is named `sh` until it calls exec; timehist
+    /// matches the name at that time); `*` matches any characters; may be given several times
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     comm: Vec<String>,
     /// Only these threads
