@@ -39,6 +39,9 @@ pub struct TraceFacts {
     pub unseen_wakings: u64,
     /// Stretches of some CPU in which events are missing.
     pub gaps: u64,
+    /// Those that were found late, because a recorder wrote what shows them after others had gone on: waits that had ended
+    /// by then are counted, though they overlap one.
+    pub late_gaps: u64,
     /// Filters that match nothing in the trace, a sentence each.
     pub unmatched: Vec<String>,
     /// Problems, a sentence each, most serious first.
@@ -78,6 +81,7 @@ impl TraceFacts {
             cancelled_sleeps: counts.cancelled,
             unseen_wakings: counts.unseen_wakings,
             gaps: counts.gaps,
+            late_gaps: counts.late_gaps,
             unmatched: scope.unmatched(reader, may_have, (start, end.max(start))),
             problems: reader.problems().all().map(|p| p.to_string()).collect(),
             holds: (*scope != Scope::default()).then(|| holds(counts, (start, end.max(start)))),

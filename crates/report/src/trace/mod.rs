@@ -223,6 +223,11 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
             "stretch of some CPU has missing events; waits there that overlap it are censored",
             "stretches of some CPU have missing events; waits there that overlap them are censored",
         ),
+        (
+            trace.late_gaps,
+            "of them was found late: a wait that had ended by then is counted, though it may overlap it",
+            "of them were found late: waits that had ended by then are counted, though they may overlap one",
+        ),
     ];
     numbered(numbers).chain(trace.problems.iter().map(Remark::warning))
 }

@@ -170,6 +170,7 @@ impl Engine {
             What::Comm { tid, comm } => self.rename(ts, tid, comm),
             What::GapBegin => {
                 self.counts.gaps += 1;
+                self.counts.late_gaps += u64::from(ts < self.now);
                 self.gaps.begin(event.cpu);
             }
             What::GapEnd { missing, .. } => self.gap_end(ts, event.cpu, missing, observer),

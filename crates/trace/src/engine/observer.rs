@@ -205,6 +205,8 @@ pub struct Counts {
     pub backwards: u64,
     /// Gaps in the events of some CPU.
     pub gaps: u64,
+    /// Those that were found when later events had been taken: waits that ended by then are told, though they overlap one.
+    pub late_gaps: u64,
     /// Tasks that were met.
     pub tasks: u64,
     /// One more than the largest number of a CPU with a switch.

@@ -1,6 +1,8 @@
 //! What a loss leaves true, and what it makes unknown.
 
 use crate::drawing::tell;
+use crate::engine::{Engine, Observer};
+use crate::event::{Cpu, Event, What};
 
 #[test]
 fn a_lost_switch_in_makes_no_long_wait() {
@@ -218,4 +220,20 @@ fn a_run_is_falsified_by_the_gaps_of_its_own_cpu_alone() {
     };
     assert_eq!(run(1).of(&["ran", "run-censored"]).last(), Some(&"A ran 12-50 on 0 to Interruptible"));
     assert_eq!(run(0).of(&["ran", "run-censored"]).last(), Some(&"A run-censored Gap"));
+}
+
+/// A recorder of rounds hands events out before it knows that another CPU lost some at that time.
+#[test]
+fn a_gap_that_begins_before_what_was_taken_is_late() {
+    struct Nobody;
+    impl Observer for Nobody {}
+    let late = |begin: u64| {
+        let mut engine = Engine::default();
+        for (ts, cpu, what) in [(20, 0, What::CpuIdle { state: 1, cpu: Cpu(0) }), (begin, 1, What::GapBegin)] {
+            engine.take(&Event { ts, cpu: Cpu(cpu), what }, &[], &mut Nobody);
+        }
+        let counts = engine.counts();
+        (counts.gaps, counts.late_gaps)
+    };
+    assert_eq!((late(5), late(20)), ((1, 1), (1, 0)));
 }
