@@ -4,7 +4,7 @@ mod program;
 
 use program::{Lab, schedlab};
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Runs, and checks that it fails with one line that contains all of `words`.
 fn refused(arguments: &[&str], words: &[&str]) {
@@ -170,7 +170,7 @@ fn what_never_ends_is_refused_and_a_pipe_is_read() {
     // Where a user names a pipe, it is read as a file is.
     let plan =
         "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
-    let mut read = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let mut read = program::command();
     read.args(["run", "/dev/stdin", "--dry-run"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut read = read.spawn().unwrap();
     read.stdin.take().unwrap().write_all(plan.as_bytes()).unwrap();

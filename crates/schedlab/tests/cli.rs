@@ -255,7 +255,7 @@ fn completions_know_workloads_settings_kernels_and_places() {
 
 /// The exit code and standard error when nobody reads standard output, or when it is a full disk.
 fn unread(arguments: &[&str], stdout: impl Into<std::process::Stdio>) -> (Option<i32>, String) {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let mut command = program::command();
     let child = command.args(arguments).stdout(stdout).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -6,7 +6,7 @@ mod program;
 
 use program::{Lab, json, schedlab, trials_in};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ fn value() -> String {
 /// Starts an A/B that alternates the sysctl, kills it after a while, and waits until it is gone. `sees_change`: not before the
 /// sysctl is seen changed, however long a loaded machine takes to get there (at most ten seconds).
 fn killed_run(out: &str, after: Duration, sees_change: Option<&str>) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = program::command()
         .args(["ab", "-w", "pipe:pin=same", "--b", "sysctl:kernel.sched_cfs_bandwidth_slice_us=4321", "--trials", "50"])
         .args(["--trial", "20ms", "--counters", "basic", "--out", out])
         .stdout(Stdio::null())
@@ -105,12 +105,7 @@ fn a_sweep_ends_with_every_sysctl_as_before() {
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
     let (file, out) = (lab.path("plan.toml"), lab.path("out"));
     let words = ["run", &file, "-o", &out, "--json"];
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(words)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = program::command().args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let give_up = Instant::now() + Duration::from_secs(60);
     while (value() == original || trials_in(&out) < 15)
         && child.try_wait().unwrap().is_none()
@@ -159,7 +154,7 @@ fn a_killed_run_with_cgroups_leaves_none_after_the_next_start() {
     let lab = Lab::new("crash-cgroups");
     let mut left = 0;
     for i in 0..6u64 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        let mut child = program::command()
             .args(["ab", "-w", "pipe:cgroups=apart,pin=same", "--b", "nice=1", "--trials", "50", "--trial", "100ms"])
             .args(["--counters", "basic", "--out", &lab.path(&format!("run{i}"))])
             .stdout(Stdio::null())
@@ -187,7 +182,7 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
         "trials = 6\ntrial = \"30ms\"\nseed = 3\n[[workload]]\nrun = \"pipe:pin=same\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n",
     )
     .unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = program::command()
         .args(["run", &plan, "--out", &out])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

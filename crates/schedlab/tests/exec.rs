@@ -112,7 +112,7 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
     let (lab, sleep) = (Lab::new(&format!("exec-kill{number}")), mark(number));
     let script = format!("(setsid sleep {sleep} &) ; sleep {sleep}; :");
     let cleanup = format!("sh -c 'echo cleaned >> {}'", lab.path("log"));
-    let schedlab = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let schedlab = program::command()
         .args(["bench", "exec", "--cleanup", &cleanup, "--", "sh", "-c", &script])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

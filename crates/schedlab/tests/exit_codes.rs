@@ -5,7 +5,7 @@ mod program;
 use program::{Lab, json, schedlab};
 use schedlab_sys::signal::{SIGINT, SIGTERM, kill};
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// SIGHUP on every architecture we build for.
 const SIGHUP: i32 = 1;
@@ -102,7 +102,7 @@ fn an_arm_that_is_not_applied_is_known_before_anything_is_measured() {
 
 /// Starts a run, sends it the signal when a tenth of its blocks are done, and answers its code and what it said.
 fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = program::command()
         .args(arguments)
         .current_dir(directory)
         .stdout(Stdio::null())
@@ -149,8 +149,7 @@ fn a_place_that_cannot_be_written_is_answered_with_the_option_that_names_another
     let lab = Lab::new("place");
     std::fs::write(lab.path("out"), "a file where runs would be").unwrap();
     for arguments in [&["ab", "-w", "pipe", "--b", "nice=1", "--trials", "6"][..], &["record", "-d", "1s"]] {
-        let ran =
-            Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).current_dir(lab.path("")).output().unwrap();
+        let ran = program::command().args(arguments).current_dir(lab.path("")).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(ran.status.code() == Some(1) && said.contains("-o DIR"), "{arguments:?}: {said}");
     }

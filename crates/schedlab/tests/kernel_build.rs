@@ -61,7 +61,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     write(&lab, "q/1.patch", [&first, script, link].concat().as_bytes());
     let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
     let port = |more: &[&str]| -> program::Ran {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        let mut command = program::command();
         command.args(["kernel", "port", &lab.path("q"), "--onto", &lab.path("tree"), "--build"]).args(more);
         command.env("PATH", &path).env("LAB", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));
         command.output().unwrap().into()
@@ -137,7 +137,7 @@ fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
     write(&lab, "one.patch", patch.as_bytes());
     let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
     let command = |words: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        let mut command = program::command();
         command.args(words).env("PATH", &path).env("LAB", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));
         command
     };

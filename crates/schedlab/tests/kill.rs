@@ -11,7 +11,7 @@ use schedlab_benches::processes::Mark;
 use schedlab_plan::TrialStatus;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// By then all tasks are past the gate; killed before, a task is missed while the herd gathers, which is as good.
@@ -25,7 +25,7 @@ fn kill_each(is_meant: impl Fn(&Specimen) -> bool) {
 }
 
 fn kill_in_turn(specimen: &Specimen) {
-    for kill in kill::kill_each(Path::new(env!("CARGO_BIN_EXE_schedlab")), specimen, MIDDLE) {
+    for kill in kill::kill_each(&program::binary(), specimen, MIDDLE) {
         match kill {
             Ok(kill) => {
                 let problems = kill.problems();
@@ -84,7 +84,7 @@ fn commands_and_background_loads_end_with_any_of_their_processes() {
 fn a_trial_whose_program_is_gone_does_not_begin() {
     let order = schedlab(&["bench", "pipe:loops=5", "--dry-run"]).success().stdout;
     let trial_of = |program: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        let mut command = program::command();
         command.args(["__trial", program]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // One that does not begin does not read.
@@ -114,7 +114,7 @@ fn failures(out: &str) -> Vec<String> {
 fn a_killed_trial_is_a_row_of_its_run() {
     let lab = Lab::new("kill-row");
     let (out, mark) = (lab.path("run"), Mark::new());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let mut command = program::command();
     let plan = ["ab", "-w", "pipe:pin=same", "--b", "nice=1", "--trials", "6", "--trial", "200ms", "--out", &out];
     mark.put_on(command.args(plan).args(["--counters", "basic"]).stdout(Stdio::null()).stderr(Stdio::null()));
     let mut run = command.spawn().unwrap();

@@ -27,7 +27,7 @@ fn run(lab: &Lab) -> String {
 fn with_own_run(script: &str) -> Option<String> {
     let all = format!("mount -t tmpfs none /run || exit 77\n{script}");
     let mut shell = Command::new("unshare");
-    shell.args(["--mount", "sh", "-ec", &all]).env("S", env!("CARGO_BIN_EXE_schedlab"));
+    shell.args(["--mount", "sh", "-ec", &all]).env("S", program::binary());
     let ran = shell.output().ok()?;
     let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     if ran.status.code() == Some(77) || said.contains("unshare: unshare failed") {
@@ -128,7 +128,7 @@ fn a_cache_of_another_user_is_refused() {
     let build = ["vm", "build", &lab.path("tree")];
     let run = ["vm", "run", "--kernel", "debian:6.1", "--", "list"];
     for words in [&run[..], &["vm", "fetch", "debian:6.1"], &["vm", "list"], &build] {
-        let ran = Command::new(env!("CARGO_BIN_EXE_schedlab")).args(words).env("SCHEDLAB_CACHE", &cache).output();
+        let ran = program::command().args(words).env("SCHEDLAB_CACHE", &cache).output();
         let said = String::from_utf8(ran.unwrap().stderr).unwrap();
         assert!(said.contains("belongs to another user") && said.contains("SCHEDLAB_CACHE"), "{words:?}: {said}");
     }
@@ -161,8 +161,7 @@ fn what_is_written_beside_other_files_goes_through_no_link() {
     // An unsealed run, whose log and manifest somebody has prepared.
     let going = lab.path("going");
     let arms = ["ab", "-w", "pipe:pin=same,loops=10", "--b", "nice=1", "--trials", "30", "--counters", "basic"];
-    let started =
-        Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arms).args(["-o", &going]).stderr(Stdio::null()).spawn();
+    let started = program::command().args(arms).args(["-o", &going]).stderr(Stdio::null()).spawn();
     let mut started = started.unwrap();
     while trials_in(&going) < 8 && started.try_wait().unwrap().is_none() {
         std::thread::yield_now();

@@ -126,8 +126,9 @@ fn rings_of_perf_tell_of_our_tasks_what_an_instance_of_tracefs_tells() {
     let _busy = NeverIdle::new();
     let record = |round: u32| {
         let [by_tracefs, by_perf] = ["tracefs", "perf"].map(|source| lab.path(&format!("by-{source}-{round}")));
-        let program = env!("CARGO_BIN_EXE_schedlab");
-        let inner = [program, "record", "--source", "perf", "--buffer", "64m", "-o", &by_perf, "--", "sh", "-c", &line];
+        let program = program::binary().display().to_string();
+        let inner =
+            [&program, "record", "--source", "perf", "--buffer", "64m", "-o", &by_perf, "--", "sh", "-c", &line];
         let outer = ["record", "--source", "tracefs", "--buffer", "64m", "-o", &by_tracefs, "--"];
         let ran = traced(test, &[&outer[..], &inner].concat())?;
         assert!(ran.stderr.contains("read from perf's ring buffers, as asked for"), "{}", ran.stderr);

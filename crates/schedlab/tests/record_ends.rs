@@ -11,7 +11,7 @@ use schedlab_sys::signal::{SIGINT, SIGTERM};
 use schedlab_trace::ProblemKind;
 use std::cell::Cell;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -147,12 +147,8 @@ fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
 /// A recorder under way, once `begun` says of its process that what the test needs has happened; `None` where nothing can
 /// be traced here.
 fn under_way(test: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) -> Option<Child> {
-    let mut recorder = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(arguments)
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut recorder =
+        program::command().args(arguments).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while !(begun(recorder.id()) && entry_of(recorder.id()).is_some()) {
         if recorder.try_wait().unwrap().is_some() {
@@ -261,7 +257,7 @@ fn recorders_at_once_have_files_of_their_own_or_are_refused() {
     let Some(_) = traced(test, &["record", "-o", &lab.path("first"), "-d", "1ms"]) else { return };
     let at_once = |arguments: &[&str]| -> Vec<std::process::Output> {
         let start = || {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+            let mut command = program::command();
             command.args(arguments).current_dir(lab.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
             command.spawn().unwrap()
         };

@@ -279,8 +279,7 @@ fn exported_files_are_what_their_programs_load() {
         tuned_sets_it_and_takes_it_back(&lab);
         the_profile_before_comes_back(&lab, &out, &said);
     }
-    let nice =
-        ran(Command::new("sh").arg(file("schedlab-run")).arg("nice").env("SCHEDLAB", env!("CARGO_BIN_EXE_schedlab")));
+    let nice = ran(Command::new("sh").arg(file("schedlab-run")).arg("nice").env("SCHEDLAB", program::binary()));
     assert!(nice.contains('5'), "{nice}");
     let unknown = schedlab(&["tune", "export", "-o", &out, "rt_perod=1"]);
     assert!(unknown.code == 2 && unknown.stderr.contains("did you mean"), "{}", unknown.stderr);

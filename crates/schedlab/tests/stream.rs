@@ -6,7 +6,7 @@ mod program;
 
 use program::{schedlab, wait_until};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// A running `schedlab bench` whose namespaces have a name of this test's own.
@@ -31,7 +31,7 @@ fn sent(pid: u32) -> u64 {
 impl Streaming {
     fn start(label: &str) -> Self {
         let name = format!("schedlab-{label}-{}", std::process::id());
-        let program = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        let program = program::command()
             .args(["bench", &format!("stream:2,duration=120s,link=veth,rate=100mbit,netns={name}")])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

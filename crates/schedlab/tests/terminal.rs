@@ -5,13 +5,12 @@ mod program;
 
 use program::{Lab, Ran};
 use std::path::Path;
-use std::process::Command;
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/traces");
 
 /// In a directory, on a terminal so wide; 0: where no terminal says how wide it is.
 fn at(lab: &Lab, columns: usize, arguments: &[&str]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let mut command = program::command();
     command.args(arguments).current_dir(lab.path("")).env_remove("COLUMNS");
     if columns > 0 {
         command.env("COLUMNS", columns.to_string());

@@ -4,7 +4,7 @@ mod program;
 
 use program::{Lab, json, schedlab};
 use schedlab_report::{ANALYSES, Filtered, TraceAnalysis};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// A of CPU 0 sleeps and is woken by an interrupt in B; it waits 5 µs.
 const TRACE: &str = "\
@@ -107,7 +107,7 @@ fn the_page_has_a_row_for_each_analysis() {
 #[test]
 fn a_pipe_is_read_like_a_file() {
     let (_lab, file) = lab("trace-pipe");
-    let piped = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let piped = program::command()
         .args(["trace", "latency", "-"])
         .stdin(Stdio::from(std::fs::File::open(&file).unwrap()))
         .output()
@@ -277,7 +277,7 @@ fn a_trace_is_not_converted_onto_itself() {
 
 fn from_file(arguments: &[&str], file: &str) -> std::process::Output {
     let stdin = Stdio::from(std::fs::File::open(file).unwrap());
-    Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).stdin(stdin).output().unwrap()
+    program::command().args(arguments).stdin(stdin).output().unwrap()
 }
 
 #[test]

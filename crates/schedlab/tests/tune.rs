@@ -133,7 +133,7 @@ fn a_relative_root_is_restored_from_anywhere_and_lists_keep_their_words() {
     let before = fs::read(&features).unwrap();
     let word = String::from_utf8_lossy(&before).split_whitespace().next().unwrap().to_owned();
     let other = word.strip_prefix("NO_").map_or_else(|| format!("NO_{word}"), str::to_owned);
-    let set = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let set = program::command()
         .args(["tune", "--root", ".", "set", &format!("feature:{other}"), "rt_runtime=900000"])
         .current_dir(machine.lab.path(""))
         .output()
@@ -201,7 +201,7 @@ fn a_read_only_proc_sys_is_told_and_left() {
     let name = "a_read_only_proc_sys_is_told_and_left";
     let script = format!(
         "mount --bind -o ro /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys || exit 77; exec {} tune set rr_timeslice=90",
-        env!("CARGO_BIN_EXE_schedlab")
+        program::binary().display()
     );
     let ran = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
     let Some(ran) = ran.as_ref().ok().filter(|ran| ran.status.code() == Some(1)) else {

@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::guests::{KERNEL, can_boot, from, program};
+use program::guests::{KERNEL, can_boot, from};
 use program::{Lab, Ran, json};
 use schedlab_plan::lane::Virtual;
 use std::io::BufRead;
@@ -175,7 +175,7 @@ fn a_killed_command_leaves_no_qemu() {
     if !can_boot("a_killed_command_leaves_no_qemu") {
         return;
     }
-    let mut child = Command::new(program())
+    let mut child = program::command()
         .args(["vm", "run", "--kernel", KERNEL, "--", "bench", "pipe:duration=60s"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -353,7 +353,7 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
     assert!(ran.code == 1 && ran.stderr.contains("within 15s") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
     kept("late", &ran.stderr);
     let cut = |out: &str, end: &dyn Fn(u32)| {
-        let mut child = Command::new(program())
+        let mut child = program::command()
             .args(["vm", "run", "--kernel", KERNEL, "--cpus", "1", "--"])
             .args(words.split(' '))
             .arg(out)

@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::guests::{KERNEL, can_boot, program};
+use program::guests::{KERNEL, can_boot};
 use program::{Lab, Ran, json, schedlab, trials_in};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ fn half_working(test: &str, name: &str) -> Option<Lab> {
 }
 
 fn command(lab: &Lab, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = program::command();
     let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
     command.args(arguments).current_dir(lab.path("")).env("PATH", path);
     command.env("TMPDIR", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));

@@ -8,7 +8,6 @@ use program::{Lab, Ran};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -26,7 +25,7 @@ fn fetch(lab: &Lab, fetched: &str, named: &str, options: &[&str]) -> Ran {
         fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let mut command = program::command();
     command
         .args(["vm", "fetch", "debian:6.1"])
         .args(options)

@@ -2,12 +2,12 @@
 
 mod program;
 
-use program::guests::{KERNEL, can_boot, from, program};
+use program::guests::{KERNEL, can_boot, from};
 use program::{Lab, trials_in};
 use schedlab_plan::TrialRecord;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -110,7 +110,7 @@ fn what_a_plan_says_of_its_guest_is_asked_of_the_guest() {
 
 /// `schedlab run plan.toml` until it has that many trials; the rest would only take time.
 fn stop_after(lab: &Lab, count: usize) {
-    let mut child = Command::new(program())
+    let mut child = program::command()
         .args(["run", "plan.toml"])
         .current_dir(lab.path(""))
         .stdout(Stdio::null())

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::guests::{KERNEL, can_boot, program};
+use program::guests::{KERNEL, can_boot};
 use program::{Lab, trials_in};
 use schedlab_plan::TrialOutcome;
 use schedlab_run::{Run, RunReader};
@@ -48,7 +48,7 @@ impl Guests {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let path = format!("{}:{}", self.lab.path("bin"), std::env::var("PATH").unwrap());
-        let mut command = Command::new(program());
+        let mut command = program::command();
         command.args(["run", "plan.toml"]).args(arguments).current_dir(self.lab.path(""));
         command.env("TMPDIR", self.lab.path("")).env("SCHEDLAB_CACHE", self.lab.path("cache")).env("PATH", path);
         command

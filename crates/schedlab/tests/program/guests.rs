@@ -2,16 +2,10 @@
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
-use super::{Lab, Ran, schedlab};
+use super::{Lab, Ran, command, schedlab};
 use std::process::{Command, Stdio};
 
 pub const KERNEL: &str = "debian:6.1";
-
-/// What starts guests, and is PID 1 in them: the released binary where there is one (`SCHEDLAB_BIN`), which a guest unpacks and runs
-/// in a third less time.
-pub fn program() -> std::ffi::OsString {
-    std::env::var_os("SCHEDLAB_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into())
-}
 
 /// Whether guests can be booted here.
 pub fn can_boot(test: &str) -> bool {
@@ -34,7 +28,7 @@ pub fn can_boot(test: &str) -> bool {
 
 /// Its guests have their files in the lab, too.
 pub fn from(lab: &Lab, arguments: &[&str]) -> Ran {
-    let mut command = Command::new(program());
+    let mut command = command();
     command.args(arguments).current_dir(lab.path("")).env("TMPDIR", lab.path(""));
     command.output().expect("the binary starts").into()
 }

@@ -59,8 +59,18 @@ pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// The binary under test: the released one where `SCHEDLAB_BIN` names it, as `cargo xtask test` does, because that is what users
+/// run, and in a third less CPU time; else the one that cargo built for the tests.
+pub fn binary() -> PathBuf {
+    std::env::var_os("SCHEDLAB_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into()).into()
+}
+
+pub fn command() -> Command {
+    Command::new(binary())
+}
+
 pub fn schedlab(arguments: &[&str]) -> Ran {
-    Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).output().expect("the binary starts").into()
+    command().args(arguments).output().expect("the binary starts").into()
 }
 
 /// Runs a copy of the binary as nobody, who may write into `lab`; `None` when this process may not become somebody else.
@@ -70,7 +80,7 @@ pub fn as_nobody(lab: &Lab, arguments: &[&str]) -> Option<Output> {
     if !Path::new(&binary).exists() {
         // Copied by a process of its own: a descriptor open for writing here would live on for a moment in what
         // other tests start meanwhile, and the kernel refuses to run such a file (ETXTBSY).
-        let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_schedlab"), &binary]).status();
+        let copied = Command::new("cp").arg(self::binary()).arg(&binary).status();
         assert!(copied.expect("cp starts").success());
         std::fs::set_permissions(lab.path(""), std::fs::Permissions::from_mode(0o777)).expect("a directory of ours");
     }
