@@ -1,17 +1,17 @@
 //! `timer/1` against Debian's cyclictest, both pinned to one CPU, both holding /dev/cpu_dma_latency at 0 µs, for the same
-//! number of wake-ups: mean and median lateness, in nanoseconds, from the same pairs of runs.
+//! number of wakeups: mean and median lateness, in nanoseconds, from the same pairs of runs.
 //!
-//! The reference's figures are of its wake-ups alone, so ours are those of `wake_latency`, not of `latency`, which holds the
+//! The reference's figures are of its wakeups alone, so ours are those of `wake_latency`, not of `latency`, which holds the
 //! missed periods too.
 
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result, bail};
 
-/// Wake-ups of a run, one in a millisecond: long enough for a median, short enough for many pairs.
+/// Wakeups of a run, one in a millisecond: long enough for a median, short enough for many pairs.
 const WAKES: u32 = 1_000;
 
-/// Mean and median lateness of the wake-ups of one run, ns.
+/// Mean and median lateness of the wakeups of one run, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Lateness {
     mean_ns: f64,
@@ -57,18 +57,18 @@ fn run_ours(policy: &str) -> Result<Lateness> {
     let spec = format!("timer:loops={WAKES},dma_latency=0us,{policy}");
     let outcome = program::outcome(Some("0"), &[&spec, "--counters", "basic"])?;
     let wakes = outcome.histograms.iter().find(|h| h.name == "wake_latency").context("no wake_latency")?;
-    let mean_ns = wakes.histogram.mean_ns().context("no wake-ups")?;
+    let mean_ns = wakes.histogram.mean_ns().context("no wakeups")?;
     Ok(Lateness { mean_ns, median_ns: program::median_ns(&outcome, "wake_latency")? })
 }
 
-/// With a histogram of one bucket to a nanosecond, up to 0.5 ms; later wake-ups are in its overflow, and in the mean.
+/// With a histogram of one bucket to a nanosecond, up to 0.5 ms; later wakeups are in its overflow, and in the mean.
 fn run_reference(policy: &str) -> Result<Lateness> {
     let line = format!("-q -N -i 1000 -l {WAKES} -h 500000 {policy}");
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let text = program::text(program::on_cpus(Some("0"), "cyclictest", &arguments))?;
     parse(&text).with_context(|| {
         let last: Vec<&str> = text.lines().rev().take(8).collect();
-        format!("cyclictest printed no histogram of {WAKES} wake-ups; its last lines, last first: {last:?}")
+        format!("cyclictest printed no histogram of {WAKES} wakeups; its last lines, last first: {last:?}")
     })
 }
 

@@ -129,7 +129,7 @@ pub fn logs(pairs: &[Pair]) -> Vec<f64> {
 }
 
 /// The ratio that is left when both sides switch equally often: the log-ratio of the values with that of the switches
-/// held at zero. Where the order of wake-ups is a matter of chance, so is the number of switches, and most of the time.
+/// held at zero. Where the order of wakeups is a matter of chance, so is the number of switches, and most of the time.
 pub fn at_equal_switches(pairs: &[Pair]) -> Option<Ratio> {
     let switches: Vec<f64> = pairs.iter().map(|p| (p.b.switches as f64 / p.a.switches as f64).ln()).collect();
     schedlab_stats::covariate::mean_at_zero(&logs(pairs), &switches, 0.95).map(Ratio::new)

@@ -47,7 +47,7 @@ const CASES: [Case; 3] = [
         spec: "timer:interval=1ms",
         series: &[
             ("latency", "timer, each period", Loop::Open),
-            ("wake_latency", "timer, each wake-up (what cyclictest keeps)", Loop::Closed),
+            ("wake_latency", "timer, each wakeup (what cyclictest keeps)", Loop::Closed),
         ],
     },
     Case {

@@ -3,7 +3,8 @@
 
 use crate::findings::*;
 use crate::metric_name::metric_name;
-use crate::phrase::{Phrase, percent, phrase, times};
+use crate::number::percent_within;
+use crate::phrase::{Phrase, phrase, times};
 use schedlab_plan::{Arm, InOrder, Setting, WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
@@ -142,7 +143,7 @@ fn sentence_of(
     let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
     let on = if several { format!("{label} ({})", metric_name(&metric.name)) } else { label.clone() };
     let shown = contrast.effect.map(|effect| phrase(metric, &effect));
-    let sesoi = percent(findings.rules.sesoi, findings.rules.sesoi);
+    let sesoi = percent_within(findings.rules.sesoi, findings.rules.sesoi);
     match (&contrast.verdict, shown) {
         (Verdict::Equivalent, Some(phrase)) => {
             format!(

@@ -5,8 +5,7 @@
 use crate::contrasts::Units;
 use crate::estimate::margin;
 use crate::findings::{Contrast, Effect, Noise, Scale};
-use crate::number::{FACTOR_FROM, significant};
-use crate::phrase::{factor, percent};
+use crate::number::{FACTOR_FROM, factor_within, percent_within, significant};
 use crate::rule::Rule;
 use schedlab_plan::counted;
 
@@ -32,9 +31,9 @@ pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str)
 /// apart, since "20 %" must not appear next to an inconclusive "20 %".
 fn in_ratio(margin: f64, effect: &Effect) -> String {
     let text = |log: f64, digits: f64| match log.abs() {
-        size if size >= FACTOR_FROM.ln() => format!("a factor of {}", factor(size.exp(), digits)),
-        size if effect.value < 1.0 => percent(1.0 - (-size).exp(), digits),
-        size => percent(size.exp_m1(), digits),
+        size if size >= FACTOR_FROM.ln() => format!("a factor of {}", factor_within(size.exp(), digits)),
+        size if effect.value < 1.0 => percent_within(1.0 - (-size).exp(), digits),
+        size => percent_within(size.exp_m1(), digits),
     };
     let half = (effect.hi - effect.lo) / 2.0;
     let finer = [half, half / 10.0, half / 100.0].map(|digits| (text(margin, digits), text(effect.value.ln(), digits)));

@@ -122,6 +122,29 @@ pub fn given(share: f64) -> String {
     text.replace(".0 %", " %")
 }
 
+/// A share as a percentage with no more digits than its uncertainty carries.
+pub(crate) fn percent_within(share: f64, half_width: f64) -> String {
+    let digits = match half_width.abs() * 100.0 {
+        w if w >= 3.0 => 0,
+        w if w >= 0.3 => 1,
+        _ => 2,
+    };
+    let text = format!("{:.digits$}", share * 100.0);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    let text = if text == "-0" { "0".to_owned() } else { text };
+    format!("{text} %")
+}
+
+/// A factor with no more digits than an interval of this half-width carries.
+pub(crate) fn factor_within(x: f64, half_width: f64) -> String {
+    let digits = match half_width.abs() {
+        w if w >= 1.0 => 0,
+        w if w >= 0.05 => 1,
+        _ => 2,
+    };
+    if x.abs() < 1e7 { format!("{x:.digits$}") } else { significant(x, 3) }
+}
+
 /// A p-value: `0.032`, `< 0.0001`.
 pub fn p_value(p: Option<f64>) -> String {
     match p {

@@ -3,7 +3,7 @@
 
 use crate::findings::{Effect, MetricFindings, Scale};
 use crate::metric_name::metric_name;
-use crate::number::{effect_text, is_factor, significant};
+use crate::number::{effect_text, factor_within, is_factor, percent_within};
 use schedlab_plan::Direction;
 
 /// An effect in words: `full` follows "makes WORKLOAD", `itself` the name of what is compared ("is 2 times slower"; none of a
@@ -61,7 +61,7 @@ fn size(effect: &Effect, down: &str, up: &str) -> String {
 pub(crate) fn times(effect: &Effect, word: &str) -> String {
     // The lower end of a wide interval must still be distinguishable from 1, and from 0.
     let half = ((effect.hi - effect.lo) / 2.0).min(effect.lo / 2.0);
-    let shown = |x: f64| factor(x, half);
+    let shown = |x: f64| factor_within(x, half);
     format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))
 }
 
@@ -73,31 +73,8 @@ fn change(effect: &Effect, down: &str, up: &str) -> String {
     } else {
         (effect.value - 1.0, effect.lo - 1.0, effect.hi - 1.0, up)
     };
-    let end = |x: f64| percent(x, half).trim_end_matches(" %").to_owned();
-    format!("{} {word} [{}, {}]", percent(value, half), end(lo), end(hi))
-}
-
-/// A share as a percentage with no more digits than its uncertainty carries.
-pub(crate) fn percent(share: f64, half_width: f64) -> String {
-    let digits = match half_width.abs() * 100.0 {
-        w if w >= 3.0 => 0,
-        w if w >= 0.3 => 1,
-        _ => 2,
-    };
-    let text = format!("{:.digits$}", share * 100.0);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
-    let text = if text == "-0" { "0".to_owned() } else { text };
-    format!("{text} %")
-}
-
-/// A factor with no more digits than an interval of this half-width carries.
-pub(crate) fn factor(x: f64, half_width: f64) -> String {
-    let digits = match half_width.abs() {
-        w if w >= 1.0 => 0,
-        w if w >= 0.05 => 1,
-        _ => 2,
-    };
-    if x.abs() < 1e7 { format!("{x:.digits$}") } else { significant(x, 3) }
+    let end = |x: f64| percent_within(x, half).trim_end_matches(" %").to_owned();
+    format!("{} {word} [{}, {}]", percent_within(value, half), end(lo), end(hi))
 }
 
 #[cfg(test)]

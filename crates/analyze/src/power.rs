@@ -32,7 +32,7 @@ fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Op
         sentence: format!(
             "{} find effects of {} or more four times in five",
             counted(blocks, "blocks"),
-            crate::phrase::percent(share, share / 3.0)
+            crate::number::percent_within(share, share / 3.0)
         ),
     })
 }

@@ -48,7 +48,7 @@ fn a_stall_is_in_every_period_it_covers_and_in_one_wake_up() {
         histogram.cells.iter().filter(|(cell, _)| stalled(*cell)).map(|(_, n)| n).sum()
     };
     let (all, wakes) = (late(whole(&outcome, "latency").unwrap()), late(whole(&outcome, "wake_latency").unwrap()));
-    assert!(all >= 18 && wakes <= all / 3, "{all} periods and {wakes} wake-ups were more than 20 ms late");
+    assert!(all >= 18 && wakes <= all / 3, "{all} periods and {wakes} wakeups were more than 20 ms late");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn topology(machine: &Machine<'_>) -> Check {
     check("topology", "topology")
         .info(
             arrangement(machine.roots),
-            "wake-ups within a cache, across caches and across nodes differ: results are per tier",
+            "wakeups within a cache, across caches and across nodes differ: results are per tier",
         )
         .evidence(format!("{}; cpu*/topology, cpu*/cache, node*", machine.sys("devices/system/cpu/online").evidence()))
 }

@@ -19,10 +19,10 @@ pub(crate) fn sd_llc_size(machine: &Machine<'_>) -> Option<u32> {
     (machine.cpu_dirs().len() == 1 || !domains.is_empty()).then_some(largest)
 }
 
-/// Names, sizes, and `sd_llc_size`: a wake-up looks for an idle CPU among that many, and it is `wake_wide`'s factor.
+/// Names, sizes, and `sd_llc_size`: a wakeup looks for an idle CPU among that many, and it is `wake_wide`'s factor.
 pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     let draft = check("sched_domains", "scheduling domains");
-    let effect = "a wake-up looks for an idle CPU within the last-level cache's domain; balancing climbs the rest";
+    let effect = "a wakeup looks for an idle CPU within the last-level cache's domain; balancing climbs the rest";
     let evidence = "/sys/kernel/debug/sched/domains/cpu0/*; /proc/schedstat";
     if machine.cpu_dirs().len() == 1 {
         return draft.info("one CPU; sd_llc_size 1", "there is nothing to balance").evidence(evidence);

@@ -71,7 +71,7 @@ pub(crate) fn energy_aware(machine: &Machine<'_>) -> Check {
             .good("permitted, not active", "placement does not weigh energy: no CPU here has another capacity")
             .evidence(knob.evidence()),
         Some("1") => draft
-            .info("on", "wake-ups look for the CPU that saves energy: placement follows capacity, not only idleness")
+            .info("on", "wakeups look for the CPU that saves energy: placement follows capacity, not only idleness")
             .evidence(knob.evidence()),
         Some("0") => draft.good("off", "placement does not weigh energy").evidence(knob.evidence()),
         Some(text) => draft.info(text, "placement may weigh energy").evidence(knob.evidence()),

@@ -4,7 +4,7 @@ use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
 use schedlab_plan::Check;
 
-/// Exit latency from which a sleeping CPU dominates a wake-up, µs.
+/// Exit latency from which a sleeping CPU dominates a wakeup, µs.
 const DEEP_US: u64 = 20;
 
 /// cpuidle driver, governor and the states of CPU 0 that are enabled.
@@ -54,7 +54,7 @@ pub(crate) fn halt_polling(machine: &Machine<'_>) -> Check {
     let effect = "polling hides the cost of waking a halted vCPU for as long as it lasts: two modes of latency";
     match (guest.text().filter(|_| in_use), host.text()) {
         (Some("0"), _) => draft
-            .info("guest: 0 ns", "an idle vCPU halts at once: each wake-up across CPUs pays the hypervisor")
+            .info("guest: 0 ns", "an idle vCPU halts at once: each wakeup across CPUs pays the hypervisor")
             .evidence(guest.evidence()),
         (Some(ns), _) => draft.warning(format!("guest: {ns} ns"), effect).evidence(guest.evidence()),
         (None, Some(ns)) => draft

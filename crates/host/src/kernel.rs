@@ -10,8 +10,8 @@ pub(crate) fn preempt_model(machine: &Machine<'_>) -> Check {
     let (model, evidence) = preempt(machine);
     let effect = match model.as_str() {
         "rt" => "interrupts are threads and spinlocks sleep: more switches, steadier latency",
-        "full" => "a wake-up preempts kernel code at once: lower latency, more switches",
-        "lazy" => "a wake-up of a normal task waits for the tick or the return to user space",
+        "full" => "a wakeup preempts kernel code at once: lower latency, more switches",
+        "lazy" => "a wakeup of a normal task waits for the tick or the return to user space",
         "none" | "voluntary" => "a task in the kernel keeps its CPU until it returns or yields: longer latency tails",
         _ => "throughput and latency depend on it: compare only kernels of one model",
     };
@@ -62,12 +62,12 @@ pub(crate) fn tick(machine: &Machine<'_>) -> Check {
     let draft = check("hz", "tick (HZ)");
     let Some(tick_ns) = machine.answers.tick_ns.filter(|&ns| ns > 0) else {
         return draft
-            .unavailable("unknown", "the finest slice that acts without a wake-up is not known")
+            .unavailable("unknown", "the finest slice that acts without a wakeup is not known")
             .evidence("clock_getres(CLOCK_MONOTONIC_COARSE) failed");
     };
     let hz = (1e9 / tick_ns as f64).round();
     let effect = format!(
-        "a slice below {} ms ends only at a wake-up or the next tick, unless HRTICK is on",
+        "a slice below {} ms ends only at a wakeup or the next tick, unless HRTICK is on",
         (tick_ns as f64 / 1e6 * 10.0).round() / 10.0
     );
     draft.info(format!("{hz}"), &effect).evidence(format!("clock_getres(CLOCK_MONOTONIC_COARSE): {tick_ns} ns"))
@@ -94,7 +94,7 @@ pub(crate) fn hrtick(machine: &Machine<'_>) -> Check {
     }
 }
 
-const OFF: &str = "a slice ends at a tick or a wake-up";
+const OFF: &str = "a slice ends at a tick or a wakeup";
 
 /// The slice of a normal task, ns.
 pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
@@ -155,7 +155,7 @@ pub(crate) fn schedstats(machine: &Machine<'_>) -> Check {
     }
     match switch.text() {
         Some("1") => draft
-            .warning("on", "every wake-up and switch pays for statistics that schedlab does not need")
+            .warning("on", "every wakeup and switch pays for statistics that schedlab does not need")
             .fix("sysctl kernel.sched_schedstats=0")
             .evidence(switch.evidence()),
         Some(text) => draft.good(if text == "0" { "off" } else { text }, RUN_DELAY).evidence(switch.evidence()),

@@ -1,4 +1,4 @@
-//! The measured check: a wake-up within one CPU against one across two. The ratio decides whether placement or the
+//! The measured check: a wakeup within one CPU against one across two. The ratio decides whether placement or the
 //! thing under test sets the result.
 
 use crate::Probes;

@@ -210,7 +210,7 @@ impl Provenance {
         match self.lane {
             Lane::Virtual(Virtual { shift, .. }) => Some(format!(
                 "Times are virtual (QEMU {qemu}, shift {shift}): each instruction takes {} ns, and CPUs run one after the \
-                 other. Switches, wake-ups, placement and orders of events are exact and repeat with their seed; no time is a \
+                 other. Switches, wakeups, placement and orders of events are exact and repeat with their seed; no time is a \
                  latency, and caches, memory and what CPUs do at once are not in it.",
                 1_u32.checked_shl(shift.into()).unwrap_or_default()
             )),

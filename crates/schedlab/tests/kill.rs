@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// By then all tasks are past the gate; killed before, a task is missed while the herd gathers, which is as good.
-const MIDDLE: Duration = Duration::from_millis(100);
+const MIDDLE: Duration = Duration::from_millis(30);
 
 /// Kills each process of these specimens in turn.
 fn kill_each(is_meant: impl Fn(&Specimen) -> bool) {

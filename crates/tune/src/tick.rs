@@ -17,7 +17,7 @@ fn below(tick_ns: u64, knob: &Path, value: &str) -> Option<String> {
     let is_slice = ["base_slice_ns", "min_granularity_ns"].iter().any(|slice| name.ends_with(slice));
     let ns: u64 = value.parse().ok().filter(|_| is_slice)?;
     let tick_ms = tick_ns as f64 / 1e6;
-    (ns < tick_ns).then(|| format!(", below a tick of {tick_ms} ms: without HRTICK it acts only through wake-ups"))
+    (ns < tick_ns).then(|| format!(", below a tick of {tick_ms} ms: without HRTICK it acts only through wakeups"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::{Effect, Scale, Verdict};
 use crate::metric_name::metric_name;
-use crate::phrase::{percent, phrase_of};
+use crate::number::percent_within;
+use crate::phrase::phrase_of;
 use schedlab_plan::{Direction, counted};
 use serde::Serialize;
 
@@ -170,7 +171,7 @@ impl SearchFindings {
             }
             Some(Verdict::Equivalent) => format!(
                 "the default is as good on {workload}: the best point found, {name}, is within {} of it ({}; {evidence})",
-                percent(self.sesoi, self.sesoi),
+                percent_within(self.sesoi, self.sesoi),
                 phrase.short
             ),
             _ => format!(

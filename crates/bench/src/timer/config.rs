@@ -45,7 +45,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     version: 1,
     reference: "cyclictest (rt-tests)",
     summary: "threads that sleep to absolute instants and measure how late they wake; no period is left out",
-    operation: "wake-up",
+    operation: "wakeup",
     primary: &["latency_p50_ns", "latency_p99_ns"],
     metrics: &["wakeups_per_s", "missed_periods", "missed_share", "missed_at_once"],
     options: &[
@@ -63,7 +63,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
         ),
         option("mode", "process|thread", "thread", "what the threads are"),
         option("duration", "TIME", "1s", "length of the steady state (this or loops)"),
-        option("loops", "N", "-", "wake-ups of each thread instead of a duration"),
+        option("loops", "N", "-", "wakeups of each thread instead of a duration"),
     ],
     shorthand: "",
     parse: |spec| Ok(Box::new(read(spec)?)),

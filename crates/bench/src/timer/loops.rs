@@ -1,6 +1,6 @@
 //! The timed loop of `timer/1`, compiled once for each stamping level, delay and end condition.
 //!
-//! t0 of a wake-up is the instant its period begins (what the sleep was armed for), t1 the first clock read after the
+//! t0 of a wakeup is the instant its period begins (what the sleep was armed for), t1 the first clock read after the
 //! sleep. At `off` there is no clock in the loop: periods pass unseen, and a thread that fell behind catches up by
 //! sleeps that return at once.
 
@@ -58,7 +58,7 @@ impl TimedLoop for Timer<'_> {
 }
 
 impl Timer<'_> {
-    /// A call, not inlined: against a wake-up it costs nothing, and there are a dozen loops.
+    /// A call, not inlined: against a wakeup it costs nothing, and there are a dozen loops.
     #[inline(never)]
     fn record(&self, series: usize, ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -69,7 +69,7 @@ impl Timer<'_> {
 }
 
 impl Timer<'_> {
-    /// The wake-up itself, late once however many periods it slept through.
+    /// The wakeup itself, late once however many periods it slept through.
     #[inline(never)]
     fn record_wake(&self, ns: u64, now_ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -119,7 +119,7 @@ impl Tally {
         Self { min_ns, act_ns, sum_ns, max_ns, missed, missed_at_once, wakes }
     }
 
-    /// Mean lateness of the wake-ups, ns.
+    /// Mean lateness of the wakeups, ns.
     pub(super) fn mean_ns(&self) -> u64 {
         self.sum_ns / self.wakes.max(1)
     }

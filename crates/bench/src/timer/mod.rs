@@ -3,7 +3,7 @@
 //! missed, each with its own lateness, so that a stall weighs as long as it lasts (no coordinated omission).
 //!
 //! t0 of the run is before the wake byte that releases all threads, t1 the stop flag, or with `loops` the last
-//! thread's last wake-up. t0 of a wake-up is the instant its period begins, t1 the clock read after the sleep.
+//! thread's last wakeup. t0 of a wakeup is the instant its period begins, t1 the clock read after the sleep.
 
 mod config;
 mod dma_latency;
@@ -44,7 +44,7 @@ impl Config {
         }
     }
 
-    /// The shared cells of a run. Each wake-up is stamped at `sampled` too: its clock read is what detects a missed
+    /// The shared cells of a run. Each wakeup is stamped at `sampled` too: its clock read is what detects a missed
     /// period, and it is one in a millisecond.
     fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
         let threads = self.threads as usize;

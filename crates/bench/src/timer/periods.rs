@@ -1,4 +1,4 @@
-//! The periods of one timer thread: when the next one begins, and which ones a late wake-up has slept through.
+//! The periods of one timer thread: when the next one begins, and which ones a late wakeup has slept through.
 
 /// Instants t0 + n × interval, CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy)]
@@ -7,7 +7,7 @@ pub(super) struct Periods {
     interval_ns: u64,
 }
 
-/// What one wake-up found.
+/// What one wakeup found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Woke {
     /// Behind the instant it was armed for, ns: cyclictest's latency.
@@ -29,7 +29,7 @@ impl Periods {
     }
 
     /// The thread woke at `now_ns`. `each` gets the lateness of the period it was armed for and then of every period
-    /// missed meanwhile: a wake-up 10 ms late at an interval of 1 ms is 10, 9, …, 1 ms, not one value of 10 ms.
+    /// missed meanwhile: a wakeup 10 ms late at an interval of 1 ms is 10, 9, …, 1 ms, not one value of 10 ms.
     #[inline(always)]
     pub(super) fn woke(&mut self, now_ns: u64, mut each: impl FnMut(u64)) -> Woke {
         let late_ns = now_ns.saturating_sub(self.next_ns);
@@ -56,7 +56,7 @@ impl Periods {
 mod tests {
     use super::*;
 
-    /// One column per microsecond: `|` begins a period, `w` (or `W` on a begin) is a wake-up. The first column is 0.
+    /// One column per microsecond: `|` begins a period, `w` (or `W` on a begin) is a wakeup. The first column is 0.
     fn check(drawing: &str, expected: &[(u64, u64, &[u64])]) {
         let columns: Vec<char> = drawing.chars().collect();
         let begins: Vec<u64> = (0..).zip(&columns).filter(|(_, c)| "|W".contains(**c)).map(|(us, _)| us).collect();

@@ -1,8 +1,8 @@
 //! The timed region of `transact/1`.
 //!
 //! t0 is taken in the calling thread right before the request is handed to the transport, t1 right after the whole
-//! reply is there. Between them lie the request's way, the server's wake-up, its reading of its own CPU and scheduling
-//! attributes (as the references' servers do), the reply's way and the caller's wake-up. Making the FIFO thread is outside.
+//! reply is there. Between them lie the request's way, the server's wakeup, its reading of its own CPU and scheduling
+//! attributes (as the references' servers do), the reply's way and the caller's wakeup. Making the FIFO thread is outside.
 
 use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::task::TaskError;

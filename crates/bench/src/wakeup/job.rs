@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-/// One kind of request. The loops call it through a pointer: against a wake-up the call costs nothing, and a copy of
+/// One kind of request. The loops call it through a pointer: against a wakeup the call costs nothing, and a copy of
 /// every loop for every job would.
 pub(super) trait Job {
     /// Before the worker asks for its request number `number` (from 1).

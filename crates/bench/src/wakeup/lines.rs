@@ -6,7 +6,7 @@
 //! of any length needs no memory.
 //!
 //! A waiter stores "blocked" before it looks for the last time, a poster makes its news visible before it looks at that
-//! word, both sequentially consistent: one of them sees the other, so no wake-up is lost.
+//! word, both sequentially consistent: one of them sees the other, so no wakeup is lost.
 
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::cpu_number::current_cpu;
@@ -65,7 +65,7 @@ impl Lines {
     }
 
     /// A messenger takes everybody off its list and wakes them, latest first; how many. One clock read for all of them,
-    /// before the first wake-up, so that a messenger preempted within the list shows in the latency of the rest.
+    /// before the first wakeup, so that a messenger preempted within the list shows in the latency of the rest.
     /// `prepare` runs for each before it is woken, knows whether a stamp is wanted and may take a later one.
     #[inline(always)]
     pub(super) fn wake_all<E>(
@@ -123,7 +123,7 @@ impl Line<'_> {
         }
     }
 
-    /// The CPU its waker ran on at the last wake-up or post.
+    /// The CPU its waker ran on at the last wakeup or post.
     #[inline(always)]
     pub(super) fn waker_cpu(self) -> u32 {
         self.words[worker::WAKER_CPU].load(Relaxed) as u32

@@ -28,7 +28,7 @@ impl<'a> Messenger<'a> {
         self.lines.of(self.task + 1 + number)
     }
 
-    /// Closed loop: wakes the workers that ask until every worker is done. Operations are wake-ups.
+    /// Closed loop: wakes the workers that ask until every worker is done. Operations are wakeups.
     pub(super) fn serve(self) -> Result<Work, TaskError> {
         self.until_all_left(|_, _| Ok(None))
     }

@@ -1,4 +1,4 @@
-//! From the finished tasks to the outcome: wake-ups and requests verified, what an open loop left unserved, schbench's
+//! From the finished tasks to the outcome: wakeups and requests verified, what an open loop left unserved, schbench's
 //! own lines.
 
 use super::{INFO, Run};
@@ -42,7 +42,7 @@ fn left(run: &Run<'_>, tasks: &[TaskRecord]) -> Left {
     left
 }
 
-/// Requests served. Each is one wake-up of a messenger (closed) or one posted request (open), none lost; in loops mode
+/// Requests served. Each is one wakeup of a messenger (closed) or one posted request (open), none lost; in loops mode
 /// as many as were ordered of each worker.
 fn verify(run: &Run<'_>, ended: &Ended, left: Left) -> Result<u64, BenchError> {
     let (given, served) = (ended.total("messenger"), ended.total("worker"));

@@ -1,6 +1,6 @@
 //! The workers' timed loops, compiled once for each stamping level, delay and end condition.
 //!
-//! Closed loop: t0 of a wake-up is when the messenger begins the list the worker is on, t1 when the worker runs again.
+//! Closed loop: t0 of a wakeup is when the messenger begins the list the worker is on, t1 when the worker runs again.
 //! Open loop: t0 is the instant the request was meant to arrive, t1 when the worker begins it, whether it slept until
 //! then or was busy with an earlier one.
 
@@ -39,7 +39,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Counts the tier of the last wake-up and answers it.
+    /// Counts the tier of the last wakeup and answers it.
     #[inline(always)]
     fn tier(&self, work: &mut Work) -> Tier {
         let tier = self.topology.tier(self.own.waker_cpu(), current_cpu());
@@ -47,7 +47,7 @@ impl Worker<'_> {
         tier
     }
 
-    /// A call, not inlined: against a wake-up it costs nothing, and there are dozens of loops.
+    /// A call, not inlined: against a wakeup it costs nothing, and there are dozens of loops.
     #[inline(never)]
     fn record(&self, series: usize, tier: Tier, ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -55,7 +55,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The wake-up, from when it was meant until the worker runs.
+    /// The wakeup, from when it was meant until the worker runs.
     #[inline(never)]
     fn record_wake(&self, tier: Tier, meant_ns: u64, begun_ns: u64) {
         if let Some(recorder) = self.recorder {

@@ -78,7 +78,7 @@ fn network() -> Tree {
         .into()
 }
 
-/// A waker's flips as in kernel/sched: counted at each wake-up, halved each second.
+/// A waker's flips as in kernel/sched: counted at each wakeup, halved each second.
 const SCHED: &str = "\
 struct task_struct { int wakee_flips; long wakee_flip_decay_ts; struct task_struct *last_wakee; };
 ";

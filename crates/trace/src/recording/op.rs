@@ -14,7 +14,7 @@ pub(super) const SYS_EXIT: u8 = Kind::SysExit.op();
 pub(super) const LOST: u8 = 21;
 /// No event: time goes back by this much before the next one.
 pub(super) const BACK: u8 = 22;
-/// A switch to whom the wake-ups before let expect.
+/// A switch to whom the wakeups before let expect.
 pub(super) const SWITCH_TO_WOKEN: u8 = 23;
 
 /// How many numbers there can be.

@@ -1,4 +1,4 @@
-//! Who will come next on a CPU, guessed from the wake-ups before: the guess that is right costs a recording nothing. In a
+//! Who will come next on a CPU, guessed from the wakeups before: the guess that is right costs a recording nothing. In a
 //! same-CPU ping-pong four of five switches go to the thread that was woken last, in messaging with hundreds of threads a
 //! third to a half; the thread that was woken first and still waits, by contrast, came in a tenth of them and less.
 
