@@ -195,20 +195,27 @@ fn a_run_records_the_knobs_and_doctor_names_what_differs_from_it() {
     assert!(schedlab(&["doctor"]).success().stdout.contains("knobs of the kernel"));
 }
 
+/// What a sysctl is refused with after a shell has changed the mounts; `None` where it may not.
+fn refused_after(mounts: &str) -> Option<String> {
+    let program = program::binary();
+    let script = format!("{{ {mounts}; }} || exit 77; exec {} tune set rr_timeslice=90", program.display());
+    let ran = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
+    let ran = ran.ok().filter(|ran| ran.status.code() == Some(1))?;
+    Some(String::from_utf8_lossy(&ran.stderr).into_owned())
+}
+
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn a_read_only_proc_sys_is_told_and_left() {
-    let name = "a_read_only_proc_sys_is_told_and_left";
-    let script = format!(
-        "mount --bind -o ro /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys || exit 77; exec {} tune set rr_timeslice=90",
-        program::binary().display()
-    );
-    let ran = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
-    let Some(ran) = ran.as_ref().ok().filter(|ran| ran.status.code() == Some(1)) else {
-        return eprintln!("schedlab-skip: {name}: needs root and mount namespaces: {ran:?}");
-    };
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(said.contains("mounted read-only"), "{said}");
+fn a_read_only_proc_sys_and_a_missing_proc_are_told() {
+    let name = "a_read_only_proc_sys_and_a_missing_proc_are_told";
+    let read_only = "mount --bind -o ro /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
+    for (mounts, why) in [(read_only, "mounted read-only"), ("umount -l /proc", "/proc is not mounted: `mount -t proc")]
+    {
+        let Some(said) = refused_after(mounts) else {
+            return eprintln!("schedlab-skip: {name}: needs root and mount namespaces");
+        };
+        assert!(said.contains(why), "{said}");
+    }
 }
 
 /// Of several CPUs the last: pinning would take the first of those that this process has.

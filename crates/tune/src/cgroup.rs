@@ -67,14 +67,14 @@ pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
 /// Why a file of /proc/self has no text. Every kernel has mountinfo: where it is missing, all of /proc is.
 fn not_read(roots: &Roots, path: &Path, error: &io::Error) -> String {
     let (at, proc) = (path.display(), roots.proc.display());
+    if let Some(why) = roots.unmounted_proc() {
+        return why;
+    }
     match error.kind() {
         io::ErrorKind::NotFound if !roots.is_this_machine() => {
             format!(
                 "{at} is not in this tree: copy self/mountinfo and self/cgroup of a process of that machine into {proc}"
             )
-        }
-        io::ErrorKind::NotFound if !roots.proc.join("self").exists() => {
-            format!("{at} is not there, because {proc} is not mounted: `mount -t proc proc {proc}`, as root")
         }
         io::ErrorKind::NotFound if path.ends_with("cgroup") => {
             format!("this kernel has no cgroups (CONFIG_CGROUPS; there is no {at}); {}", reason::GUEST_LANE)

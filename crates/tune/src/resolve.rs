@@ -160,7 +160,10 @@ impl Missing {
 /// The file of `sysctl:NAME`, `debugfs:PATH` or `sysfs:PATH`, or the files of every CPU, for which `*` stands.
 pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
     let path = match place.split_once(':') {
-        Some(("sysctl", name)) => sysctl_path(&roots.proc.join("sys"), name).map_err(Missing::Absent)?,
+        Some(("sysctl", name)) => {
+            let absent = |why| roots.unmounted_proc().map_or(Missing::Absent(why), Missing::Refused);
+            sysctl_path(&roots.proc.join("sys"), name).map_err(absent)?
+        }
         Some(("debugfs", path)) => match path.split_once('*') {
             Some(around) => return of_every_cpu(roots, &roots.debugfs, around),
             None => debugfs_path(&roots.debugfs, path)?,

@@ -34,6 +34,13 @@ impl Roots {
         Self { proc: at("proc"), sys: at("sys"), cgroup: at("sys/fs/cgroup"), debugfs: at("sys/kernel/debug") }
     }
 
+    /// What to do where all of /proc is missing; `None` where it is there, and for a tree of files.
+    pub(crate) fn unmounted_proc(&self) -> Option<String> {
+        let proc = self.proc.display();
+        let is_missing = self.is_this_machine() && !self.proc.join("self").exists();
+        is_missing.then(|| format!("{proc} is not mounted: `mount -t proc proc {proc}`, as root"))
+    }
+
     /// Whether the files are those of the kernel that runs here, so that system calls report on the same kernel.
     pub(crate) fn is_this_machine(&self) -> bool {
         *self == Self::default()

@@ -240,7 +240,7 @@ impl<'a> Both<'a> {
         match (has_code, but_annotations(&before, &after), but_names(&before, &after)) {
             (_, true, _) => ("annotations alone, which make no code", String::new()),
             (_, _, true) => ("other names alone", String::new()),
-            (true, ..) => ("the compiler makes the same of it", String::new()),
+            (true, ..) => ("compiles to the same code", String::new()),
             (false, ..) => ("it is inlined or not used, and no code differs", String::new()),
         }
     }

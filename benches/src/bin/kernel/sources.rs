@@ -89,7 +89,7 @@ impl Static {
         }
     }
 
-    /// Whether the sources say that `from` calls `to`: itself, through macros, or through functions that its code does
+    /// Whether, by the source, `from` calls `to`: itself, through macros, or through functions that its code does
     /// not call, which are those that were inlined into it.
     pub(crate) fn leads(&self, from: &str, to: &str, code: &Code) -> bool {
         self.find(from, code, &|name| name == to).is_some()
