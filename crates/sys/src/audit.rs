@@ -13,21 +13,21 @@ const AUDIT_DEL_RULE: u16 = 1012;
 const AUDIT_LIST_RULES: u16 = 1013;
 const AUDIT_FILTER_TASK: u32 = 1;
 const AUDIT_NEVER: u32 = 0;
-/// Three words, then mask, fields, values and flags of 64 words each, and a length.
+/// `struct audit_rule_data`: three words, then mask, fields, values and flags of 64 words each, and a length.
 const RULE_BYTES: usize = 12 + 4 * 64 * 4 + 4;
 const HEADER_BYTES: usize = 16;
 
-/// [`AuditState::enabled`] when nothing can be changed until the next boot.
+/// Value of [`AuditState::enabled`] when auditing cannot be changed until the next boot.
 pub const LOCKED: u32 = 2;
 
-/// What auditing does now.
+/// The present state of auditing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditState {
     /// 0 off, 1 on, 2 on and locked.
     pub enabled: u32,
-    /// Rules of all lists.
+    /// Number of rules in all lists.
     pub rules: usize,
-    /// Whether one of them is `never,task`: new tasks are not audited.
+    /// Whether one of the rules is `never,task`: then new tasks are not audited.
     pub task_never: bool,
 }
 
@@ -53,14 +53,15 @@ pub fn audit_state() -> io::Result<AuditState> {
     Ok(AuditState { enabled, rules, task_never })
 }
 
-/// Adds or removes the rule `never,task` without a condition: tasks forked while it is there have no audit context, and
-/// their system calls take the fast path. `EPERM` without CAP_AUDIT_CONTROL or when the state is locked. That the rule
-/// is already there, or already gone, is no error.
+/// Adds or removes the unconditional rule `never,task`: tasks forked while it is loaded have no audit context, and
+/// their system calls take the fast path. `EPERM` without CAP_AUDIT_CONTROL or when the state is locked. Adding a rule
+/// that is already loaded, or removing one that is not, is no error.
 ///
-/// The other switch, AUDIT_SET, is not offered: once auditing has been on, every later task keeps an audit context
-/// until the next boot (`audit_ever_enabled`, kernel/auditsc.c), and a host could not be left as found.
+/// AUDIT_SET, the other switch, is not offered: once auditing has been on, every later task keeps an audit context
+/// until the next boot (`audit_ever_enabled`, kernel/auditsc.c), so the host could not be restored to its earlier
+/// state.
 pub fn set_task_never(there: bool) -> io::Result<()> {
-    // struct audit_rule_data: the list, the action, no field; masks and fields of zeros.
+    // struct audit_rule_data: the list, the action, no fields; masks and fields are zero.
     let mut rule = vec![0u8; RULE_BYTES];
     rule[..4].copy_from_slice(&AUDIT_FILTER_TASK.to_ne_bytes());
     rule[4..8].copy_from_slice(&AUDIT_NEVER.to_ne_bytes());
@@ -71,7 +72,7 @@ pub fn set_task_never(there: bool) -> io::Result<()> {
     }
 }
 
-/// Whether a listed rule is `never,task` without a condition.
+/// Whether a listed rule is the unconditional `never,task`.
 fn is_task_never(rule: &[u8]) -> bool {
     let word = |at: usize| rule.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
     (word(0), word(4), word(8)) == (Some(AUDIT_FILTER_TASK), Some(AUDIT_NEVER), Some(0))
@@ -86,7 +87,7 @@ fn open_socket() -> io::Result<File> {
     }
     // SAFETY: the descriptor is new, ours, and owned nowhere else.
     let socket = unsafe { File::from_raw_fd(fd) };
-    // A kernel thread lists the rules, and on a busy machine it waits for a CPU; who refuses does so at once.
+    // A kernel thread lists the rules, and on a busy machine it has to wait for a CPU. A refusal comes at once.
     let patience = libc::timeval { tv_sec: 5, tv_usec: 0 };
     let length = size_of::<libc::timeval>() as libc::socklen_t;
     let from = (&raw const patience).cast();
@@ -95,7 +96,7 @@ fn open_socket() -> io::Result<File> {
     if rc == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends one request and hands every message that answers it to `each`, which says when it has all. A request with a
+/// Sends one request and passes every reply to `each`, which returns whether it has seen all it needs. A request with a
 /// body changes something and ends with its acknowledgement.
 fn request(socket: &mut File, kind: u16, body: &[u8], mut each: impl FnMut(u16, &[u8]) -> bool) -> io::Result<()> {
     let ack = if body.is_empty() { 0 } else { libc::NLM_F_ACK };
@@ -124,13 +125,13 @@ fn request(socket: &mut File, kind: u16, body: &[u8], mut each: impl FnMut(u16, 
             } else if each(kind, body) {
                 return Ok(());
             }
-            // Messages are aligned to four bytes; the last one may end short of that.
+            // Messages are aligned to four bytes; the last one may lack the padding.
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
     }
 }
 
-/// Length and type of the first message, when a whole one is there.
+/// Length and type of the first message, if it is complete.
 fn message(bytes: &[u8]) -> Option<(usize, u16)> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);

@@ -1,14 +1,15 @@
-//! Whether the standard library captures backtraces. Source: std::backtrace, "Environment Variables": the answer is
-//! looked up once in a process.
+//! Whether the standard library captures backtraces. Source: std::backtrace, "Environment Variables": the library reads
+//! the variables once per process.
 
 use std::backtrace::Backtrace;
 
-/// What the library asks first.
+/// The variable that the library reads first.
 const KEY: &str = "RUST_LIB_BACKTRACE";
 
-/// No backtrace is captured from now on, whatever `RUST_BACKTRACE` says; commands that are started inherit that as it was. The
-/// released binary has no tables for unwinding, and libgcc's unwinder aborts where it finds none: an error that captures
-/// where it came from would be the end without a word. The first thing in `main`: no other thread may run yet.
+/// From now on no backtrace is captured, whatever `RUST_BACKTRACE` is set to. Child processes inherit the environment
+/// unchanged. The released binary has no unwind tables, and libgcc's unwinder aborts when it finds none, so an error
+/// that captures a backtrace would end the process without a message. Call this first in `main`, before any other
+/// thread runs.
 pub fn capture_none() {
     let asked = std::env::var_os(KEY);
     if asked.is_none() && std::env::var_os("RUST_BACKTRACE").is_none() {
@@ -16,7 +17,7 @@ pub fn capture_none() {
     }
     // SAFETY: the process has this thread alone, so nobody reads or writes the environment meanwhile.
     unsafe { std::env::set_var(KEY, "0") };
-    // Looked up here, and never again.
+    // The library reads the variable here, and never again.
     let _ = Backtrace::capture();
     match asked {
         // SAFETY: as above.

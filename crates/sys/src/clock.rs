@@ -1,6 +1,6 @@
-//! Clocks as the kernel gives them: CLOCK_MONOTONIC for every interval we report, the CPU-time clocks for burners, and
-//! an absolute sleep that does not drift. No TSC: a silent clock mix-up looks exactly like a result.
-//! Source: clock_gettime(2), clock_getcpuclockid(3), clock_nanosleep(2).
+//! The kernel's clocks: CLOCK_MONOTONIC for every interval we report, the CPU-time clocks for burners, and an absolute
+//! sleep that does not drift. The TSC is not used: if two clocks are mixed up silently, the error looks exactly like a
+//! result. Source: clock_gettime(2), clock_getcpuclockid(3), clock_nanosleep(2).
 
 use std::io;
 
@@ -33,8 +33,8 @@ pub fn process_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// CPU time that the process `pid` has used so far, all its threads, ns; exact to this instant also while it runs.
-/// `ESRCH` when there is none.
+/// CPU time that the process `pid` has used so far, over all its threads, ns; exact at this instant even while it runs.
+/// `ESRCH` if there is no such process.
 pub fn cpu_ns_of(pid: u32) -> io::Result<u64> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut clock: libc::clockid_t = 0;
@@ -46,7 +46,7 @@ pub fn cpu_ns_of(pid: u32) -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live, writable timespec for the length of the call, which keeps no pointer to it.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-        // The process may have ended since its clock was named; the kernel says EINVAL then.
+        // The process may have ended since its clock id was looked up; the kernel then returns EINVAL.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
@@ -65,14 +65,14 @@ pub fn sleep_until_ns(deadline_ns: u64) {
         let rc = unsafe {
             libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, std::ptr::null_mut())
         };
-        // The call returns the error itself and leaves errno alone.
+        // clock_nanosleep returns the error itself and does not set errno.
         if rc != libc::EINTR {
             return;
         }
     }
 }
 
-/// The resolution the kernel states for CLOCK_MONOTONIC, ns (1 with high-resolution timers).
+/// The resolution that the kernel reports for CLOCK_MONOTONIC, ns (1 with high-resolution timers).
 pub fn monotonic_resolution_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live, writable timespec for the length of the call.

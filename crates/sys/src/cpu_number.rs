@@ -1,6 +1,6 @@
 //! The CPU the caller runs on, as a plain load: glibc 2.35 and later register an rseq area for every thread, in which
-//! the kernel keeps `cpu_id` up to date. Elsewhere (musl, rseq switched off) getcpu(2) answers.
-//! Source: linux/rseq.h, glibc manual "Restartable Sequences".
+//! the kernel keeps `cpu_id` up to date. Elsewhere (musl, rseq switched off) getcpu(2) is called. Source: linux/rseq.h,
+//! glibc manual "Restartable Sequences".
 
 /// Offset of `cpu_id` in `struct rseq` (`cpu_id_start` comes first).
 #[cfg(all(target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -28,14 +28,14 @@ pub fn append(file: &mut File, record: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Removes `path` and makes its absence durable.
+/// Removes `path` durably: the name does not come back after a crash.
 pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)?;
     sync_directory(parent(path))
 }
 
-/// Gives each of two names what the other had, in one step (renameat2(2), RENAME_EXCHANGE): neither is ever absent.
-/// `Unsupported` or `InvalidInput` where the file system cannot.
+/// Exchanges two names in one step (renameat2(2), RENAME_EXCHANGE): neither is ever absent. `Unsupported` or
+/// `InvalidInput` if the file system cannot.
 pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     let [a, b] = [a, b].map(|path| CString::new(path.as_os_str().as_bytes()));
     let (a, b) = (a?, b?);

@@ -1,5 +1,5 @@
-//! Becoming another program: execvp(3) and what a child does before it, so that the program finds the standard streams,
-//! signals and limits it would find under a shell. Source: execve(2), dup2(2), signal(7).
+//! Replaces the process by another program: execvp(3), and what a child does before it, so that the program finds the
+//! standard streams, signals and limits that it would have under a shell. Source: execve(2), dup2(2), signal(7).
 
 use std::ffi::CString;
 use std::io;
@@ -16,7 +16,7 @@ pub enum Stream {
     Err = 2,
 }
 
-/// Makes `from` the caller's standard stream; it stays open across exec, whatever `from` does.
+/// Makes `from` the caller's standard stream. The stream stays open across exec even if `from` is close-on-exec.
 pub fn redirect(from: BorrowedFd<'_>, to: Stream) -> io::Result<()> {
     // SAFETY: dup2 takes two numbers. It closes what the standard stream was; the caller is a forked child that uses
     // the stream through its number only.
@@ -24,7 +24,8 @@ pub fn redirect(from: BorrowedFd<'_>, to: Stream) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Undoes what a Rust program and its tasks do to signals: SIGPIPE and SIGALRM act by default, nothing is blocked.
+/// Undoes what a Rust program and its tasks change about signals: SIGPIPE and SIGALRM get their default actions, and no
+/// signal is blocked.
 pub fn default_signals() -> io::Result<()> {
     for signal in [libc::SIGPIPE, libc::SIGALRM] {
         // SAFETY: installing SIG_DFL runs no code of ours in signal context.
@@ -39,7 +40,7 @@ pub fn default_signals() -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Replaces this process by the program `words[0]`, looked up in PATH; returns only when that failed.
+/// Replaces this process by the program `words[0]`, looked up in PATH; returns only on failure.
 pub fn replace(words: &[CString]) -> io::Error {
     let Some(program) = words.first() else { return io::ErrorKind::InvalidInput.into() };
     let mut pointers: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();

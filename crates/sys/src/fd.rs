@@ -1,5 +1,5 @@
-//! File descriptors of the workloads: connected pairs of each transport, whole reads and writes that resume short ones,
-//! and poll. Source: pipe(7), unix(7), tcp(7), poll(2).
+//! File descriptors for the workloads: connected pairs for each transport, full reads and writes that resume short
+//! ones, and poll. Source: pipe(7), unix(7), tcp(7), poll(2).
 
 use crate::{clock, tcp};
 use std::ffi::CString;
@@ -38,8 +38,8 @@ pub fn tcp_pair() -> io::Result<Pair> {
     Ok(Pair { read: connection.accepted.into(), write: connection.connecting.into() })
 }
 
-/// Makes a pipe with a name, for its owner alone, and opens both ends, so that a process that opens one need not wait
-/// for the other. Source: mkfifo(3), fifo(7).
+/// Makes a named pipe that only its owner may open, and opens both ends, so that a process that opens one end need not
+/// wait for the other. Source: mkfifo(3), fifo(7).
 pub fn named_pipe(path: &Path) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: reads the live, NUL-terminated name.
@@ -49,7 +49,8 @@ pub fn named_pipe(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
-/// Opens a pipe or device for writing; `ENXIO` at once where a pipe has no reader, which a plain open would wait for.
+/// Opens a pipe or device for writing. If a pipe has no reader, returns `ENXIO` at once, where a plain open would wait
+/// for one.
 pub fn open_with_reader(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     drop(File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path)?);
@@ -99,13 +100,13 @@ fn interrupted_or(result: isize) -> io::Result<()> {
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-/// Polls one descriptor for input until CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`: no end); whether it became readable
-/// (or hung up). The level-triggered wait of hackbench's tasks.
+/// Polls one descriptor for input until CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`: no limit); returns whether it became
+/// readable or hung up. This is the level-triggered wait of hackbench's tasks.
 pub fn poll_readable(fd: BorrowedFd<'_>, deadline_ns: u64) -> io::Result<bool> {
     poll_first(&mut [entry(fd)], deadline_ns)
 }
 
-/// Polls several descriptors; which of them became readable or hung up, in their order (none: the deadline came).
+/// Polls several descriptors; returns, in their order, which of them became readable or hung up (none at the deadline).
 pub fn poll_any(fds: &[BorrowedFd<'_>], deadline_ns: u64) -> io::Result<Vec<bool>> {
     let mut entries: Vec<libc::pollfd> = fds.iter().map(|&fd| entry(fd)).collect();
     poll_first(&mut entries, deadline_ns)?;
@@ -134,7 +135,7 @@ fn poll_first(entries: &mut [libc::pollfd], deadline_ns: u64) -> io::Result<bool
     }
 }
 
-/// Reads at most `buffer.len()` bytes from offset 0, as /proc files are re-read; the number of bytes read.
+/// Reads at most `buffer.len()` bytes from offset 0, for re-reading /proc files; returns the number of bytes read.
 pub fn read_from_start(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most `buffer.len()` bytes into the live, exclusively borrowed slice.
     let got = unsafe { libc::pread(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };

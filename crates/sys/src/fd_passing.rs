@@ -1,9 +1,9 @@
-//! Handing one open descriptor to another process over a unix socket: SCM_RIGHTS. Source: unix(7), cmsg(3).
+//! Passes an open descriptor to another process over a unix socket: SCM_RIGHTS. Source: unix(7), cmsg(3).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Room for one control message with one descriptor, aligned as `cmsghdr` wants it.
+/// Room for one control message with one descriptor, aligned as `cmsghdr` requires.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -45,7 +45,7 @@ pub fn send(socket: BorrowedFd<'_>, sent: BorrowedFd<'_>) -> io::Result<()> {
     if rc == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives a descriptor; `UnexpectedEof` when the other end is closed, `InvalidData` when a message has none.
+/// Receives a descriptor; `UnexpectedEof` if the other end is closed, `InvalidData` if the message carries none.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let (mut byte, mut control) = ([0u8; 1], Control([0; 64]));
     let (mut part, room) = message(&mut byte, &mut control);

@@ -1,4 +1,4 @@
-//! What a file system has left: statvfs(3).
+//! The free space of a file system: statvfs(3).
 
 use std::ffi::CString;
 use std::io;

@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicU32;
 pub struct Scope(libc::c_int);
 
 impl Scope {
-    /// Any process that maps the word: the kernel finds the page behind it at every call.
+    /// Any process that maps the word: the kernel looks up the page behind the address on every call.
     pub const SHARED: Self = Self(0);
-    /// Threads of one process: its address is the key, which is cheaper and what pthreads use.
+    /// Threads of one process: the address itself is the key, which is cheaper and is what pthreads use.
     pub const PRIVATE: Self = Self(libc::FUTEX_PRIVATE_FLAG);
 
-    /// Sleeps while `word` holds `expected`, until a wake, a signal or CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`:
-    /// none). May return early; the caller checks the word.
+    /// Sleeps while `word` holds `expected`, until it is woken, a signal arrives or CLOCK_MONOTONIC reaches
+    /// `deadline_ns` (`u64::MAX`: no time-out). May return early; the caller checks the word.
     pub fn wait(self, word: &AtomicU32, expected: u32, deadline_ns: u64) {
         let at = clock::timespec(deadline_ns.min(i64::MAX as u64));
         let timeout = if deadline_ns == u64::MAX { std::ptr::null() } else { &raw const at };
@@ -41,12 +41,12 @@ impl Scope {
     }
 }
 
-/// [`Scope::wait`] of any process that maps the word.
+/// [`Scope::wait`] for a word that any process may map.
 pub fn wait(word: &AtomicU32, expected: u32, deadline_ns: u64) {
     Scope::SHARED.wait(word, expected, deadline_ns);
 }
 
-/// [`Scope::wake`] of any process that maps the word.
+/// [`Scope::wake`] for a word that any process may map.
 pub fn wake(word: &AtomicU32, count: u32) {
     Scope::SHARED.wake(word, count);
 }

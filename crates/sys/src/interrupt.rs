@@ -1,20 +1,20 @@
-//! A termination request as a flag: SIGINT, SIGTERM and SIGHUP are remembered, not acted on, so that what is in progress
-//! ends, what was measured is stored and the host is restored. The last one that is caught gives the signals their
-//! default effects back: one more kills.
+//! A termination request as a flag: SIGINT, SIGTERM and SIGHUP are recorded and not acted on, so that the work in
+//! progress can end, the measurements can be stored and the host can be restored. The last signal that is caught
+//! restores the default actions, so one more kills.
 
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-/// Requests so far.
+/// Number of requests so far.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
-/// Requests that are caught.
+/// Number of requests that are caught.
 static CAUGHT: AtomicU32 = AtomicU32::new(1);
 /// The first signal that came; 0 while none has.
 static FIRST: AtomicI32 = AtomicI32::new(0);
-/// What the first one writes to standard error while it is answered.
+/// The line that the handler of the first signal writes to standard error while [`ANSWERS`] is set.
 static ANSWER: OnceLock<&'static str> = OnceLock::new();
-/// Whether it is.
+/// Whether the first signal is answered with [`ANSWER`].
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -24,13 +24,13 @@ const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 pub struct Interrupt(());
 
 impl Interrupt {
-    /// Catches the first of the three signals for the rest of the process. Children that exec get the default actions
-    /// back, as execve(2) resets handlers.
+    /// Catches the first of the three signals for the rest of the process. In children that exec, the default actions
+    /// are back, because execve(2) resets handlers.
     pub fn catch() -> io::Result<Self> {
         Self::catch_first(1)
     }
 
-    /// Catches a second one too: for a process that has something to restore that must not wait for the next start, and
+    /// Also catches a second signal: for a process that must restore something now rather than at its next start, and
     /// that ends at once when it is signalled twice.
     pub fn catch_twice() -> io::Result<Self> {
         Self::catch_first(2)
@@ -44,8 +44,8 @@ impl Interrupt {
         Ok(Self(()))
     }
 
-    /// Has the first signal write this line to standard error at once, for as long as the value lives: for a process that
-    /// goes on until something that may be long has ended. A process has one such line.
+    /// Makes the first signal write this line to standard error at once, as long as the returned value lives: for a
+    /// process that has to finish something, possibly lengthy, before it ends. A process has one such line.
     pub fn answer_with(self, line: &'static str) -> Answering {
         ANSWER.get_or_init(|| line);
         ANSWERS.store(true, Ordering::Relaxed);
@@ -62,18 +62,18 @@ impl Interrupt {
         Some(FIRST.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// The first signal that came, also for who did not catch them; `None` while none has, or none was caught.
+    /// The first signal that came, for callers without a handle. `None` if none has come or signals are not caught.
     pub fn seen() -> Option<i32> {
         Self(()).signal()
     }
 
-    /// Whether a second one has come.
+    /// Whether a second signal has come.
     pub fn insisted(self) -> bool {
         REQUESTS.load(Ordering::Relaxed) > 1
     }
 }
 
-/// While it lives the first signal is answered.
+/// While this lives, the first signal is answered with a line.
 #[derive(Debug)]
 pub struct Answering(());
 
@@ -86,7 +86,7 @@ impl Drop for Answering {
 extern "C" fn remember(signal: libc::c_int) {
     let is_first = FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= CAUGHT.load(Ordering::Relaxed) {
-        // The next one is not held up by whatever made the user press it again, nor by the answer.
+        // Done first, so that the next signal kills even if writing the answer blocks.
         for signal in SIGNALS {
             // SAFETY: sets a default action and runs no code of ours; signal(2) is async-signal-safe.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -97,7 +97,7 @@ extern "C" fn remember(signal: libc::c_int) {
     }
 }
 
-/// Writes in a signal handler, which leaves errno to the code that it interrupted.
+/// Writes from a signal handler, and preserves errno for the code that was interrupted.
 fn answer(line: &str) {
     // SAFETY: takes nothing; the place is this thread's own and lives as long as it.
     let errno = unsafe { libc::__errno_location() };
@@ -129,7 +129,7 @@ mod tests {
         let interrupt = Interrupt::catch().unwrap();
         assert!(!interrupt.requested());
         crate::signal::kill(std::process::id(), libc::SIGHUP).unwrap();
-        // kill(2) may hand a process-wide signal to another thread, a little later.
+        // kill(2) may hand a process-wide signal to another thread, where it arrives a little later.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while !interrupt.requested() && std::time::Instant::now() < deadline {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Facts that a process asks of its kernel by a call rather than a file: uname(2), sysconf(3), the tick's length.
+//! Facts about the kernel that come from system calls rather than files: uname(2), sysconf(3), the length of the tick.
 
 use std::io;
 use std::path::Path;
@@ -43,12 +43,12 @@ fn sysconf(name: libc::c_int, else_: u64) -> u64 {
     u64::try_from(value).ok().filter(|&v| v > 0).unwrap_or(else_)
 }
 
-/// Bytes of a page.
+/// Page size in bytes.
 pub fn page_size_bytes() -> u64 {
     sysconf(libc::_SC_PAGESIZE, 4096)
 }
 
-/// Bytes of memory of this machine.
+/// Memory of this machine, bytes.
 pub fn memory_bytes() -> u64 {
     sysconf(libc::_SC_PHYS_PAGES, u64::MAX).saturating_mul(page_size_bytes())
 }
@@ -70,7 +70,7 @@ pub fn tick_ns() -> io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Memory that can be used without swapping, KiB: `MemAvailable` of the `meminfo` below this /proc.
+/// Memory that can be used without swapping, KiB: `MemAvailable` from `meminfo` below this procfs root.
 pub fn available_memory_kib(proc: &Path) -> Option<u64> {
     let memory = std::fs::read_to_string(proc.join("meminfo")).ok()?;
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

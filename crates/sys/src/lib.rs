@@ -1,5 +1,5 @@
-//! Kernel interfaces: syscalls, clocks, shared mappings, perf events; the only crate with unsafe. One file per kernel
-//! interface, each with a safe, typed surface; every unsafe block holds one operation and the argument for it.
+//! Kernel interfaces: system calls, clocks, shared mappings, perf events; the only crate with unsafe code. One file per
+//! kernel interface, each with a safe, typed surface; every unsafe block holds one operation and the argument for it.
 
 pub mod affinity;
 pub mod audit;

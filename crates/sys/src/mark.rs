@@ -1,5 +1,5 @@
-//! Marks around the measured part of a trial: instructions that do nothing anywhere, and that a guest's translator can
-//! see. `crates/plugin` counts what is executed between them.
+//! Marks around the measured part of a trial: instructions that do nothing on any machine and that QEMU's translator
+//! can recognise in a guest. `crates/plugin` counts the instructions that are executed between them.
 
 /// No-ops of eight bytes, distinguished by their displacement; other machines than x86-64 have none.
 macro_rules! mark {
@@ -21,13 +21,13 @@ pub fn begin() {
     mark!("0x5c1ab001");
 }
 
-/// It ends here, whatever follows.
+/// The measured part ends here, whatever comes after.
 #[inline(never)]
 pub fn end() {
     mark!("0x5c1ab002");
 }
 
-/// A task has done its last operation: the measured part ends here, if no other task comes after.
+/// A task has done its last operation: the measured part ends here unless another task ends later.
 #[inline(never)]
 pub fn done() {
     mark!("0x5c1ab003");

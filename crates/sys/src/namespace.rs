@@ -1,4 +1,4 @@
-//! Namespaces of a process's own: network namespaces with their loopback up, a mount namespace, and mount(2).
+//! Namespaces for a process of ours: network namespaces with their loopback up, a mount namespace, and mount(2).
 //! Source: unshare(2), setns(2), user_namespaces(7), mount(2).
 
 use crate::rtnetlink::Rtnetlink;
@@ -17,12 +17,12 @@ fn unshare(flags: libc::c_int) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Moves the caller into a new network namespace and brings its `lo` up. Without CAP_SYS_ADMIN or CAP_NET_ADMIN it takes
-/// a new user namespace along, in which the caller keeps its user and group ids; there it has every capability over the
-/// network namespace and none over the host.
+/// Moves the caller into a new network namespace and brings its `lo` up. Without CAP_SYS_ADMIN or CAP_NET_ADMIN, the
+/// caller also gets a new user namespace, in which it keeps its user and group ids; there it has every capability over
+/// the network namespace and none over the host.
 ///
-/// Call it from a process with one thread: a user namespace is refused (`EINVAL`) to a thread among others, and a
-/// network namespace is a thread's own. `EPERM` or `ENOSPC` where user namespaces are switched off.
+/// Call it from a single-threaded process: the kernel refuses a user namespace (`EINVAL`) to a process with several
+/// threads, and a network namespace belongs to one thread. `EPERM` or `ENOSPC` where user namespaces are switched off.
 pub fn enter_new_net() -> io::Result<()> {
     let entered = unshare(libc::CLONE_NEWNET).and_then(|()| bring_loopback_up());
     match entered {
@@ -54,17 +54,17 @@ fn bring_loopback_up() -> io::Result<()> {
     Rtnetlink::open()?.set_up(LOOPBACK).map_err(|refused| refused.cause)
 }
 
-/// A network namespace, kept alive.
+/// A network namespace, kept alive by this handle.
 #[derive(Debug)]
 pub struct NetNamespace(File);
 
 impl NetNamespace {
-    /// The one the calling thread is in.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         File::open("/proc/thread-self/ns/net").map(Self)
     }
 
-    /// Moves the calling thread into it. Needs CAP_SYS_ADMIN over it, which its creator has.
+    /// Moves the calling thread into it. Needs CAP_SYS_ADMIN over the namespace, which its creator has.
     pub fn enter(&self) -> io::Result<()> {
         // SAFETY: a live descriptor and a flag; no memory of ours is touched, no safe value depends on the namespace.
         let rc = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
@@ -83,29 +83,29 @@ impl AsFd for NetNamespace {
     }
 }
 
-/// Moves the calling thread into a new mount namespace from which no mount travels back to the host. Needs
-/// CAP_SYS_ADMIN.
+/// Moves the calling thread into a new mount namespace whose mounts do not propagate to the host. Needs CAP_SYS_ADMIN.
 pub fn enter_new_mount() -> io::Result<()> {
     unshare(libc::CLONE_NEWNS)?;
     mount_raw(Path::new("none"), Path::new("/"), "none", libc::MS_REC | libc::MS_PRIVATE)
 }
 
-/// Mounts a file system of `fstype` (such as `debugfs`) at `target`, without set-user-id, devices or programs.
+/// Mounts a file system of `fstype` (such as `debugfs`) at `target`, nosuid, nodev and noexec.
 pub fn mount(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
     mount_raw(Path::new(source), target, fstype, libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
-/// The same for a file system whose purpose is its device nodes.
+/// The same for a file system that exists for its device nodes.
 pub fn mount_with_devices(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
     mount_raw(Path::new(source), target, fstype, libc::MS_NOSUID | libc::MS_NOEXEC)
 }
 
-/// Shows the file `source` at the existing file `target` too, which keeps what `source` is alive. Needs CAP_SYS_ADMIN.
+/// Makes the file `source` visible at the existing file `target` as well, which keeps alive what `source` stands for.
+/// Needs CAP_SYS_ADMIN.
 pub fn bind_mount(source: &Path, target: &Path) -> io::Result<()> {
     mount_raw(source, target, "none", libc::MS_BIND)
 }
 
-/// Takes the mount at `target` away, at once for new look-ups and for good when its last user is gone.
+/// Unmounts `target`: at once for new look-ups, and for good when its last user is gone.
 pub fn unmount(target: &Path) -> io::Result<()> {
     let target = CString::new(target.as_os_str().as_bytes())?;
     // SAFETY: one NUL-terminated string that lives through the call.
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::process::{ExitStatus, fork_child, wait_for};
 
-    /// In a forked child, because a namespace cannot be left. Codes: 0 passed, 2 refused here.
+    /// In a forked child, because a namespace cannot be left. Exit codes: 0 passed, 2 refused on this machine.
     fn in_child(body: fn() -> io::Result<bool>) -> ExitStatus {
         let pid = fork_child(move || match body() {
             Ok(true) => 0,
@@ -164,7 +164,7 @@ mod tests {
             if unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) } != 0 {
                 return Err(io::Error::last_os_error());
             }
-            // After the change of ids /proc/self belongs to root until the process is dumpable again.
+            // After the change of ids, /proc/self belongs to root until the process is made dumpable again.
             // SAFETY: PR_SET_DUMPABLE takes one number.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
             loopback_carries()

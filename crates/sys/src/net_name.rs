@@ -10,26 +10,26 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The run root of this system; tests have their own.
+/// The run directory of this system; tests use their own.
 pub const RUN_ROOT: &str = "/run";
 
-/// What entries of names are called.
+/// The kind of our entries for names.
 const KIND: &str = "netns";
 
-/// A name in use; taken back on drop.
+/// A name in use; removed on drop.
 #[derive(Debug)]
 pub struct NetName {
     place: NameFiles,
-    /// Kept for the lock's sake.
+    /// Kept for its lock.
     _entry: OwnedEntry,
 }
 
 /// The two files of a name.
 #[derive(Debug, Clone)]
 struct NameFiles {
-    /// Ours: holds the namespace's inode number.
+    /// Our entry, which holds the namespace's inode number.
     entry: PathBuf,
-    /// Everybody's: what `ip netns` lists.
+    /// The file that everybody sees: `ip netns` lists it.
     mount_point: PathBuf,
 }
 
@@ -39,13 +39,13 @@ impl NameFiles {
         Self { entry, mount_point }
     }
 
-    /// Unmounts the namespace of this inode, and removes what is left of its name. Somebody else's namespace that has
-    /// taken the name since is left alone.
+    /// Unmounts the namespace with this inode, and removes what is left of its name. If somebody else's namespace has
+    /// taken the name since, it is left alone.
     fn take_back(&self, inode: Option<u64>) -> io::Result<()> {
         if self.mounted().is_some_and(|seen| Some(seen) == inode) {
             unmount(&self.mount_point)?;
         }
-        // Under the mount, or where a kill came before the mount: an empty file that names nothing.
+        // What is under the mount, or what a process killed before the mount left: an empty file that names nothing.
         let left = std::fs::metadata(&self.mount_point);
         if self.mounted().is_none() && left.is_ok_and(|left| left.is_file() && left.len() == 0) {
             std::fs::remove_file(&self.mount_point)?;
@@ -53,7 +53,7 @@ impl NameFiles {
         std::fs::remove_file(&self.entry)
     }
 
-    /// The inode mounted at the name: a file of another file system than its directory.
+    /// The inode mounted at the name, if there is one: the mount is on another file system than its directory.
     fn mounted(&self) -> Option<u64> {
         let (seen, around) = (self.mount_point.metadata().ok()?, self.mount_point.parent()?.metadata().ok()?);
         (seen.dev() != around.dev()).then_some(seen.ino())
@@ -61,7 +61,7 @@ impl NameFiles {
 }
 
 impl NetName {
-    /// Gives the caller's present network namespace a name. `AlreadyExists` when the name is taken, by whomever; `EPERM`
+    /// Gives the caller's current network namespace a name. `AlreadyExists` if the name is taken, by whomever; `EPERM`
     /// without CAP_SYS_ADMIN over the host's mounts.
     pub fn give(run_root: &Path, name: &str) -> io::Result<Self> {
         let place = NameFiles::new(run_root, name);
@@ -83,7 +83,7 @@ impl NetName {
 impl Drop for NetName {
     fn drop(&mut self) {
         let inode = std::fs::read_to_string(&self.place.entry).ok().and_then(|text| text.parse().ok());
-        // What could not be taken back stays listed, and is tried again by the next start.
+        // What could not be removed stays listed, and the next start tries again.
         let _ = self.place.take_back(inode);
     }
 }
@@ -93,8 +93,8 @@ pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
     Ok(owned_entry::orphans(run_root, KIND)?.into_iter().map(|orphan| orphan.name).collect())
 }
 
-/// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them. Those that are another
-/// user's to take back are left.
+/// Removes the names whose owners are dead, so that the kernel removes their namespaces; returns these names. Names
+/// that only another user may remove are left.
 pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
     let take_back = |orphan: Orphan| match NameFiles::new(run_root, &orphan.name).take_back(orphan.content.parse().ok())
     {
@@ -111,7 +111,7 @@ mod tests {
     use crate::process::{ExitStatus, fork_child, wait_for};
     use crate::signal;
 
-    /// In a forked child with a run root of its own, because a namespace cannot be left.
+    /// In a forked child with its own run directory, because a namespace cannot be left.
     fn in_child(test: &str, body: fn(&Path)) -> Option<ExitStatus> {
         let root = std::env::temp_dir().join(format!("schedlab-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&root).unwrap();

@@ -1,17 +1,17 @@
-//! netlink: requests with attributes, and the kernel's answer to each in a number and, from Linux 4.12 on, in words.
-//! Source: netlink(7), linux/netlink.h.
+//! netlink: requests with attributes, and the kernel's reply to each: an error number and, from Linux 4.12 on, a
+//! message. Source: netlink(7), linux/netlink.h.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// A request the kernel refused.
+/// A request that the kernel refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}{}", .detail.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
 pub struct Refused {
-    /// The error number: `EEXIST` for a name or address that is there, `EPERM` without CAP_NET_ADMIN over the
-    /// namespace, `EOPNOTSUPP` or `ENOENT` for a kind this kernel does not have.
+    /// The error number: `EEXIST` for a name or address that exists, `EPERM` without CAP_NET_ADMIN over the namespace,
+    /// `EOPNOTSUPP` or `ENOENT` for a kind this kernel does not have.
     pub cause: io::Error,
-    /// The kernel's own words, where it gave any.
+    /// The kernel's error message, if it sent one.
     pub detail: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// A netlink socket; it acts on the namespace in which it was opened, wherever its owner goes.
+/// A netlink socket. It acts on the network namespace in which it was opened, even if its owner moves to another.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
@@ -31,7 +31,7 @@ pub(crate) struct Netlink {
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
-/// In a request that creates: an error when it is there.
+/// With NLM_F_CREATE: fail if the object exists.
 pub(crate) const NLM_F_EXCL: u16 = 0x200;
 /// Creates what is not there.
 pub(crate) const NLM_F_CREATE: u16 = 0x400;
@@ -42,7 +42,7 @@ const NETLINK_CAP_ACK: libc::c_int = 10;
 const NETLINK_EXT_ACK: libc::c_int = 11;
 
 impl Netlink {
-    /// A socket of this family (`NETLINK_ROUTE`) in the network namespace the caller is in now.
+    /// A socket of this family (`NETLINK_ROUTE`) in the caller's current network namespace.
     pub(crate) fn open(family: libc::c_int) -> io::Result<Self> {
         // SAFETY: three numbers, no memory.
         let raw = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, family) };
@@ -51,14 +51,14 @@ impl Netlink {
         }
         // SAFETY: the descriptor is new, ours, and owned nowhere else.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-        // Refused before Linux 4.12: errors then come without words.
+        // Refused before Linux 4.12: errors then come without a message.
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
             let _ = switch_on(socket.as_raw_fd(), option);
         }
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Sends one request and takes the kernel's answer to it.
+    /// Sends one request and waits for the kernel's reply.
     pub(crate) fn request(&mut self, message: Message) -> Result<(), Refused> {
         self.sequence += 1;
         let bytes = message.finish(self.sequence);
@@ -93,7 +93,7 @@ fn switch_on(socket: RawFd, option: libc::c_int) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The kernel's answer to request number `sequence`, when it is among these messages.
+/// The kernel's reply to request number `sequence`, if it is among these messages.
 fn verdict(mut answer: &[u8], sequence: u32) -> Option<Result<(), Refused>> {
     loop {
         let length = word(answer, 0)? as usize;
@@ -118,7 +118,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The text among the attributes of an answer.
+/// The error message among the attributes of a reply.
 fn words(mut attributes: &[u8]) -> Option<String> {
     loop {
         let (length, kind) = (usize::from(half(attributes, 0)?), half(attributes, 2)?);
@@ -130,9 +130,9 @@ fn words(mut attributes: &[u8]) -> Option<String> {
     }
 }
 
-/// A request in the making: header, then attributes, each padded to four bytes.
+/// A request under construction: header, then attributes, each padded to four bytes.
 pub(crate) struct Message {
-    /// The header of the family and attributes may be added as they are.
+    /// The family's header and attributes may be appended directly.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -150,7 +150,7 @@ impl Message {
         self.nest(kind, |inside| inside.bytes.extend(value));
     }
 
-    /// Text with its NUL.
+    /// A string attribute, NUL-terminated.
     pub(crate) fn text(&mut self, kind: u16, value: &str) {
         self.attribute(kind, &[value.as_bytes(), &[0]].concat());
     }
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(&bytes[24..], b"tbf3\0\0\0\0");
     }
 
-    /// An answer as the kernel writes it: header, errno, the header it answers, the text.
+    /// A reply as the kernel writes it: header, errno, the header of the request, the message.
     fn answer(sequence: u32, errno: i32, text: &str) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         bytes.extend(NLMSG_ERROR.to_ne_bytes());
@@ -221,7 +221,7 @@ mod tests {
         assert!(verdict(&answer(5, 0, ""), 5).unwrap().is_ok());
         assert!(verdict(&both, 6).is_none());
         for length in 0..both.len() {
-            // A torn answer is no answer, or the whole of an earlier message.
+            // A truncated reply is not accepted, or only the complete message before it is.
             assert!(verdict(&both[..length], 4).is_none(), "{length}");
         }
     }

@@ -1,6 +1,6 @@
-//! Entries in a directory that say whose a thing of the kernel's is: a file that its owner holds locked. The kernel drops
-//! the lock when the owner and all of its children are dead, however they died, so an entry that can be locked is an
-//! orphan, and the next start can take back what it names. Source: flock(2).
+//! Files that record who owns a kernel object, each locked by its owner. The kernel drops the lock when the owner and
+//! all of its children are dead, however they died. So an entry that can be locked is an orphan, and the next start can
+//! release what it names. Source: flock(2).
 
 use crate::places;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,32 +9,34 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Tries to make an entry, a millisecond apart.
+/// How often to try to make an entry, one millisecond apart.
 const ATTEMPTS: u32 = 100;
 
-/// Where the entries of a kind are: a directory in ours below the run root.
+/// Where the entries of a kind are: a subdirectory of our directory below the run root.
 pub fn entries(run_root: &Path, kind: &str) -> PathBuf {
     run_root.join("schedlab").join(kind)
 }
 
-/// An entry of ours. Dropping it unlocks it and leaves it there: who takes back what it names removes it.
+/// An entry of ours. Dropping it unlocks the file but does not remove it: whoever releases what it names removes it
+/// too.
 #[derive(Debug)]
 pub struct OwnedEntry {
     path: PathBuf,
-    /// Open for the lock's sake.
+    /// Kept open for its lock.
     _lock: File,
 }
 
 impl OwnedEntry {
-    /// Makes the entry `name` of a kind; `AlreadyExists` when it is there. It is locked and filled from its first moment: a new
-    /// start that cleans up must not meet one that only looks orphaned. Nobody else may read it, or could hold its lock for ever.
+    /// Makes the entry `name` of a kind; `AlreadyExists` if it exists. It has its lock and content from the moment it
+    /// is visible: another start that cleans up must not mistake it for an orphan. Nobody else may read it, because any
+    /// reader could hold its lock for ever.
     pub fn create(run_root: &Path, kind: &str, name: &str, content: &str) -> io::Result<Self> {
         let directory = entries(run_root, kind);
         directory.parent().map(places::own_directory).transpose()?;
         places::own_directory(&directory)?;
         for _ in 1..ATTEMPTS {
             match Self::attempt(&directory, name, content) {
-                // Who cleans up at this moment took the draft, not yet locked, for a dead writer's.
+                // Somebody who cleans up has just taken the draft, which was not yet locked, for one of a dead writer.
                 Err(taken) if matches!(taken.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -65,19 +67,20 @@ impl OwnedEntry {
     }
 }
 
-/// An entry whose owner is dead, locked by us while we hold this.
+/// An entry whose owner is dead; we hold its lock as long as this lives.
 #[derive(Debug)]
 pub struct Orphan {
     /// Its name.
     pub name: String,
     /// What the owner wrote into it.
     pub content: String,
-    /// Its file, to be removed when what it names is gone.
+    /// Its file, to be removed once what it names is gone.
     pub path: PathBuf,
     _lock: File,
 }
 
-/// The entries of a kind whose owners are dead, by name; none where they are another user's. Drafts that a kill left are removed.
+/// The entries of a kind whose owners are dead, by name; none if the directory is another user's. Removes drafts that a
+/// kill left.
 pub fn orphans(run_root: &Path, kind: &str) -> io::Result<Vec<Orphan>> {
     let directory = entries(run_root, kind);
     let listing = match std::fs::read_dir(&directory) {
@@ -91,10 +94,11 @@ pub fn orphans(run_root: &Path, kind: &str) -> io::Result<Vec<Orphan>> {
         let name = item?.file_name();
         let Some(name) = name.to_str() else { continue };
         let path = directory.join(name);
-        // Gone since: its owner was just taking it back.
+        // Already gone: its owner was just removing it.
         let Some(mut file) = places::open_ours(&path) else { continue };
         match file.try_lock() {
-            // A draft whose writer was killed, or is about to lock it and will make another: nothing has the name yet.
+            // A draft whose writer was killed, or is about to lock it and will make another one. It has no final name
+            // yet.
             Ok(()) if name.starts_with('.') => match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -121,7 +125,7 @@ mod tests {
     fn an_entry_is_its_owners_until_the_owner_is_gone() {
         let root = std::env::temp_dir().join(format!("schedlab-entry-{}", std::process::id()));
         let directory = entries(&root, "kind");
-        // As an older schedlab left it: anybody could open a lock in it.
+        // As an older schedlab left it: anybody could open and lock a file in it.
         std::fs::create_dir_all(&directory).unwrap();
         let entry = OwnedEntry::create(&root, "kind", "mine", "7").unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
@@ -144,7 +148,7 @@ mod tests {
     fn entries_are_made_while_others_clean_up() {
         let root = std::env::temp_dir().join(format!("schedlab-entries-{}", std::process::id()));
         let made = std::sync::atomic::AtomicBool::new(false);
-        // They live until who cleans up has ended: its last look may begin before `made`.
+        // The entries live until the thread that cleans up has ended: it may look a last time before `made`.
         let entries: Vec<_> = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !made.load(std::sync::atomic::Ordering::Relaxed) {

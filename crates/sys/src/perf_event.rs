@@ -1,6 +1,6 @@
-//! Counting events of perf: groups of software or hardware counters on a CPU or on this process and its children.
-//! A group is scheduled on and off the PMU as one, so its members cover exactly the same period; where
-//! `running_ns < enabled_ns` the counts are estimates. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
+//! perf's counting events: groups of software or hardware counters on a CPU or on this process and its children. A
+//! group is scheduled on and off the PMU as one, so its members cover exactly the same period; where `running_ns <
+//! enabled_ns` the counts are estimates. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 
 use perf_event_open_sys as raw;
 use raw::bindings;
@@ -39,8 +39,8 @@ pub struct RawEvent {
     pub pmu_type: u32,
     /// `perf_event_attr.config`, `config1` and `config2`.
     pub config: [u64; 3],
-    /// The PMU is not a core's (memory controller, interconnect): it counts for a socket or die, and refuses to leave
-    /// out any kind of code.
+    /// The PMU is not a core's (memory controller, interconnect): it counts for a socket or die, and does not support
+    /// excluding user or kernel mode.
     pub is_uncore: bool,
 }
 
@@ -72,23 +72,23 @@ impl Event {
 pub enum Target {
     /// Everything that runs on one CPU; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 0 or less.
     Cpu(u32),
-    /// This process and every task it creates from now on, each counted as it is switched in and out: this costs at
-    /// every context switch. Needs CAP_PERFMON or `kernel.perf_event_paranoid` of 1 or less.
+    /// This process and every task that it creates from now on. The event is switched in and out with each task, which
+    /// costs time at every context switch. Needs CAP_PERFMON or `kernel.perf_event_paranoid` of 1 or less.
     ThisProcessAndChildren,
 }
 
-/// A value and the period it covers.
+/// A count and the period that it covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Counts, not scaled.
     pub value: u64,
-    /// ns for which the group was wanted.
+    /// ns during which the group was enabled.
     pub enabled_ns: u64,
-    /// ns for which it really counted.
+    /// ns during which it actually counted.
     pub running_ns: u64,
 }
 
-/// The most events in a [`Group`]: nine is what one group of Intel's top-down metrics has.
+/// The most events in a [`Group`]: a group for Intel's top-down metrics has nine.
 pub const MOST_EVENTS: usize = 12;
 
 /// Open events that count together; created disabled.
@@ -99,8 +99,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Opens these events on the target, disabled. Errors are the kernel's: `EACCES`/`EPERM` when the right is missing,
-    /// `ENOENT`/`EOPNOTSUPP` when there is no such counter (no PMU), `ENODEV` for a CPU that is offline, `EINVAL` for
+    /// Opens these events on the target, disabled. Errors are the kernel's: `EACCES`/`EPERM` without the permission,
+    /// `ENOENT`/`EOPNOTSUPP` if there is no such counter (no PMU), `ENODEV` for a CPU that is offline, `EINVAL` for
     /// more events than the PMU can count at once.
     pub fn open(events: &[Event], target: Target) -> io::Result<Self> {
         if events.len() > MOST_EVENTS {
@@ -114,17 +114,17 @@ impl Group {
         Ok(group)
     }
 
-    /// Counts the calls of a function of the kernel on a CPU, by a kernel probe at its first instruction, disabled.
-    /// `pmu_type` is that of the PMU `kprobe`. `ENOENT` where the kernel has no such symbol, `EINVAL` where it must not
-    /// be probed, `EACCES` without CAP_PERFMON. Source: kernel/events/core.c, `perf_kprobe`.
+    /// Counts the calls of a kernel function on a CPU with a kprobe at its first instruction; created disabled.
+    /// `pmu_type` is that of the `kprobe` PMU. `ENOENT` if the kernel has no such symbol, `EINVAL` if it must not be
+    /// probed, `EACCES` without CAP_PERFMON. Source: kernel/events/core.c, `perf_kprobe`.
     pub fn open_calls(pmu_type: u32, function: &CStr, cpu: u32) -> io::Result<Self> {
-        // `kprobe_func` and `probe_offset`, which share their places with config1 and config2.
+        // `kprobe_func` and `probe_offset`, which are unions with config1 and config2.
         let config = [0, function.as_ptr() as u64, 0];
         let event = Event::Raw(RawEvent { pmu_type, config, is_uncore: false });
         Self::open(&[event], Target::Cpu(cpu))
     }
 
-    /// Starts counting, on tasks that exist already too.
+    /// Starts counting, also for tasks that exist already.
     pub fn enable(&self) -> io::Result<()> {
         self.control(raw::ioctls::ENABLE)
     }
@@ -139,8 +139,8 @@ impl Group {
         control(leader.as_fd(), request, bindings::PERF_IOC_FLAG_GROUP)
     }
 
-    /// Appends one reading per event, in the order of `open`. On a CPU the group is read by one call; the kernels
-    /// before 6.12 refuse that for inherited events, which are therefore read one by one.
+    /// Appends one reading per event, in the order of `open`. For a CPU, one call reads the group. Kernels before 6.12
+    /// refuse that for inherited events, so these are read one by one.
     pub fn read(&self, out: &mut Vec<Reading>) -> io::Result<()> {
         match self.target {
             Target::Cpu(_) => self.read_at_once(out),
@@ -165,7 +165,7 @@ impl Group {
     }
 }
 
-/// ENABLE or DISABLE of an event, or of its group.
+/// ENABLE or DISABLE for an event, or for its group.
 pub(crate) fn control(
     event: BorrowedFd<'_>,
     request: unsafe fn(libc::c_int, libc::c_uint) -> libc::c_int,
@@ -177,7 +177,7 @@ pub(crate) fn control(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// One read(2) of a perf descriptor into native words; what the kernel does not fill stays 0.
+/// One read(2) from a perf descriptor into native words; words that the kernel does not fill stay 0.
 fn read_words<const N: usize>(mut file: &File) -> io::Result<[u64; N]> {
     let mut bytes = [0u8; 8 * 16];
     let got = file.read(&mut bytes[..8 * N])?;
@@ -201,7 +201,7 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
     };
     let is_uncore = match event {
         Event::Raw(raw) => {
-            // Both are unions of which the named member is the widest; writing one is safe.
+            // Both are unions whose named member is the widest; writing one is safe.
             attr.__bindgen_anon_3.config1 = raw.config[1];
             attr.__bindgen_anon_4.config2 = raw.config[2];
             raw.is_uncore
@@ -210,7 +210,7 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
     };
     let times = bindings::PERF_FORMAT_TOTAL_TIME_ENABLED | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING;
     attr.read_format = u64::from(times);
-    // A member follows its leader; only the leader is switched.
+    // Members follow their leader; only the leader is enabled and disabled.
     attr.set_disabled(u64::from(leader < 0));
     attr.set_exclude_hv(u64::from(!is_uncore));
     let (pid, cpu) = match target {
@@ -226,7 +226,7 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
     open(&mut attr, pid, cpu, leader)
 }
 
-/// perf_event_open(2) of an attribute whose `size` is its own.
+/// perf_event_open(2) with an attribute whose `size` is that of the bindings.
 pub(crate) fn open(attr: &mut bindings::perf_event_attr, pid: i32, cpu: i32, leader: i32) -> io::Result<OwnedFd> {
     let flags = libc::c_ulong::from(bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: `attr` is a live, fully initialised perf_event_attr of `size` bytes, which the call may write (its `size`,

@@ -15,8 +15,8 @@ pub fn open(pid: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// Waits until a child (or any process we may signal) has ended, at most `limit`: `true` when it has.
-/// The process is not reaped. A signal to us does not shorten the wait.
+/// Waits, at most `limit`, until a child (or any process that we may signal) has ended; returns whether it has. The
+/// process is not reaped. A signal to us does not shorten the wait.
 pub fn wait_exit(pid: u32, limit: Duration) -> io::Result<bool> {
     let fd = open(pid)?;
     let deadline = std::time::Instant::now() + limit;

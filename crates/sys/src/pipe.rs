@@ -1,4 +1,4 @@
-//! Pipes of a child that are read and written in threads of their own, so that neither side waits for the other.
+//! Reads and writes a child's pipes in separate threads, so that neither side waits for the other.
 
 use crate::thread::start;
 use std::fs::File;
@@ -14,7 +14,7 @@ pub struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Reads a pipe to its end, which comes with the last process that could write to it.
+/// Reads a pipe to its end, which comes when the last process that can write to it has closed it.
 pub fn drain(pipe: impl Into<OwnedFd>) -> Reader {
     let mut pipe = File::from(pipe.into());
     let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -24,7 +24,7 @@ pub fn drain(pipe: impl Into<OwnedFd>) -> Reader {
 }
 
 impl Reader {
-    /// What was read, once the pipe has ended.
+    /// All bytes read; waits for the end of the pipe.
     pub fn bytes(self) -> Vec<u8> {
         let _ = self.thread.join();
         std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -48,7 +48,7 @@ pub fn feed(pipe: impl Into<OwnedFd>, bytes: Vec<u8>) -> Writer {
 }
 
 impl Writer {
-    /// Waits until all is written; an error if the reader left before it had everything.
+    /// Waits until everything is written; an error if the reader closed the pipe before it had everything.
     pub fn end(self) -> io::Result<()> {
         let _ = self.thread.join();
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)

@@ -1,6 +1,6 @@
-//! Files and directories of ours among other users': what root acts on later, and what is written beside other people's files.
-//! If another user may have put a link, a pipe or a device there, it is refused and never waited for. The one place
-//! where such files are opened. Source: open(2), flock(2), path_resolution(7).
+//! Our files and directories among those of other users: files that root acts on later, and files written next to other
+//! people's. A link, pipe or device that another user may have put in their place is refused; we never wait for it.
+//! Such files are opened only here. Source: open(2), flock(2), path_resolution(7).
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -13,7 +13,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Group and others may do anything.
 const OTHERS: u32 = 0o077;
 
-/// A link is refused, a pipe is not waited for.
+/// A link is refused; opening a pipe does not wait.
 const AS_IT_STANDS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Effective user id of the caller.
@@ -22,16 +22,16 @@ pub fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whether what a name leads to is ours, and nobody else may write to it. The name as well: in a directory for all, such as
-/// /tmp, another can make a link. `NotFound` where there is nothing.
+/// Whether the file that a name refers to is ours, and nobody else may write to it. The same is required of the name:
+/// in a directory that is open to all, such as /tmp, another user can make a link. `NotFound` if there is no such file.
 pub fn is_ours(path: &Path) -> io::Result<bool> {
     let us = effective_uid();
     let (name, place) = (std::fs::symlink_metadata(path)?, std::fs::metadata(path)?);
     Ok(name.uid() == us && place.uid() == us && place.mode() & WRITABLE_BY_OTHERS == 0)
 }
 
-/// Makes a directory that only its owner may enter. One of ours that is there is closed to others: a lock in it can be taken by
-/// whoever may read it. `PermissionDenied` if it is another user's, or others may write to it.
+/// Makes a directory that only its owner may enter. If it exists and is ours, it is closed to others, because whoever
+/// may read a lock file in it can take the lock. `PermissionDenied` if it is another user's, or others may write to it.
 pub fn own_directory(path: &Path) -> io::Result<()> {
     private_directory(path)?;
     if !is_ours(path)? {
@@ -43,7 +43,8 @@ pub fn own_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory for its owner alone, and those above it as usual; one that is there stays as it is.
+/// Makes a directory for its owner alone, and its missing parents with the usual mode. An existing directory is not
+/// changed.
 pub fn private_directory(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
@@ -54,8 +55,9 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a lock file, which it makes where it is missing, as it is: nothing is cut off. Only its owner may open it, since
-/// flock(2) asks for no more. `PermissionDenied` where it is another's, `InvalidInput` where it is not a regular file.
+/// Opens a lock file without truncating it, and makes it if it is missing. Only its owner may open it, because flock(2)
+/// requires no more than an open file. `PermissionDenied` if it is another user's, `InvalidInput` if it is not a
+/// regular file.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(AS_IT_STANDS);
@@ -80,7 +82,7 @@ pub fn open_ours(path: &Path) -> Option<File> {
     (there.uid() == effective_uid() && (there.is_file() || there.is_dir())).then_some(file)
 }
 
-/// Opens a regular file for appending, made where it is missing; a link, a pipe or a device is refused.
+/// Opens a regular file for appending, and makes it if it is missing; a link, pipe or device is refused.
 pub fn append_to(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let opened = options.create(true).append(true).custom_flags(AS_IT_STANDS).open(path);
@@ -88,20 +90,20 @@ pub fn append_to(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(no_file(path)) }
 }
 
-/// Makes a file that only its owner may read, or empties one, as the user named it: what is recorded holds addresses of the kernel and
-/// names of other people's programs. Source: perf-record(1), whose files are 0600 as well.
+/// Makes or truncates, under the name that the user gave, a file that only its owner may read: recordings contain
+/// kernel addresses and names of other people's programs. Source: perf-record(1), whose files are 0600 as well.
 pub fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     let there = file.metadata()?;
-    // One that is there keeps its mode at an open; a terminal or a pipe is not a place of ours.
+    // An existing file keeps its mode when it is opened. A terminal or a pipe is not a file of ours.
     if is_our_file(&there) && there.mode() & OTHERS != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     Ok(file)
 }
 
-/// A file under construction, under an unpredictable name next to its final place. Dropped unfinished, it is removed;
-/// what a kill leaves, [`remove_drafts`] knows by its lock, which the kernel dropped.
+/// A file under construction, with an unpredictable name next to its final place. If dropped unfinished, it is removed.
+/// [`remove_drafts`] recognises the drafts of killed processes by their locks, which the kernel has released.
 #[derive(Debug)]
 pub struct Draft {
     path: PathBuf,
@@ -113,16 +115,16 @@ pub struct Draft {
 const DRAFT: (&str, &str) = (".schedlab-", ".part");
 
 impl Draft {
-    /// In the directory of `place`, with this mode (less the umask).
+    /// A draft in the directory of `place`, with this mode (less the umask).
     pub fn beside(place: &Path, mode: u32) -> io::Result<Self> {
         loop {
-            // Seeded by the system for each of these.
+            // Each hasher has a new random seed.
             let number = RandomState::new().hash_one(place);
             let path = place.with_file_name(format!("{}{number:016x}{}", DRAFT.0, DRAFT.1));
             // O_EXCL follows no link.
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
-                // Taken for a killed process's in the moment before it was locked: another. Without locks (some network
-                // file systems) it is only not cleaned up after a kill.
+                // If a cleaning process took the draft for an orphan before it was locked, make another one. Without
+                // locks (some network file systems), the only loss is that drafts are not cleaned up after a kill.
                 Ok(file) => match file.try_lock() {
                     Err(TryLockError::WouldBlock) => {}
                     Ok(()) if file.metadata()?.nlink() == 0 => {}
@@ -134,7 +136,7 @@ impl Draft {
         }
     }
 
-    /// Gives it its name; what had the name before is replaced, a link as well.
+    /// Gives it its final name; replaces what had that name before, even a link.
     pub fn finish(mut self, place: &Path) -> io::Result<()> {
         std::fs::rename(&self.path, place)?;
         self.is_finished = true;
@@ -150,15 +152,15 @@ impl Drop for Draft {
     }
 }
 
-/// Writes a whole file in a directory where others may have put something under its name, which is replaced. With this mode (less
-/// the umask).
+/// Writes a complete file, with this mode (less the umask), in a directory where others may have put something under
+/// its name, which is replaced.
 pub fn write_whole(place: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     let mut draft = Draft::beside(place, mode)?;
     draft.file.write_all(content)?;
     draft.finish(place)
 }
 
-/// Removes the drafts of ours that killed processes left in a directory.
+/// Removes our drafts that killed processes left in a directory.
 pub fn remove_drafts(directory: &Path) {
     for entry in directory.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();

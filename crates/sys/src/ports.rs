@@ -3,13 +3,13 @@
 
 use std::io;
 
-/// The right of this thread to all I/O ports; given back when dropped.
+/// The right of this thread to access all I/O ports; given up on drop.
 #[derive(Debug)]
 pub struct Ports(());
 
 #[cfg(target_arch = "x86_64")]
 impl Ports {
-    /// `EPERM` without CAP_SYS_RAWIO or in a locked-down kernel, `ENOSYS` in one without CONFIG_X86_IOPL_IOPERM.
+    /// `EPERM` without CAP_SYS_RAWIO or on a locked-down kernel, `ENOSYS` on one without CONFIG_X86_IOPL_IOPERM.
     pub fn open() -> io::Result<Self> {
         level(3).map(|()| Self(()))
     }

@@ -1,9 +1,9 @@
-//! Ending the machine: power off. Source: reboot(2), sync(2).
+//! Powers the machine off. Source: reboot(2), sync(2).
 
 use std::io;
 
-/// Writes out what is cached and switches the machine off; a machine that cannot is halted. Returns only when it was
-/// refused (`EPERM` without CAP_SYS_BOOT).
+/// Writes out cached data and switches the machine off; a machine that cannot power off is halted. Returns only if that
+/// was refused (`EPERM` without CAP_SYS_BOOT).
 pub fn power_off() -> io::Error {
     // SAFETY: takes nothing and touches no memory of ours.
     unsafe { libc::sync() };

@@ -1,5 +1,6 @@
-//! Memory of one task that no allocator has used before: one anonymous `MAP_PRIVATE` mapping. Until a page is written the
-//! kernel has none for it, and reads find its one page of zeros. Source: mmap(2), mm/memory.c (`do_anonymous_page`).
+//! Memory of one task that no allocator has used before: one anonymous `MAP_PRIVATE` mapping. A page has no memory of
+//! its own until it is written; before that, reads find the kernel's shared page of zeros. Source: mmap(2), mm/memory.c
+//! (`do_anonymous_page`).
 
 use crate::shared_memory::map;
 use std::io;
@@ -16,7 +17,7 @@ pub struct PrivateWords {
 unsafe impl Send for PrivateWords {}
 
 impl PrivateWords {
-    /// Maps `words` zeroed words; none is in memory yet.
+    /// Maps `words` zeroed words; none of them has memory yet.
     pub fn new(words: usize) -> io::Result<Self> {
         let words = words.max(1);
         Ok(Self { base: map(words * 8, libc::MAP_PRIVATE)?.cast(), words })

@@ -1,5 +1,5 @@
-//! Processes: fork of a closure that never returns into its caller, reaping with resource usage and a time-out, and
-//! the parent-death signal that keeps tasks from being orphaned. Source: fork(2), wait4(2), prctl(2).
+//! Processes: fork of a closure that never returns to its caller, reaping with resource usage and a time-out, and the
+//! parent-death signal that keeps tasks from being orphaned. Source: fork(2), wait4(2), prctl(2).
 
 use crate::clock;
 use crate::rusage::{self, Rusage};
@@ -39,11 +39,11 @@ pub struct Reaped {
     pub rusage: Rusage,
 }
 
-/// Forks; the child runs `body` and leaves by `_exit` with its answer (after a panic 101, or SIGABRT where a build
-/// aborts on panics): no destructor and no atexit handler of the parent runs twice, no buffered output is written
-/// twice. Returns the child's pid.
+/// Forks. The child runs `body` and calls `_exit` with its result (after a panic 101, or SIGABRT if the build aborts on
+/// panics): no destructor or atexit handler of the parent runs twice, and no buffered output is written twice. Returns
+/// the child's pid.
 ///
-/// Call it from a process with one thread, or let `body` use only what holds without the other threads.
+/// Call it from a single-threaded process, or let `body` use only what works without the other threads.
 pub fn fork_child(body: impl FnOnce() -> i32) -> io::Result<u32> {
     // SAFETY: the child gets a copy of this thread only. It runs `body` and `_exit`s; what `body` uses of the parent's
     // state is a copy or shared atomics. glibc keeps its allocator usable after fork.
@@ -58,13 +58,13 @@ pub fn fork_child(body: impl FnOnce() -> i32) -> io::Result<u32> {
     }
 }
 
-/// Ends the calling process at once, without destructors and atexit handlers.
+/// Ends the calling process at once, without running destructors or atexit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` takes an integer and does not return; only forked children call it.
     unsafe { libc::_exit(code) }
 }
 
-/// Asks the kernel to SIGKILL the caller when the thread that forked it ends. Fails with `ESRCH` when that happened
+/// Asks the kernel to SIGKILL the caller when the thread that forked it ends. Fails with `ESRCH` if that thread ended
 /// before the call took effect.
 pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes one integer.
@@ -77,7 +77,7 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a command's process die (SIGKILL) when the calling thread ends, however it ends: what it starts is never left
+/// Makes a command's process die (SIGKILL) when the calling thread ends, however it ends, so that it is never left
 /// behind. Call `spawn` from the same thread.
 pub fn bind_to_this_thread(command: &mut Command) {
     let parent = std::process::id();
@@ -92,21 +92,22 @@ pub fn new_session() -> io::Result<()> {
     if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes the caller the leader of a new process group of its session: a `kill 0` of its children ends there.
+/// Makes the caller the leader of a new process group in its session, so that a `kill 0` by its children reaches no
+/// other process.
 pub fn new_group() -> io::Result<()> {
     // SAFETY: takes two integers.
     if unsafe { libc::setpgid(0, 0) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes the caller the parent of every descendant whose own parent ends (`PR_SET_CHILD_SUBREAPER`): a process that
-/// daemonizes below it stays in its tree and can be found and reaped. Not inherited by children.
+/// Makes the caller the new parent of every descendant whose own parent ends (`PR_SET_CHILD_SUBREAPER`): a descendant
+/// that daemonizes stays in the caller's tree and can be found and reaped. Children do not inherit this.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer.
     let rc = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Names the caller (15 bytes at most are kept), as `comm` in traces.
+/// Sets the caller's name (at most 15 bytes are kept), which traces show as `comm`.
 pub fn set_name(name: &std::ffi::CStr) {
     // SAFETY: PR_SET_NAME reads up to 16 bytes of a NUL-terminated string that lives through the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
@@ -144,7 +145,7 @@ pub fn try_wait_for(pid: u32) -> io::Result<Option<Reaped>> {
     wait4(pid as libc::pid_t, libc::WNOHANG)
 }
 
-/// A child that has ended and waits to be reaped, left as it is: /proc still shows what it did.
+/// A child that has ended but is not reaped; it is left a zombie, so that /proc still shows what it used.
 pub fn peek_ended() -> io::Result<Option<u32>> {
     // SAFETY: siginfo_t is a plain C struct for which all zeros is a valid value.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -159,7 +160,7 @@ pub fn peek_ended() -> io::Result<Option<u32>> {
 }
 
 /// Waits for any child of the calling thread (`__WNOTHREAD`) until CLOCK_MONOTONIC `deadline_ns`; `None` at the
-/// deadline or on another signal. A blocking wait4 as in hackbench: the deadline is a timer that interrupts it.
+/// deadline or on another signal. wait4 blocks, as in hackbench; a timer interrupts it at the deadline.
 pub fn wait_any(interrupter: &mut Interrupter, deadline_ns: u64) -> io::Result<Option<Reaped>> {
     interrupter.arm(deadline_ns);
     loop {
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_child_of_a_dead_child_comes_to_the_subreaper_and_can_be_looked_at_before_it_is_reaped() {
-        // In a process of its own: the tests beside this one have children too.
+        // In a process of its own, because tests that run at the same time have children too.
         let reaper = fork_child(|| {
             become_subreaper().unwrap();
             let child = fork_child(|| fork_child(|| 5).map_or(1, |_| 0)).unwrap();

@@ -1,5 +1,6 @@
-//! Another process's memory by address: process_vm_readv(2) and process_vm_writev(2). Needs the rights of ptrace:
-//! the same user and, where Yama restricts ptrace, the other's permission. Source: process_vm_readv(2), ptrace(2).
+//! Access to another process's memory by address: process_vm_readv(2) and process_vm_writev(2). Needs the permissions
+//! of ptrace: the same user and, where Yama restricts ptrace, the other's permission. Source: process_vm_readv(2),
+//! ptrace(2).
 
 use std::io;
 
@@ -7,7 +8,7 @@ use std::io;
 pub fn allow_everyone() -> io::Result<()> {
     // SAFETY: PR_SET_PTRACER takes numbers only.
     let rc = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
-    // EINVAL: a kernel without Yama, where there is nothing to allow.
+    // EINVAL: the kernel has no Yama, so there is nothing to allow.
     match io::Error::last_os_error() {
         error if rc != 0 && error.raw_os_error() != Some(libc::EINVAL) => Err(error),
         _ => Ok(()),
@@ -28,7 +29,7 @@ fn whole(done: isize, length: usize) -> io::Result<()> {
     }
 }
 
-/// Fills `buffer` from `address` in thread `tid`'s memory; `EFAULT` when it is not mapped there.
+/// Fills `buffer` from `address` in thread `tid`'s memory; `EFAULT` if it is not mapped there.
 #[inline(always)]
 pub fn read(tid: u32, address: u64, buffer: &mut [u8]) -> io::Result<()> {
     let [ours, theirs] = parts(address, buffer.as_mut_ptr(), buffer.len());
@@ -38,12 +39,12 @@ pub fn read(tid: u32, address: u64, buffer: &mut [u8]) -> io::Result<()> {
     whole(done, buffer.len())
 }
 
-/// Writes `bytes` to `address` in thread `tid`'s memory. The other process must expect it: to the caller of a trapped
-/// system call it is what the kernel's copy_to_user is to the caller of a real one.
+/// Writes `bytes` to `address` in thread `tid`'s memory. The other process must expect it: for the caller of a trapped
+/// system call, this takes the place of the kernel's copy_to_user.
 #[inline(always)]
 pub fn write(tid: u32, address: u64, bytes: &[u8]) -> io::Result<()> {
     if tid == crate::thread::current_tid() || tid == crate::thread::current_pid() {
-        // Into our own memory this would be a write behind the compiler's back.
+        // A write into our own memory would go unnoticed by the compiler.
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let [ours, theirs] = parts(address, bytes.as_ptr().cast_mut(), bytes.len());

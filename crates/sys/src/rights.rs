@@ -1,4 +1,5 @@
-//! What this process may do, found out by doing it in the smallest harmless way: a policy on a child that ends at once, a one-cell BPF map that is closed at once. Source: sched_setscheduler(2), bpf(2).
+//! Whether this process has certain permissions, found out by the smallest harmless attempt: a policy on a child that
+//! ends at once, a one-element BPF map that is closed at once. Source: sched_setscheduler(2), bpf(2).
 
 use crate::process::{self, ExitStatus};
 use crate::sched_attr;
@@ -6,11 +7,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 
-/// Whether a task of ours may take a policy (`priority` as in [`sched_attr::set_policy`]): a child takes it and ends, so that
-/// one which cannot be left again (idle) is not tried on ourselves. `EPERM` without CAP_SYS_NICE and RLIMIT_RTPRIO, or
-/// in a cgroup v1 group whose `cpu.rt_runtime_us` is 0.
+/// Whether a task of ours may use a policy (`priority` as in [`sched_attr::set_policy`]). A child tries it and ends,
+/// because some policies (idle) cannot be left again. `EPERM` without CAP_SYS_NICE and RLIMIT_RTPRIO, or in a cgroup v1
+/// group whose `cpu.rt_runtime_us` is 0.
 pub fn try_policy(policy: u32, priority: u32) -> io::Result<()> {
-    // One raw system call: it holds in a child without the other threads.
+    // A single raw system call, so it works in a child without the parent's other threads.
     let child = process::fork_child(|| match sched_attr::set_policy(0, policy, priority) {
         Ok(()) => 0,
         Err(error) => error.raw_os_error().unwrap_or(255),
@@ -24,7 +25,7 @@ pub fn try_policy(policy: u32, priority: u32) -> io::Result<()> {
     }
 }
 
-/// Whether a task of ours may run under SCHED_FIFO at all: at priority 1.
+/// Whether a task of ours may run under SCHED_FIFO at all; tried at priority 1.
 pub fn try_fifo() -> io::Result<()> {
     try_policy(sched_attr::SCHED_FIFO, 1)
 }
@@ -42,7 +43,7 @@ struct MapCreate {
 const BPF_MAP_CREATE: libc::c_long = 0;
 const BPF_MAP_TYPE_HASH: u32 = 1;
 
-/// Whether we may create BPF objects: makes a hash map of one cell and closes it. `EPERM` without CAP_BPF while
+/// Whether we may create BPF objects: makes a one-element hash map and closes it. `EPERM` without CAP_BPF while
 /// `kernel.unprivileged_bpf_disabled` is set, `ENOSYS` on a kernel without bpf(2).
 pub fn try_bpf() -> io::Result<()> {
     let attr = MapCreate { map_type: BPF_MAP_TYPE_HASH, key_size: 4, value_size: 4, max_entries: 1, map_flags: 0 };

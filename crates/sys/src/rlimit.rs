@@ -5,9 +5,9 @@ use std::io;
 /// A soft and a hard limit; `u64::MAX` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rlimit {
-    /// What the kernel enforces now.
+    /// The limit that the kernel enforces now.
     pub soft: u64,
-    /// How far an unprivileged process may raise it.
+    /// The value to which an unprivileged process may raise the soft limit.
     pub hard: u64,
 }
 
@@ -47,13 +47,13 @@ pub fn read(resource: Resource) -> io::Result<Rlimit> {
     Ok(Rlimit { soft: limit.rlim_cur, hard: limit.rlim_max })
 }
 
-/// Raises the soft limit to the hard one; returns the limit afterwards.
+/// Raises the soft limit to the hard one; returns the resulting limit.
 pub fn raise_to_hard(resource: Resource) -> io::Result<Rlimit> {
     let hard = read(resource)?.hard;
     set_soft(resource, hard)
 }
 
-/// Sets the soft limit, to at most the hard one; returns the limit afterwards.
+/// Sets the soft limit, to at most the hard one; returns the resulting limit.
 pub fn set_soft(resource: Resource, soft: u64) -> io::Result<Rlimit> {
     let before = read(resource)?;
     let wanted = libc::rlimit { rlim_cur: soft.min(before.hard), rlim_max: before.hard };

@@ -1,4 +1,4 @@
-//! Where the kernel's file trees are found: parameters, so that tests use a temporary tree and a guest its own mounts.
+//! Where procfs and sysfs are mounted: parameters, so that tests can use a temporary tree and a guest its own mounts.
 
 use std::path::PathBuf;
 

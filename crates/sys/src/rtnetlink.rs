@@ -1,5 +1,5 @@
-//! rtnetlink: interfaces, addresses and queueing disciplines of one network namespace, in the kernel's own messages, so
-//! that no `ip` and no `tc` is needed. Source: rtnetlink(7), linux/rtnetlink.h, linux/if_link.h,
+//! rtnetlink: interfaces, addresses and queueing disciplines of one network namespace, through the kernel's own
+//! messages, so that neither `ip` nor `tc` is needed. Source: rtnetlink(7), linux/rtnetlink.h, linux/if_link.h,
 //! linux/veth.h, linux/pkt_sched.h.
 
 use crate::netlink::{Message, NLM_F_CREATE, NLM_F_EXCL, Netlink, Refused};
@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 pub struct VethEnd<'a> {
     /// Interface name, at most 15 bytes.
     pub name: &'a str,
-    /// Interface index, free in its namespace.
+    /// Interface index, unused in its namespace.
     pub index: u32,
 }
 
@@ -21,17 +21,17 @@ pub struct VethEnd<'a> {
 pub struct TokenBucket {
     /// Bytes per second.
     pub rate_bytes_per_s: u64,
-    /// Bytes that may leave at once; a larger packet is cut into its segments.
+    /// Bytes that may be sent at once; a larger packet is split into its segments.
     pub burst_bytes: u32,
     /// Bytes that may wait; more are dropped.
     pub limit_bytes: u32,
 }
 
-/// A netlink socket; it acts on the namespace in which it was opened, wherever its owner goes.
+/// A netlink socket. It acts on the network namespace in which it was opened, even if its owner moves to another.
 #[derive(Debug)]
 pub struct Rtnetlink(Netlink);
 
-// Numbers of the kernel's headers; the libc crate has them with different types on different C libraries.
+// Numbers from the kernel's headers; in the libc crate their types differ between C libraries.
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWQDISC: u16 = 36;
@@ -53,7 +53,7 @@ const TC_LINKLAYER_ETHERNET: u8 = 1;
 const IFF_UP: u32 = 1;
 
 impl Rtnetlink {
-    /// A socket of the network namespace the caller is in now.
+    /// A socket in the caller's current network namespace.
     pub fn open() -> io::Result<Self> {
         Netlink::open(libc::NETLINK_ROUTE).map(Self)
     }
@@ -85,7 +85,7 @@ impl Rtnetlink {
         self.0.request(Message::new(RTM_NEWLINK, 0, &link_header(index, IFF_UP)))
     }
 
-    /// Gives an interface an address in a network of `prefix` bits.
+    /// Gives an interface an address, in a network with a prefix of `prefix` bits.
     pub fn add_address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> Result<(), Refused> {
         // struct ifaddrmsg: family, prefix length, flags, scope (0 is universe), index.
         let mut header = vec![libc::AF_INET as u8, prefix, 0, 0];
@@ -96,7 +96,7 @@ impl Rtnetlink {
         self.0.request(message)
     }
 
-    /// Makes a token bucket filter the root queueing discipline of an interface.
+    /// Makes a token bucket filter the root qdisc of an interface.
     pub fn add_token_bucket(&mut self, index: u32, filter: TokenBucket) -> Result<(), Refused> {
         // struct tcmsg: family and padding, index, handle (the kernel chooses), parent, info.
         let mut header = vec![0; 4];
@@ -123,10 +123,10 @@ fn link_header(index: u32, flags: u32) -> [u8; 16] {
     header
 }
 
-/// struct tc_tbf_qopt: rate and peak rate as struct tc_ratespec, limit, buffer (said by TCA_TBF_BURST), mtu.
+/// struct tc_tbf_qopt: rate and peak rate as struct tc_ratespec, limit, buffer (given by TCA_TBF_BURST), mtu.
 fn tbf_parameters(filter: TokenBucket) -> Vec<u8> {
-    // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate. With the link layer named, the kernel
-    // computes by the rate and asks for no table.
+    // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate. If the link layer is given, the kernel
+    // computes from the rate and needs no table.
     let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
     parameters.extend((filter.rate_bytes_per_s.min(u64::from(u32::MAX)) as u32).to_ne_bytes());
     parameters.extend([0; 12]);
@@ -145,7 +145,7 @@ mod tests {
     const HERE: VethEnd<'_> = VethEnd { name: "here", index: 100 };
     const THERE: VethEnd<'_> = VethEnd { name: "there", index: 101 };
 
-    /// Two new namespaces, a pair between them, a filter on our side, bytes across.
+    /// Two new namespaces, a pair between them, a filter on our side; bytes get across.
     fn bytes_cross_a_pair() -> Result<bool, Refused> {
         namespace::enter_new_net()?;
         let (ours, mut here) = (NetNamespace::current()?, Rtnetlink::open()?);

@@ -1,9 +1,10 @@
 //! Scheduling attributes of one thread: slice, policy, real-time priority, nice.
 //!
-//! Each setter changes one attribute and keeps the others, which needs three different calls: sched_setattr(2) is the
-//! only way to a slice, but it resets a custom slice whenever `sched_runtime` is 0; sched_setscheduler(2) keeps it
+//! Each setter changes one attribute and keeps the others, which needs three different calls: only sched_setattr(2) can
+//! set a slice, but it resets a custom slice whenever `sched_runtime` is 0; sched_setscheduler(2) keeps it
 //! (`__sched_setscheduler` copies `se.slice` when `custom_slice` is set), and so does setpriority(2). Raw system calls
-//! throughout: musl's sched_setscheduler answers ENOSYS on purpose. Source: sched_setattr(2), include/uapi/linux/sched.
+//! throughout: musl's sched_setscheduler deliberately returns ENOSYS. Source: sched_setattr(2),
+//! include/uapi/linux/sched.
 
 use std::io;
 
@@ -22,11 +23,11 @@ pub const SCHED_DEADLINE: u32 = 6;
 
 /// Or-ed into the policy of sched_setscheduler(2): children start as `SCHED_OTHER`.
 const SCHED_RESET_ON_FORK: u32 = 0x4000_0000;
-/// The same wish in `sched_flags`.
+/// The same request in `sched_flags`.
 const SCHED_FLAG_RESET_ON_FORK: u64 = 0x01;
 
-/// `struct sched_attr` in its first published size (`SCHED_ATTR_SIZE_VER0`), which every kernel since 3.14 takes; the
-/// utilization clamps that follow in newer ones stay as they are because `sched_flags` does not name them.
+/// `struct sched_attr` in its first published size (`SCHED_ATTR_SIZE_VER0`), which every kernel since 3.14 accepts. The
+/// utilization clamps that newer kernels append stay unchanged, because `sched_flags` does not select them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct RawSchedAttr {
@@ -54,8 +55,8 @@ pub struct SchedAttr {
     pub nice: i32,
     /// 1…99 under a real-time policy, else 0.
     pub priority: u32,
-    /// `se.slice` of a fair task from Linux 6.12, whether asked for or the default; 0 on older kernels and under a
-    /// real-time policy; the budget of a deadline task.
+    /// The `se.slice` of a fair task from Linux 6.12 on, whether set or the default; 0 on older kernels and under a
+    /// real-time policy; the runtime of a deadline task.
     pub runtime_ns: u64,
 }
 
@@ -85,10 +86,10 @@ pub fn get(tid: u32) -> io::Result<SchedAttr> {
     })
 }
 
-/// Asks for a slice of `slice_ns` (0: the kernel's default) on a fair thread, keeping its policy and nice value.
+/// Requests a slice of `slice_ns` (0: the kernel's default) for a fair thread, keeping its policy and nice value.
 ///
-/// The kernel clamps to 0.1…100 ms. Kernels before 6.12 return success and do nothing, so always read back. `EINVAL`
-/// when the thread is not under a fair policy, where a slice has no meaning.
+/// The kernel clamps to 0.1…100 ms. Kernels before 6.12 return success and do nothing, so always read back. `EINVAL` if
+/// the thread is not under a fair policy, where a slice has no meaning.
 pub fn set_slice(tid: u32, slice_ns: u64) -> io::Result<()> {
     let now = get_raw(tid)?;
     if !matches!(now.sched_policy, SCHED_OTHER | SCHED_BATCH | SCHED_IDLE) {
@@ -107,12 +108,12 @@ pub fn set_slice(tid: u32, slice_ns: u64) -> io::Result<()> {
     )
 }
 
-/// Puts thread `tid` (0: the caller) under `policy`; `priority` is 1…99 for `SCHED_FIFO` and `SCHED_RR`, else 0. A
-/// custom slice and the nice value are kept. `EPERM` without CAP_SYS_NICE or RLIMIT_RTPRIO for a real-time policy, or
-/// in a cgroup v1 group with `cpu.rt_runtime_us` 0.
+/// Puts thread `tid` (0: the caller) under `policy`; `priority` is 1…99 for `SCHED_FIFO` and `SCHED_RR`, else 0. Keeps
+/// a custom slice and the nice value. `EPERM` without CAP_SYS_NICE or RLIMIT_RTPRIO for a real-time policy, or in a
+/// cgroup v1 group with `cpu.rt_runtime_us` 0.
 pub fn set_policy(tid: u32, policy: u32, priority: u32) -> io::Result<()> {
     let reset_on_fork = if get(tid)?.reset_on_fork { SCHED_RESET_ON_FORK } else { 0 };
-    // The kernel's `struct sched_param` is this one number; musl's has members the kernel does not know.
+    // The kernel's `struct sched_param` is this one number; musl's has members that the kernel does not have.
     let param = priority as libc::c_int;
     let policy = (policy | reset_on_fork) as libc::c_int;
     // SAFETY: the kernel only reads `param`, live for the length of the call.
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::thread::current_tid;
 
-    /// Attributes belong to threads: each test changes one that ends with it.
+    /// Attributes belong to threads, so each test changes a thread that ends with the test.
     fn on_own_thread(body: impl FnOnce() + Send + 'static) {
         std::thread::spawn(body).join().unwrap();
     }

@@ -1,34 +1,35 @@
-//! seccomp user notification: one process's system call is answered by another. The caller installs a filter that
-//! hands a single, otherwise unassigned system call number to whoever holds the listener; its six arguments and its
+//! seccomp user notification: one process answers another's system call. The caller installs a filter that passes a
+//! single, otherwise unassigned system call number to whoever holds the listener; the call's six arguments and its
 //! result are the message. Source: seccomp(2), seccomp_unotify(2), include/uapi/linux/seccomp.h.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The trapped number. No architecture assigns it and seccomp sees it before the table of system calls does, so no
-/// library can ever run into the filter by accident; without a listener it is `ENOSYS`.
+/// The trapped number. No architecture assigns it, and seccomp sees it before the system call table does, so no library
+/// can hit the filter by accident. Without a listener the call returns `ENOSYS`.
 const TRAPPED: libc::c_long = 0x5ced;
 
 /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`, Linux 6.6.
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 
-/// A trapped call that waits for its answer.
+/// A trapped call that waits for its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Notification {
-    /// Names the call until it is answered.
+    /// Identifies the call until it is answered.
     pub id: u64,
-    /// Thread id of the caller, as the listener's pid namespace sees it.
+    /// Thread id of the caller in the listener's pid namespace.
     pub tid: u32,
     /// Its six arguments.
     pub arguments: [u64; 6],
 }
 
-/// Installs the filter on the calling thread and those it starts afterwards, for good, and answers the listener. Sets
-/// `no_new_privs`, so that it needs no right. `EBUSY` when a filter with a listener is installed already, `EINVAL` or
-/// `ENOSYS` on a kernel without `CONFIG_SECCOMP_FILTER` (or one emulated by qemu-user).
+/// Installs the filter, for good, on the calling thread and on threads and processes that it starts later; returns the
+/// listener. Sets `no_new_privs`, so that no capability is needed. `EBUSY` if a filter with a listener is already
+/// installed, `EINVAL` or `ENOSYS` on a kernel without `CONFIG_SECCOMP_FILTER` (or one emulated by qemu-user).
 pub fn install() -> io::Result<OwnedFd> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    // The number is the first word of `struct seccomp_data`. The architecture need not be checked: nothing is refused.
+    // The number is the first word of `struct seccomp_data`. The architecture need not be checked, because nothing is
+    // refused.
     let mut filter = [
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
         libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, TRAPPED as u32) },
@@ -56,7 +57,7 @@ pub fn install() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// The trapped call itself: blocks until the listener answers; negative answers are the listener's errno.
+/// The trapped call itself: blocks until the listener answers. A negative answer is an errno from the listener.
 #[inline(always)]
 pub fn call(arguments: &[u64; 6]) -> io::Result<u64> {
     let [a, b, c, d, e, f] = *arguments;
@@ -65,8 +66,8 @@ pub fn call(arguments: &[u64; 6]) -> io::Result<u64> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as u64) }
 }
 
-/// The trapped call with the addresses and lengths of `request` and `reply` as its first four arguments; the listener
-/// reads the one and writes the other (crate::process_memory) before it answers.
+/// The trapped call with the addresses and lengths of `request` and `reply` as its first four arguments. Before it
+/// answers, the listener reads `request` and writes `reply` (crate::process_memory).
 #[inline(always)]
 pub fn call_with_memory(request: &[u8], reply: &mut [u8]) -> io::Result<u64> {
     let (from, into) = (request.as_ptr(), reply.as_mut_ptr());
@@ -84,8 +85,8 @@ pub fn set_sync_wake_up(listener: BorrowedFd<'_>) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Blocks until a trapped call arrives. `ENOENT` when its caller was killed meanwhile (or, since 6.11, when every
-/// caller is gone).
+/// Blocks until a trapped call arrives. `ENOENT` if its caller was killed meanwhile (or, since 6.11, if no caller is
+/// left).
 #[inline(always)]
 pub fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     loop {
@@ -103,7 +104,7 @@ pub fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     }
 }
 
-/// Lets the call return `value` (below 2^63); `ENOENT` when the caller is gone.
+/// Makes the call return `value` (below 2^63); `ENOENT` if the caller is gone.
 #[inline(always)]
 pub fn respond(listener: BorrowedFd<'_>, id: u64, value: u64) -> io::Result<()> {
     let mut raw = libc::seccomp_notif_resp { id, val: value as i64, error: 0, flags: 0 };
@@ -121,7 +122,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The filter stays for good, so it lives in a child; 77 says that this kernel has no user notification.
+    /// The filter cannot be removed, so a child installs it; exit code 77 means that this kernel has no user
+    /// notification.
     fn caller(socket: &std::os::fd::OwnedFd) -> i32 {
         let Ok(listener) = install() else { return 77 };
         if fd_passing::send(socket.as_fd(), listener.as_fd()).is_err() {
@@ -129,8 +131,9 @@ mod tests {
         }
         drop(listener);
         let sum = call(&[1, 2, 3, 4, 5, 6]);
-        // Threads started after the filter inherit it. Not a thread of std's: this harness has several, and a fork may
-        // copy a lock of std's that one of them holds while it starts, on which the new one would wait for ever.
+        // Threads started after the filter inherit it. This is not a std thread: the test harness has several threads,
+        // and the fork may copy a lock in std that one of them holds while it starts. A new std thread would then wait
+        // for ever.
         let answered = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&answered);
         let Ok(mut thread) = HerdThread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Memory that forked tasks share: one anonymous `MAP_SHARED` mapping of zeroed 64-bit atomics, faulted in when made,
+//! Memory shared by forked tasks: one anonymous `MAP_SHARED` mapping of zeroed 64-bit atomics, faulted in on creation,
 //! so that neither the tasks nor the timed region take the first fault. Source: mmap(2), shmem.
 
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// kept this far apart.
 pub const WORDS_PER_TASK_LINE: usize = 16;
 
-/// Bytes the kernel maps around one read fault of shared memory (`fault_around_bytes`).
+/// Words that the kernel maps around one read fault of shared memory (64 KiB, `fault_around_bytes`).
 const FAULT_AROUND_WORDS: usize = (64 << 10) / 8;
 const PAGE_WORDS: usize = 4096 / 8;
 
@@ -25,7 +25,7 @@ pub(crate) fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<libc::
     Ok(NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)?)
 }
 
-/// The mapping; unmapped on drop. Children made by fork keep sharing it.
+/// The mapping; unmapped on drop. Forked children share it.
 #[derive(Debug)]
 pub struct SharedWords {
     base: NonNull<AtomicU64>,
@@ -53,9 +53,9 @@ impl SharedWords {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 
-    /// Maps the pages of a stretch of words into the calling process: a forked child starts without page-table entries
-    /// for shared memory and would otherwise fault in the timed region. One read in 64 KiB does it where the kernel
-    /// faults around; the write half makes it sure for each page when `every_page`.
+    /// Maps the pages of a range of words into the calling process. A forked child starts without page-table entries
+    /// for shared memory and would otherwise fault in the timed region. One read per 64 KiB is enough where the kernel
+    /// faults around; with `every_page`, a write to each page makes sure of it.
     pub fn fault_in(&self, range: std::ops::Range<usize>, every_page: bool) {
         let step = if every_page { PAGE_WORDS } else { FAULT_AROUND_WORDS };
         let words = &self.words()[range];
@@ -75,8 +75,8 @@ impl Drop for SharedWords {
     }
 }
 
-/// Shared 32-bit words for futex(2), each on a line of its own. A mapping apart from [`SharedWords`], because one place
-/// must not be accessed as atomics of two sizes.
+/// Shared 32-bit words for futex(2), each on its own line. Separate from [`SharedWords`], because one location must not
+/// be accessed as atomics of two sizes.
 #[derive(Debug)]
 pub struct SharedFutexes(SharedWords);
 
@@ -96,16 +96,16 @@ impl SharedFutexes {
         unsafe { &*word.cast::<AtomicU32>() }
     }
 
-    /// The rest of a word's line: what its waiter reads when it is woken costs no second line.
+    /// The rest of a word's line: a woken waiter reads it without touching a second line.
     #[inline(always)]
     pub fn beside(&self, index: usize) -> &[AtomicU64] {
         let start = index * WORDS_PER_TASK_LINE;
         &self.0.words()[start + 1..start + WORDS_PER_TASK_LINE]
     }
 
-    /// Maps all lines into the calling process, for reading where the kernel faults around ([`SharedWords::fault_in`]).
+    /// Maps all lines into the calling process, for reading if the kernel faults around ([`SharedWords::fault_in`]).
     pub fn fault_in(&self) {
-        // Only the words beside: the others are 32 bits wide.
+        // Only the 64-bit words after each futex word; the futex words are 32 bits wide.
         let lines = self.0.words / WORDS_PER_TASK_LINE;
         for index in (0..lines).step_by(FAULT_AROUND_WORDS / WORDS_PER_TASK_LINE).chain(lines.checked_sub(1)) {
             self.beside(index)[0].load(Ordering::Relaxed);

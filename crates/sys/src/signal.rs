@@ -1,11 +1,11 @@
-//! Signals: kill by pid or tid, ignore SIGPIPE, and a timer that interrupts one blocked thread so that a wait can have
-//! a time-out without polling. Source: kill(2), sigaction(2), timer_create(2).
+//! Signals: kill by pid or process group, ignore SIGPIPE, and a timer that interrupts one blocked thread, so that a
+//! wait can have a time-out without polling. Source: kill(2), sigaction(2), timer_create(2).
 
 use crate::clock;
 use std::io;
 use std::sync::Once;
 
-/// Sends a signal to a process; `ESRCH` when it is gone.
+/// Sends a signal to a process; `ESRCH` if it is gone.
 pub fn kill(pid: u32, signal: i32) -> io::Result<()> {
     // A pid of 0 or below would address a whole group.
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
@@ -28,7 +28,8 @@ pub const SIGTERM: i32 = libc::SIGTERM;
 /// SIGINT.
 pub const SIGINT: i32 = libc::SIGINT;
 
-/// Lets a write to a closed pipe fail with EPIPE (the Rust runtime does so too; forked tasks must not depend on it).
+/// Makes a write to a closed pipe fail with EPIPE (the Rust runtime does so too, but forked tasks must not depend on
+/// it).
 pub fn ignore_sigpipe() {
     // SAFETY: installing SIG_IGN runs no code of ours in signal context.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
@@ -48,8 +49,8 @@ fn install_interrupt_handler() {
     });
 }
 
-/// A per-thread alarm: while armed, SIGALRM interrupts the thread that made it, at the deadline and then every 5 ms, so
-/// that a signal which lands just before the blocking call is not lost. Not inherited by fork.
+/// An alarm for one thread: while armed, SIGALRM interrupts the thread that made it at the deadline and then every 5
+/// ms, so that a signal that arrives just before the blocking call does no harm. Not inherited by fork.
 #[derive(Debug)]
 pub struct Interrupter {
     timer: libc::timer_t,
@@ -73,7 +74,7 @@ impl Interrupter {
         Ok(Self { timer, armed_for_ns: u64::MAX })
     }
 
-    /// Arms for a CLOCK_MONOTONIC instant; `u64::MAX` disarms. Costs nothing when nothing changes.
+    /// Arms the timer for a CLOCK_MONOTONIC instant; `u64::MAX` disarms it. Makes no system call if nothing changes.
     pub fn arm(&mut self, deadline_ns: u64) {
         if deadline_ns == self.armed_for_ns {
             return;

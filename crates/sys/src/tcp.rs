@@ -1,16 +1,16 @@
-//! TCP sockets of a bulk stream: connected pairs through a listener, the options that decide when a segment leaves,
-//! send and receive, and what the kernel counted for one connection. Source: tcp(7), socket(7), linux/tcp.h.
+//! TCP sockets for a bulk stream: connected pairs through a listener, the options that decide when a segment is sent,
+//! send and receive, and the kernel's counters for one connection. Source: tcp(7), socket(7), linux/tcp.h.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// A listener on any free port of `address`. The socket belongs to the network namespace the caller is in now.
+/// A listener on any free port of `address`. The socket belongs to the caller's current network namespace.
 pub fn listen(address: Ipv4Addr) -> io::Result<TcpListener> {
     TcpListener::bind((address, 0))
 }
 
-/// Both ends of a connection, made by one process.
+/// Both ends of a connection within one process.
 #[derive(Debug)]
 pub struct Connection {
     /// The end that connected.
@@ -19,8 +19,8 @@ pub struct Connection {
     pub accepted: TcpStream,
 }
 
-/// Connects to `listener` and accepts, in the network namespace the caller is in now; a stranger that connected first
-/// is refused.
+/// Connects to `listener` and accepts, in the caller's current network namespace; if a stranger connected first, that
+/// connection is refused.
 pub fn connect(listener: &TcpListener) -> io::Result<Connection> {
     let connecting = TcpStream::connect(listener.local_addr()?)?;
     let (accepted, from) = listener.accept()?;
@@ -30,23 +30,23 @@ pub fn connect(listener: &TcpListener) -> io::Result<Connection> {
     Ok(Connection { connecting, accepted })
 }
 
-/// TCP_CORK: only full segments leave until it is taken back, the socket is shut down or 200 ms have passed.
+/// TCP_CORK: only full segments are sent until the option is cleared, the socket is shut down or 200 ms have passed.
 pub fn set_cork(socket: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_CORK, on.into())
 }
 
-/// SO_SNDBUF: fixes the send buffer, which otherwise grows by itself. The kernel doubles what it is given, for its own
-/// bookkeeping, and takes at most `net.core.wmem_max`; read back with [`send_buffer`].
+/// SO_SNDBUF: fixes the size of the send buffer, which otherwise grows by itself. The kernel doubles the value for its
+/// own bookkeeping, and caps it at `net.core.wmem_max`; [`send_buffer`] reads the result.
 pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes.min(i32::MAX as u32) as libc::c_int)
 }
 
-/// SO_SNDBUF as the kernel shows it, bytes.
+/// SO_SNDBUF as the kernel reports it, bytes.
 pub fn send_buffer(socket: BorrowedFd<'_>) -> io::Result<u32> {
     option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(libc::c_int::cast_unsigned)
 }
 
-/// SO_RCVBUF as the kernel shows it, bytes.
+/// SO_RCVBUF as the kernel reports it, bytes.
 pub fn receive_buffer(socket: BorrowedFd<'_>) -> io::Result<u32> {
     option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(libc::c_int::cast_unsigned)
 }
@@ -67,7 +67,7 @@ fn option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) -> io::
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends all of `bytes`; `BrokenPipe` or `ConnectionReset` when the other end is gone (no SIGPIPE).
+/// Sends all of `bytes`; `BrokenPipe` or `ConnectionReset` if the other end is gone (no SIGPIPE).
 #[inline(always)]
 pub fn send_all(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
@@ -84,7 +84,7 @@ pub fn send_all(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives what is there, at least one byte; 0 at the end of the stream.
+/// Receives what has arrived, at least one byte; 0 at the end of the stream.
 #[inline(always)]
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
@@ -103,19 +103,20 @@ fn interrupted() -> io::Result<()> {
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-/// What the kernel counted for one connection over its whole life; a field the kernel is too old for is 0.
+/// What the kernel counted for one connection over its whole life; a counter that the kernel is too old for is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Payload bytes sent, retransmissions included (Linux 4.19).
     pub bytes_sent: u64,
     /// How many of these were retransmitted (Linux 4.19).
     pub bytes_retransmitted: u64,
-    /// Segments with payload, retransmissions included; a packet that the device will cut counts as its parts
+    /// Segments with payload, retransmissions included; a packet that the device will segment counts as its parts
     /// (Linux 4.6).
     pub data_segments_sent: u64,
 }
 
-/// The members of `struct tcp_info` up to the last one read here; the C libraries' own are shorter than the kernel's.
+/// The members of `struct tcp_info` up to the last one read here; the C libraries' versions are shorter than the
+/// kernel's.
 #[repr(C)]
 #[derive(Default)]
 struct TcpInfo {
@@ -136,7 +137,7 @@ struct TcpInfo {
     bytes_retrans: u64,
 }
 
-// The offsets of include/uapi/linux/tcp.h.
+// Offsets from include/uapi/linux/tcp.h.
 const _: () = assert!(std::mem::offset_of!(TcpInfo, data_segs_out) == 156);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_sent) == 200);
 

@@ -1,10 +1,10 @@
-//! Terminals: their width, their bytes as they are, and one as the controlling terminal of a session.
-//! Source: termios(3), ioctl_tty(2).
+//! Terminals: their width, raw mode, draining, and making one the controlling terminal of a session. Source:
+//! termios(3), ioctl_tty(2).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Columns of the terminal; `None` if it is not a terminal, or does not know its size.
+/// Columns of the terminal; `None` if the descriptor is not a terminal, or the terminal does not know its size.
 pub fn columns(fd: impl AsFd) -> Option<u16> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ writes one `struct winsize` through the pointer, which is to a live, exclusive one; a descriptor
@@ -28,7 +28,7 @@ pub fn make_raw(terminal: BorrowedFd<'_>) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits until everything written has left the machine.
+/// Waits until all output has been transmitted.
 pub fn drain(terminal: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes a live descriptor.
     let rc = unsafe { libc::tcdrain(terminal.as_raw_fd()) };
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(columns(std::fs::File::open("/dev/null").unwrap()), None);
     }
 
-    /// A pseudo-terminal set to a size has it.
+    /// A pseudo-terminal that was given a size reports it.
     #[test]
     fn a_terminal_says_how_wide_it_is() {
         let Ok(master) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx") else {

@@ -1,9 +1,9 @@
 //! Thread ids, and the threads of a workload. Source: gettid(2), pthread_create(3), pthread_attr_setstacksize(3),
 //! pthread_clockjoin_np(3).
 //!
-//! A workload's threads are not `std::thread`s: the end of each is inside the time that hackbench reports, and std's
-//! threads unmap a signal stack there, and glibc gives the pages of a larger stack back (`madvise`): 20 µs a thread, 3
-//! ms in a workload of 160. These threads begin and end as pthread_create's own.
+//! A workload's threads are not `std::thread`s. The time that hackbench reports includes the end of each thread. There
+//! std's threads unmap a signal stack, and glibc returns the pages of a larger stack to the kernel (`madvise`): 20 µs
+//! per thread, 3 ms in a workload of 160. These threads start and end as pthread_create makes them.
 
 use crate::clock;
 use std::ffi::c_void;
@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// Stack of a workload's thread. 20 kB: enough for the loops, and up to 16 kB beside the thread's own page glibc keeps
-/// a stack as it is when its thread ends. A build without optimisation needs more.
+/// Stack of a workload's thread. 20 kB is enough for the loops, and glibc keeps a stack unchanged when its thread ends
+/// if it is at most 16 kB larger than the thread's own page. A build without optimisation needs more.
 const HERD_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 20 << 10 };
 
 /// Thread id of the caller.
@@ -31,7 +31,7 @@ pub fn current_pid() -> u32 {
 
 type Body = Box<dyn FnOnce() + Send>;
 
-/// A running thread with a small stack; dropped unjoined, it continues by itself.
+/// A running thread with a small stack; if dropped without being joined, it keeps running.
 #[derive(Debug)]
 pub struct HerdThread {
     handle: libc::pthread_t,
@@ -43,14 +43,14 @@ pub struct HerdThread {
 pub enum Joined {
     /// Its body returned.
     Done,
-    /// Its body panicked; if a build aborts on panics, nothing is left to be informed.
+    /// Its body panicked. If the build aborts on panics, this is never returned, because the process is gone.
     Panicked,
-    /// It still runs at the deadline.
+    /// It is still running at the deadline.
     NotYet,
 }
 
 impl HerdThread {
-    /// Starts a thread that runs `body`; `EAGAIN` when the process limit is reached.
+    /// Starts a thread that runs `body`; `EAGAIN` if the process limit is reached.
     pub fn spawn(body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let attributes = SmallStack::new()?;
         let body: *mut Body = Box::into_raw(Box::new(Box::new(body)));
@@ -100,7 +100,8 @@ impl HerdThread {
         unsafe { pthread_clockjoin_np(self.handle, answer, libc::CLOCK_MONOTONIC, &raw const deadline) }
     }
 
-    /// musl joins by the wall clock only; a step of that clock makes one wait longer or shorter, and the caller waits again.
+    /// musl can join by the wall clock only. If that clock steps, one wait is longer or shorter, and the caller waits
+    /// again.
     #[cfg(not(target_env = "gnu"))]
     fn timed_join(&mut self, answer: &mut *mut c_void, deadline_ns: u64) -> i32 {
         unsafe extern "C" {
@@ -126,7 +127,7 @@ impl Drop for HerdThread {
     }
 }
 
-/// The first function of a workload's thread. A panic ends here: unwinding into C is undefined.
+/// The first function of a workload's thread. A panic is caught here, because unwinding into C is undefined.
 extern "C" fn run(body: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` passed a box it had let go of, and each thread gets its own, once.
     let body = unsafe { Box::from_raw(body.cast::<Body>()) };
@@ -163,10 +164,10 @@ impl Drop for SmallStack {
     }
 }
 
-/// Stack of a scoped thread: the standard library's own start-up and end need more than the loops.
+/// Stack of a scoped thread: the standard library's own start-up and exit code needs more than the loops do.
 const SCOPED_STACK_BYTES: usize = 128 << 10;
 
-/// Starts a thread of std's with a small stack inside a scope, whose end joins it.
+/// Starts a std thread with a small stack in a scope; the scope joins it at its end.
 pub fn spawn_small_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     body: impl FnOnce() -> T + Send + 'scope,
@@ -179,15 +180,16 @@ pub fn usable_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Starts work in a thread of std's.
+/// Starts work in a std thread.
 pub fn start(work: Work<'static>) -> JoinHandle<()> {
     std::thread::spawn(work)
 }
 
-/// One type for all work: the start and the end of such a thread, 3 kB, are compiled once.
+/// One type for all work, so that the code that starts and ends such a thread (3 kB) is compiled once.
 pub type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// What the work returns for each number below `count`, each done in a thread of its own. A panic of one is a panic here.
+/// Runs `work` for each number below `count`, each in its own thread, and returns the results. If one panics, this
+/// panics.
 pub fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::default()).collect();
     in_threads(count, &|number| *results[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(number)));

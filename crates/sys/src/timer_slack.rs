@@ -1,6 +1,7 @@
-//! Timer slack: how much later than asked a sleep of a thread may end. Own threads by prctl(2) `PR_SET_TIMERSLACK`,
-//! others by `/proc/<tid>/timerslack_ns` (CAP_SYS_NICE). Children inherit it. Threads under a real-time policy have
-//! none, whatever is written. Source: PR_SET_TIMERSLACK(2const), fs/proc/base.c `timerslack_ns_write`.
+//! Timer slack: how much later than requested a thread's sleep may end. It is set for own threads by prctl(2)
+//! `PR_SET_TIMERSLACK`, for others through `/proc/<tid>/timerslack_ns` (CAP_SYS_NICE). Children inherit it. Threads
+//! under a real-time policy have no slack, whatever is written. Source: PR_SET_TIMERSLACK(2const), fs/proc/base.c
+//! `timerslack_ns_write`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ pub fn own_ns() -> io::Result<u64> {
     u64::try_from(ns).map_err(|_| io::Error::last_os_error())
 }
 
-/// Sets the calling thread's slack; 0 returns to the one the thread was started with.
+/// Sets the calling thread's slack; 0 restores the value with which the thread was created.
 pub fn set_own_ns(ns: u64) -> io::Result<()> {
     let slack = libc::c_ulong::try_from(ns).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: PR_SET_TIMERSLACK takes one number.

@@ -1,5 +1,5 @@
-//! Where tracefs is: the place where the system has it mounted, or a mount of our own that no directory shows and that
-//! goes with its last user. Source: tracefs in Documentation/trace/ftrace.rst, fsopen(2), fsmount(2).
+//! Where tracefs is: where the system has mounted it, or a detached mount of our own that disappears with its last
+//! user. Source: tracefs in Documentation/trace/ftrace.rst, fsopen(2), fsmount(2).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Tracefs {
     root: PathBuf,
-    /// Keeps the mount, where it is ours.
+    /// Keeps the mount alive, if it is ours.
     _mount: Option<OwnedFd>,
 }
 
 impl Tracefs {
-    /// The mounted one, by `mounts` below `proc`/self; else a mount of our own, which needs CAP_SYS_ADMIN and Linux 5.2.
+    /// The system's mount, according to `mounts` below `proc`/self; otherwise a mount of our own, which needs
+    /// CAP_SYS_ADMIN and Linux 5.2.
     pub fn find_or_mount(proc: &Path) -> io::Result<Self> {
         let mounts = std::fs::read_to_string(proc.join("self/mounts")).unwrap_or_default();
         match mounted(&mounts) {
@@ -25,14 +26,15 @@ impl Tracefs {
         }
     }
 
-    /// A mount that is in no directory. Other processes of the same user reach it below /proc of this one.
+    /// A mount that is attached to no directory. Other processes of the same user reach it through this process's /proc
+    /// directory.
     fn mount() -> io::Result<Self> {
         let mount = detached(c"tracefs")?;
         let root = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), mount.as_raw_fd()));
         Ok(Self { root, _mount: Some(mount) })
     }
 
-    /// Its directory, while this lives.
+    /// The root directory of tracefs, valid as long as this lives.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -41,7 +43,7 @@ impl Tracefs {
 /// The mount point of tracefs in a list of mounts, proc(5): its third column is the type.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some("tracefs"))?;
-    // A blank in a path is written \040.
+    // A space in a path is written \040.
     line.split(' ').nth(1).map(|path| path.replace("\\040", " ").into())
 }
 
@@ -75,7 +77,7 @@ fn new_descriptor(fd: libc::c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// Opens a file for reading that answers `WouldBlock` where there is nothing to read yet: `trace_pipe_raw`.
+/// Opens a file for reading that returns `WouldBlock` if there is nothing to read yet: `trace_pipe_raw`.
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }

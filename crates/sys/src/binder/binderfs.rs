@@ -1,5 +1,5 @@
-//! Binder devices of our own by binderfs, so that no other context manager (Android's servicemanager) is in the way.
-//! Source: Documentation/admin-guide/binderfs.rst, include/uapi/linux/android/binderfs.h.
+//! Binder devices of our own through binderfs, so that another context manager (Android's servicemanager) cannot
+//! interfere. Source: Documentation/admin-guide/binderfs.rst, include/uapi/linux/android/binderfs.h.
 
 use super::ioctl;
 use crate::namespace;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The device of a kernel without binderfs, and of one that mounts it where Android does.
+/// The device on a kernel without binderfs, or with binderfs mounted where Android mounts it.
 pub const DEVICE: &str = "/dev/binder";
 
 /// `struct binderfs_device`.
@@ -21,8 +21,8 @@ struct NewDevice {
 const BINDER_CTL_ADD: u32 = 0xc108_6201;
 const _: () = assert!(size_of::<NewDevice>() == 0x108);
 
-/// A device in a binderfs of the calling process alone: the mount and the device go when the last process in its
-/// mount namespace ends, however it ends.
+/// A device in a binderfs that is private to the calling process: mount and device disappear when the last process in
+/// the mount namespace ends, however it ends.
 #[derive(Debug)]
 pub struct Binderfs {
     device: PathBuf,
@@ -48,7 +48,7 @@ impl Binderfs {
     }
 }
 
-/// Whether this kernel has the file system, as `/proc/filesystems` shows.
+/// Whether this kernel has the file system, according to `/proc/filesystems`.
 pub fn is_known(proc_root: &Path) -> bool {
     let known = fs::read_to_string(proc_root.join("filesystems")).unwrap_or_default();
     known.lines().any(|line| line.split_whitespace().last() == Some("binder"))

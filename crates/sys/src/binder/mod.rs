@@ -1,5 +1,5 @@
-//! The binder driver by its ioctl interface: one process's opening of a binder device, behind a trait, so that what is
-//! built on it can run against a fake driver where the kernel has none. Source: include/uapi/linux/android/binder.h,
+//! The binder driver through its ioctl interface: a binder device opened by one process, behind a trait, so that code
+//! built on it can run against a fake driver on kernels without binder. Source: include/uapi/linux/android/binder.h,
 //! drivers/android/binder.c.
 
 mod binderfs;
@@ -12,26 +12,26 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// What one BINDER_WRITE_READ gives the driver: commands, and the memory that they point to.
+/// What one BINDER_WRITE_READ passes to the driver: commands, and the memory that they point to.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
     /// A [`protocol::Stream`].
     pub commands: &'a [u8],
-    /// The payload of its transaction, when it has one.
+    /// The payload of its transaction, if it has one.
     pub data: &'a [u8],
-    /// The offsets of objects in that payload, as the driver wants them: 64 bits each.
+    /// The offsets of the objects in that payload, 64 bits each as the driver expects them.
     pub offsets: &'a [u8],
 }
 
 impl<'a> Outgoing<'a> {
-    /// What lies at an address that a command names; what the kernel's copy_from_user would find.
+    /// The memory at an address that a command names: what the kernel's copy_from_user would find.
     pub fn memory_at(&self, address: u64, length: u64) -> Option<&'a [u8]> {
         let found = [self.data, self.offsets].into_iter().find(|m| address_of(m) == address)?;
         found.get(..length as usize)
     }
 }
 
-/// The address of some bytes, for a command.
+/// The address of these bytes, to be put into a command.
 pub fn address_of(bytes: &[u8]) -> u64 {
     bytes.as_ptr().expose_provenance() as u64
 }
@@ -39,20 +39,22 @@ pub fn address_of(bytes: &[u8]) -> u64 {
 /// How far the driver got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transferred {
-    /// Bytes of the commands that it took.
+    /// Bytes of the commands that the driver consumed.
     pub written: usize,
-    /// Bytes of returns that it gave.
+    /// Bytes of returns that the driver wrote.
     pub read: usize,
 }
 
 /// A binder driver, as one process sees it; its threads call it at the same time.
 pub trait Driver: Send + Sync {
-    /// BINDER_WRITE_READ: carries out the commands, then, when `returns` is not empty, waits until there is something
-    /// to return. An interrupted wait is `Interrupted`, its commands done.
+    /// BINDER_WRITE_READ: executes the commands and then, if `returns` is not empty, waits until there is something to
+    /// return. If the wait is interrupted, the commands have been executed and the error is `Interrupted`.
     fn write_read(&self, outgoing: &Outgoing<'_>, returns: &mut [u8]) -> io::Result<Transferred>;
-    /// BINDER_SET_CONTEXT_MGR: transactions to handle 0 go to the calling process. `EBUSY` when another has it.
+    /// BINDER_SET_CONTEXT_MGR: transactions to handle 0 go to the calling process. `EBUSY` if another process is the
+    /// context manager.
     fn become_context_manager(&self) -> io::Result<()>;
-    /// BINDER_THREAD_EXIT: the calling thread will not come back; without it the driver keeps its record of it.
+    /// BINDER_THREAD_EXIT: the calling thread will make no more calls; otherwise the driver keeps its record of the
+    /// thread.
     fn thread_exit(&self);
     /// Copies a received payload, valid until it is freed; `EFAULT` if the address is not that of a payload.
     fn copy_payload(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
@@ -77,10 +79,10 @@ const BINDER_SET_CONTEXT_MGR: u32 = 0x4004_6207;
 const BINDER_THREAD_EXIT: u32 = 0x4004_6208;
 const BINDER_VERSION: u32 = 0xc004_6209;
 
-/// The 64-bit protocol, the only one of 64-bit kernels.
+/// The 64-bit protocol, the only one on 64-bit kernels.
 const PROTOCOL_VERSION: i32 = 8;
 
-/// Room for received payloads: what libbinder maps.
+/// Room for received payloads: as much as libbinder maps.
 const MAPPED_BYTES: usize = (1 << 20) - 2 * 4096;
 
 /// An open binder device; belongs to the process that opened it, and does not survive a fork into the child.
@@ -96,7 +98,7 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// Opens the device and maps the room for payloads. `EPROTO` when it does not speak protocol 8.
+    /// Opens the device and maps the room for payloads. `EPROTO` if the device does not use protocol version 8.
     pub fn open(path: &Path) -> io::Result<Self> {
         let fd: OwnedFd = std::fs::OpenOptions::new().read(true).write(true).open(path)?.into();
         let mut version = 0i32;
@@ -104,7 +106,7 @@ impl Device {
         if version != PROTOCOL_VERSION {
             return Err(io::Error::from_raw_os_error(libc::EPROTO));
         }
-        // The threads that serve are started by us alone.
+        // The driver is not to request threads: we start all of those that serve.
         ioctl(&fd, BINDER_SET_MAX_THREADS, &mut 0u32)?;
         // SAFETY: a fresh read-only mapping at an address of the kernel's choice touches no memory of ours.
         let base = unsafe {

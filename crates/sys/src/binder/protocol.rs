@@ -1,5 +1,5 @@
-//! The wire of the binder driver: commands written to it, returns read from it, both streams of a 32-bit number and
-//! its fixed-size argument. 64-bit protocol (version 8). Source: include/uapi/linux/android/binder.h.
+//! The binder driver's wire format: commands written to it and returns read from it, each a stream of 32-bit numbers
+//! with fixed-size arguments. 64-bit protocol (version 8). Source: include/uapi/linux/android/binder.h.
 
 /// `_IOC` of asm-generic/ioctl.h, which every architecture we build for uses.
 const fn ioc(direction: u32, kind: u8, number: u32, size: usize) -> u32 {
@@ -25,7 +25,7 @@ pub mod command {
     use super::{TRANSACTION_BYTES, none, to_driver};
     /// A transaction to a handle.
     pub const TRANSACTION: u32 = to_driver(b'c', 0, TRANSACTION_BYTES);
-    /// The answer to the transaction received last.
+    /// The reply to the transaction received last.
     pub const REPLY: u32 = to_driver(b'c', 1, TRANSACTION_BYTES);
     /// A received payload is no longer needed.
     pub const FREE_BUFFER: u32 = to_driver(b'c', 3, 8);
@@ -46,15 +46,15 @@ pub mod returned {
     pub const ERROR: u32 = from_driver(b'r', 0, 4);
     /// A transaction to serve.
     pub const TRANSACTION: u32 = from_driver(b'r', 2, TRANSACTION_BYTES);
-    /// The answer to our transaction.
+    /// The reply to our transaction.
     pub const REPLY: u32 = from_driver(b'r', 3, TRANSACTION_BYTES);
     /// The target is gone.
     pub const DEAD_REPLY: u32 = none(b'r', 5);
-    /// The driver has taken what we sent.
+    /// The driver has accepted what we sent.
     pub const TRANSACTION_COMPLETE: u32 = none(b'r', 6);
-    /// Somebody holds our object weakly.
+    /// Another process holds a weak reference to our object.
     pub const INCREFS: u32 = from_driver(b'r', 7, 16);
-    /// Somebody holds our object.
+    /// Another process holds a strong reference to our object.
     pub const ACQUIRE: u32 = from_driver(b'r', 8, 16);
     /// Nothing.
     pub const NOOP: u32 = none(b'r', 12);
@@ -69,7 +69,8 @@ pub const TYPE_BINDER: u32 = u32::from_be_bytes(*b"sb*\x85");
 /// A handle in a payload, to another process's object.
 pub const TYPE_HANDLE: u32 = u32::from_be_bytes(*b"sh*\x85");
 
-/// The lowest priority (as a nice value) at which an object is served: 19 lets the server take over any caller's nice.
+/// The lowest priority (as a nice value) at which an object is served: with 19, the server can adopt any caller's nice
+/// value.
 const MIN_PRIORITY_NICE: u32 = 19;
 /// `FLAT_BINDER_FLAG_INHERIT_RT` of Android's kernels; mainline ignores it.
 const INHERIT_RT: u32 = 0x800;
@@ -83,14 +84,14 @@ pub struct FlatObject {
     pub kind: u32,
     /// [`SERVED_OBJECT_FLAGS`] for an object of ours.
     pub flags: u32,
-    /// Our name for our object, or the handle.
+    /// Our identifier for our object, or the handle.
     pub id: u64,
     /// Comes back with each transaction to our object.
     pub cookie: u64,
 }
 
 impl FlatObject {
-    /// As it lies in a payload.
+    /// The object's bytes in a payload.
     pub fn to_bytes(self) -> [u8; OBJECT_BYTES] {
         let mut bytes = [0; OBJECT_BYTES];
         bytes[..4].copy_from_slice(&self.kind.to_ne_bytes());
@@ -125,7 +126,7 @@ impl Fields<'_> {
 /// `struct binder_transaction_data`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transaction {
-    /// The handle it goes to, or our name for the object it came for.
+    /// The handle of the target or, on the receiving side, our identifier for the target object.
     pub target: u64,
     /// The object's cookie, on the receiving side.
     pub cookie: u64,
@@ -133,7 +134,7 @@ pub struct Transaction {
     pub code: u32,
     /// `TF_*`.
     pub flags: u32,
-    /// Who asks, on the receiving side.
+    /// The caller's pid, on the receiving side.
     pub sender_pid: u32,
     /// Payload bytes.
     pub data_size: u64,
@@ -180,7 +181,7 @@ impl Transaction {
 pub struct Stream(Vec<u8>);
 
 impl Stream {
-    /// With room for some commands, so that the timed region does not allocate.
+    /// Reserves room for some commands, so that the timed region does not allocate.
     pub fn with_room() -> Self {
         Self(Vec::with_capacity(512))
     }
@@ -188,25 +189,25 @@ impl Stream {
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
-    /// Forgets everything.
+    /// Empties the stream.
     pub fn clear(&mut self) {
         self.0.clear();
     }
-    /// A number without argument.
+    /// A number without an argument.
     pub fn push(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_ne_bytes());
     }
-    /// A number with 32 bits.
+    /// A number with a 32-bit argument.
     pub fn push_u32(&mut self, number: u32, argument: u32) {
         self.push(number);
         self.0.extend_from_slice(&argument.to_ne_bytes());
     }
-    /// A number with 64 bits.
+    /// A number with a 64-bit argument.
     pub fn push_u64(&mut self, number: u32, argument: u64) {
         self.push(number);
         self.0.extend_from_slice(&argument.to_ne_bytes());
     }
-    /// A number with an object's name and cookie.
+    /// A number with an object's identifier and cookie.
     pub fn push_object(&mut self, number: u32, id: u64, cookie: u64) {
         self.push_u64(number, id);
         self.0.extend_from_slice(&cookie.to_ne_bytes());
@@ -235,18 +236,18 @@ impl Element<'_> {
     pub fn u64(&self) -> u64 {
         if self.argument.len() < 8 { 0 } else { Fields(self.argument).u64(0) }
     }
-    /// An object's name and cookie.
+    /// An object's identifier and cookie.
     pub fn object(&self) -> (u64, u64) {
         if self.argument.len() < 16 { (0, 0) } else { (Fields(self.argument).u64(0), Fields(self.argument).u64(8)) }
     }
-    /// A transaction; `None` when the argument is not one.
+    /// A transaction; `None` if the argument is not one.
     pub fn transaction(&self) -> Option<Transaction> {
         (self.argument.len() == TRANSACTION_BYTES).then(|| Transaction::from_bytes(self.argument))
     }
 }
 
-/// Takes the first element off `stream`: its bytes are in the number itself, so unknown ones can be skipped. `None`
-/// when no whole element is left.
+/// Splits the first element off `stream`. The number encodes the length of its argument, so unknown elements can be
+/// skipped. `None` if no complete element is left.
 #[inline]
 pub fn split_first(stream: &[u8]) -> Option<(Element<'_>, usize)> {
     let number = u32::from_ne_bytes(*stream.first_chunk::<4>()?);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The group, or a line that says why this machine cannot test it.
+/// The group; where this machine cannot test it, prints why.
 fn software(target: Target) -> Option<Group> {
     match Group::open(&Event::SOFTWARE, target) {
         Ok(group) => Some(group),
@@ -19,7 +19,7 @@ fn a_disabled_group_counts_nothing_and_an_enabled_one_counts() {
     group.read(&mut readings).unwrap();
     assert!(readings.iter().all(|r| r.value == 0 && r.enabled_ns == 0), "{readings:?}");
     group.enable().unwrap();
-    // A switch or two, and time on the CPU.
+    // Causes a context switch or two, and uses CPU time.
     for _ in 0..3 {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -44,7 +44,7 @@ fn a_cpu_is_read_at_once() {
 
 #[test]
 fn a_raw_event_of_a_software_pmu_counts() {
-    // The software PMU's own encoding of page faults: what a PMU of sysfs is opened by.
+    // The software PMU's own encoding of page faults, in the form in which a PMU from sysfs is opened.
     let config = u64::from(bindings::PERF_COUNT_SW_PAGE_FAULTS);
     let raw = RawEvent { pmu_type: bindings::PERF_TYPE_SOFTWARE, config: [config, 0, 0], is_uncore: false };
     let group = match Group::open(&[Event::Raw(raw)], Target::ThisProcessAndChildren) {

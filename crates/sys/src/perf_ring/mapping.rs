@@ -1,5 +1,5 @@
-//! The memory of a ring: a control page with two positions, and after it the data. Source:
-//! include/uapi/linux/perf_event.h (`struct perf_event_mmap_page` says how the two sides share the ring).
+//! The memory of a ring: a control page with two positions, followed by the data. Source:
+//! include/uapi/linux/perf_event.h (`struct perf_event_mmap_page` describes how the two sides share the ring).
 
 use crate::kernel_facts::page_size_bytes;
 use perf_event_open_sys::bindings;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The mapped ring of an event; unmapped on drop.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    /// The control page, and after it the data.
+    /// The control page, followed by the data.
     base: NonNull<u8>,
     page_bytes: usize,
     data_bytes: usize,
@@ -22,8 +22,8 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps the ring of `event` with `ring_pages` pages of data, rounded up to a power of two. `EPERM`: more than
-    /// `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow.
+    /// Maps the ring of `event` with `ring_pages` pages of data, rounded up to a power of two. `EPERM` if that is more
+    /// than `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow.
     pub(super) fn new(event: BorrowedFd<'_>, ring_pages: usize) -> io::Result<Self> {
         let page_bytes = page_size_bytes() as usize;
         let data_bytes = ring_pages.max(1).next_power_of_two() * page_bytes;
@@ -45,9 +45,9 @@ impl Mapping {
         Ok(Self { base, page_bytes, data_bytes })
     }
 
-    /// Appends all records that are in the ring, whole ones, as the kernel wrote them, and gives their room back.
+    /// Appends all complete records in the ring, as the kernel wrote them, and frees their space.
     pub(super) fn drain(&mut self, out: &mut Vec<u8>) {
-        // Acquire: the records before the head were written before it was. The tail is ours alone.
+        // Acquire: the kernel wrote the records before it moved the head past them. Only we write the tail.
         let head = self.position(offset_of!(bindings::perf_event_mmap_page, data_head)).load(Ordering::Acquire);
         let tail = self.position(offset_of!(bindings::perf_event_mmap_page, data_tail)).load(Ordering::Relaxed);
         let length = usize::try_from(head.wrapping_sub(tail)).unwrap_or(0).min(self.data_bytes);
@@ -68,7 +68,7 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(word) }
     }
 
-    /// A stretch of the data between tail and head.
+    /// A contiguous part of the data between tail and head.
     fn data(&self, start: usize, length: usize) -> &[u8] {
         debug_assert!(start + length <= self.data_bytes);
         let first = self.base.as_ptr().wrapping_add(self.page_bytes + start);

@@ -1,5 +1,5 @@
-//! Events of perf that write records to a ring buffer which the kernel shares with their reader, one ring a CPU: samples of
-//! who runs ([`SampleRing`]), and every passing of a tracepoint ([`TracepointRing`]). Source: perf_event_open(2).
+//! perf events that write records to ring buffers shared with their reader, one ring per CPU: samples of what runs
+//! ([`SampleRing`]), and tracepoint hits ([`TracepointRing`]). Source: perf_event_open(2).
 
 mod mapping;
 mod sampling;

@@ -1,5 +1,5 @@
-//! Sampling events of perf and the ring buffer each of them writes to: who ran, where, called by whom. One event and one
-//! ring a CPU, because an event that follows children cannot be mapped otherwise.
+//! perf's sampling events and the ring buffer that each writes to: which task ran, where, and with which call chain.
+//! One event and one ring per CPU, because an inherited event can be mapped only if it is bound to a CPU.
 
 use super::mapping::Mapping;
 use crate::perf_event::{self, control};
@@ -11,20 +11,20 @@ use std::os::fd::{AsFd, OwnedFd};
 /// What sets the pace of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Core cycles, hardware: a non-maskable interrupt on x86, so that code with interrupts off is seen too.
+    /// Core cycles, hardware: a non-maskable interrupt on x86, so that code with interrupts off is sampled too.
     Cycles,
-    /// A timer of the kernel: it fires only where interrupts are on.
+    /// A kernel timer: it fires only where interrupts are on.
     CpuClock,
 }
 
-/// Whose samples.
+/// Which tasks are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampled {
-    /// Everything that runs on the CPU, the idle task too; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 0 or
-    /// less.
+    /// Everything that runs on the CPU, including the idle task; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 0
+    /// or less.
     Everyone,
-    /// What the calling thread starts from now on, from its first exec; not the caller, and not what has no exec. Such
-    /// an event is switched with its task: it costs at every context switch.
+    /// The processes that the calling thread starts from now on, each from its first exec; neither the caller nor
+    /// children that never exec. Such an event is switched with its task, which costs time at every context switch.
     ChildrenThatExec,
 }
 
@@ -39,17 +39,17 @@ pub struct SampleOrder {
     pub cpu: u32,
     /// Whose.
     pub sampled: Sampled,
-    /// Also the kernel's side; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 1 or less.
+    /// Whether to sample kernel mode too; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 1 or less.
     pub with_kernel: bool,
-    /// Most frames of a call chain; 0 leaves the kernel's own limit (`kernel.perf_event_max_stack`).
+    /// Most frames in a call chain; 0 leaves the kernel's own limit (`kernel.perf_event_max_stack`).
     pub most_frames: u16,
     /// Pages of the ring, a power of two.
     pub ring_pages: usize,
 }
 
-/// What every record of a ring ends with, and how a sample is laid out: the words that `sample_type` asks for, in the
-/// order of the kernel's enum. The reader of the records (crate `record`) relies on it.
-/// (The cast: the enum is of 32 bits in the bindings of one architecture, of 64 in those of another.)
+/// The layout of samples, and the end of every other record in the ring: the words that `sample_type` asks for, in the
+/// order of the kernel's enum. The reader of the records (crate `record`) relies on it. (The cast: the enum has 32 bits
+/// in the bindings of one architecture and 64 in those of another.)
 const SAMPLE_TYPE: u64 = (bindings::PERF_SAMPLE_IP
     | bindings::PERF_SAMPLE_TID
     | bindings::PERF_SAMPLE_TIME
@@ -65,9 +65,9 @@ pub struct SampleRing {
 }
 
 impl SampleRing {
-    /// Opens the event and maps its ring. Errors are the kernel's: `EACCES`/`EPERM` when a right is missing (or, from
-    /// the mapping, when the ring is more than `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow), `ENOENT` or
-    /// `EOPNOTSUPP` when the CPU has no such counter, `ENODEV` when it is offline.
+    /// Opens the event and maps its ring. Errors are the kernel's: `EACCES`/`EPERM` without a permission (or, from the
+    /// mapping, if the ring is larger than `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow), `ENOENT` or
+    /// `EOPNOTSUPP` if the CPU has no such counter, `ENODEV` if it is offline.
     pub fn open(order: &SampleOrder) -> io::Result<Self> {
         let (pid, children) = match order.sampled {
             Sampled::Everyone => (-1, false),
@@ -78,17 +78,17 @@ impl SampleRing {
         Ok(Self { event, mapping })
     }
 
-    /// Begins to sample at once, what exists already too.
+    /// Starts sampling at once, including what already runs.
     pub fn enable(&self) -> io::Result<()> {
         control(self.event.as_fd(), raw::ioctls::ENABLE, 0)
     }
 
-    /// Takes no more samples, of children neither; what is in the ring can still be drained.
+    /// Stops sampling, children included; records in the ring can still be drained.
     pub fn disable(&self) -> io::Result<()> {
         control(self.event.as_fd(), raw::ioctls::DISABLE, 0)
     }
 
-    /// Appends all records that are in the ring, whole ones, as the kernel wrote them, and gives their room back.
+    /// Appends all complete records in the ring, as the kernel wrote them, and frees their space.
     pub fn drain(&mut self, out: &mut Vec<u8>) {
         self.mapping.drain(out);
     }
@@ -105,11 +105,11 @@ fn attributes(order: &SampleOrder, children: bool) -> bindings::perf_event_attr 
         config: u64::from(config),
         sample_type: SAMPLE_TYPE,
         sample_max_stack: order.most_frames,
-        // The workloads' clock: a sample can be assigned to a phase.
+        // The workloads' clock, so that a sample can be assigned to a phase.
         clockid: libc::CLOCK_MONOTONIC,
         ..Default::default()
     };
-    // A union whose named member is as wide as it; writing one is safe.
+    // A union whose named member has its full width; writing one is safe.
     attr.__bindgen_anon_1.sample_freq = u64::from(order.frequency_hz);
     attr.set_freq(1);
     attr.set_use_clockid(1);
@@ -121,13 +121,13 @@ fn attributes(order: &SampleOrder, children: bool) -> bindings::perf_event_attr 
     attr.set_exclude_callchain_kernel(u64::from(!order.with_kernel));
     attr.set_inherit(u64::from(children));
     attr.set_enable_on_exec(u64::from(children));
-    // What gives addresses their names: mappings of code, execs, forks and ends.
+    // For resolving addresses: mappings of code, execs, forks and exits.
     attr.set_mmap(1);
     attr.set_mmap2(1);
     attr.set_comm(1);
     attr.set_comm_exec(1);
     attr.set_task(1);
-    // No task sleeps on the ring; without this the kernel would look for one to wake at every sample.
+    // No task sleeps on the ring; without the watermark the kernel would look for one to wake at every sample.
     attr.set_watermark(1);
     attr
 }
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// The ring, or a line that says why this machine cannot test it.
+    /// The ring; where this machine cannot test it, prints why.
     fn opened(order: &SampleOrder) -> Option<SampleRing> {
         match SampleRing::open(order) {
             Ok(ring) => Some(ring),
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Types of the records, which must fill the bytes exactly.
+    /// The types of the records; these must fill the bytes exactly.
     fn types(mut bytes: &[u8]) -> Vec<u32> {
         let mut types = Vec::new();
         while !bytes.is_empty() {

@@ -1,6 +1,6 @@
-//! Tracepoints of one CPU, all into one ring: each passing is a sample of its time and the raw record, the same bytes that
-//! ftrace writes. The records are `PERF_SAMPLE_TIME | PERF_SAMPLE_RAW`, so a sample is time, length and record; others end
-//! with their time. The decoder (crate `trace`) relies on it.
+//! The tracepoints of one CPU, all in one ring: each hit is a sample with its time and the raw record, the same bytes
+//! that ftrace writes. The sample type is `PERF_SAMPLE_TIME | PERF_SAMPLE_RAW`, so a sample is time, length and record;
+//! other records end with their time. The decoder (crate `trace`) relies on it.
 
 use super::mapping::Mapping;
 use crate::perf_event::{self, control};
@@ -11,13 +11,13 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The cast: the enum is of 32 bits in the bindings of one architecture, of 64 in those of another.
+/// The cast: the enum has 32 bits in the bindings of one architecture and 64 in those of another.
 const SAMPLE_TYPE: u64 = (bindings::PERF_SAMPLE_TIME | bindings::PERF_SAMPLE_RAW) as u64;
 
-/// `PERF_FORMAT_LOST`, Linux 6.0, which not all bindings have.
+/// `PERF_FORMAT_LOST` (Linux 6.0), which some versions of the bindings lack.
 const FORMAT_LOST: u64 = 1 << 4;
 
-/// The open events of a ring, which switch it from any thread.
+/// The open events of a ring; any thread can enable and disable them through this.
 #[derive(Debug)]
 pub struct Tracepoints {
     events: Vec<File>,
@@ -32,10 +32,10 @@ pub struct TracepointRing {
 }
 
 impl TracepointRing {
-    /// Opens tracepoints by their numbers (`events/SYSTEM/NAME/id` of tracefs) for everything that runs on a CPU. Errors
+    /// Opens tracepoints by their ids (`events/SYSTEM/NAME/id` in tracefs) for everything that runs on a CPU. Errors
     /// are the kernel's: `EACCES`/`EPERM` without CAP_PERFMON and with `kernel.perf_event_paranoid` above -1 (or, from
-    /// the mapping, when the ring is more than `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow), `ENODEV` of a CPU
-    /// that is offline, `EMFILE` when these are too many files.
+    /// the mapping, if the ring is larger than `kernel.perf_event_mlock_kb` and RLIMIT_MEMLOCK allow), `ENODEV` if the
+    /// CPU is offline, `EMFILE` if too many files are open.
     pub fn open(ids: &[u32], cpu: u32, ring_pages: usize) -> io::Result<Self> {
         let refused_read_format = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
         let (events, counts_lost) = match open_all(ids, cpu, FORMAT_LOST) {
@@ -50,32 +50,32 @@ impl TracepointRing {
         Ok(Self { events: Arc::new(Tracepoints { events, counts_lost }), mapping })
     }
 
-    /// Its events, to switch them while another thread drains.
+    /// Its events, so that one thread can enable or disable them while another drains.
     pub fn events(&self) -> Arc<Tracepoints> {
         Arc::clone(&self.events)
     }
 
-    /// Appends all records that are in the ring, whole ones, as the kernel wrote them, and gives their room back.
+    /// Appends all complete records in the ring, as the kernel wrote them, and frees their space.
     pub fn drain(&mut self, out: &mut Vec<u8>) {
         self.mapping.drain(out);
     }
 }
 
 impl Tracepoints {
-    /// Begins to record.
+    /// Starts recording.
     pub fn enable(&self) -> io::Result<()> {
         self.events.iter().try_for_each(|event| control(event.as_fd(), raw::ioctls::ENABLE, 0))
     }
 
-    /// Records no more; what is in the ring can still be drained.
+    /// Stops recording; records in the ring can still be drained.
     pub fn disable(&self) -> io::Result<()> {
         self.events.iter().try_for_each(|event| control(event.as_fd(), raw::ioctls::DISABLE, 0))
     }
 
-    /// Events that found no room in the ring so far, by the kernel's count; `None` before Linux 6.0.
+    /// Number of events so far that found no room in the ring, as the kernel counts them; `None` before Linux 6.0.
     pub fn lost(&self) -> Option<u64> {
         let of = |mut event: &File| {
-            // The event's count, then the lost ones.
+            // The event's count, then the number of lost events.
             let mut words = [0; 16];
             let read = event.read_exact(&mut words);
             read.ok().map(|()| u64::from_ne_bytes(words[8..].try_into().expect("eight bytes")))
@@ -89,7 +89,7 @@ fn open_all(ids: &[u32], cpu: u32, read_format: u64) -> io::Result<Vec<File>> {
     ids.iter().map(open).collect()
 }
 
-/// Lets `event` write into the ring of `owner`.
+/// Makes `event` write into the ring of `owner`.
 fn write_to_ring_of(event: BorrowedFd<'_>, owner: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: SET_OUTPUT takes two perf descriptors, which the borrows keep open for the length of the call, and touches
     // no memory of ours; the kernel keeps the ring alive for as long as any event writes to it.
@@ -104,13 +104,14 @@ fn attributes(id: u32, read_format: u64) -> bindings::perf_event_attr {
         config: u64::from(id),
         sample_type: SAMPLE_TYPE,
         read_format,
-        // The workloads' clock, as that of a tracefs instance of ours.
+        // The workloads' clock, which our tracefs instances use too.
         clockid: libc::CLOCK_MONOTONIC,
         ..Default::default()
     };
-    // Unions whose named members are as wide as they; writing one is safe.
+    // Unions whose named members have their full width; writing one is safe.
     attr.__bindgen_anon_1.sample_period = 1;
-    // No task sleeps on the ring: the kernel then looks for one to wake once per filled ring, not at every event.
+    // No task sleeps on the ring. With this watermark, the kernel looks for one to wake once per filled ring and not at
+    // every event.
     attr.__bindgen_anon_2.wakeup_watermark = u32::MAX >> 1;
     attr.set_watermark(1);
     attr.set_use_clockid(1);
@@ -130,7 +131,7 @@ mod tests {
         std::fs::read_to_string(root.root().join(format!("events/sched/{name}/id"))).ok()?.trim().parse().ok()
     }
 
-    /// The ring, or a line that says why this machine cannot test it.
+    /// The ring; where this machine cannot test it, prints why.
     fn opened(ring_pages: usize) -> Option<(TracepointRing, [u32; 2])> {
         let why = match (id("sched_switch"), id("sched_waking")) {
             (Some(switch), Some(waking)) => match TracepointRing::open(&[switch, waking], 0, ring_pages) {
@@ -144,7 +145,7 @@ mod tests {
         None
     }
 
-    /// Types of the records, which must fill the bytes exactly, and the tracepoints of the samples.
+    /// The types of the records, which must fill the bytes exactly, and the tracepoint ids of the samples.
     fn records(mut bytes: &[u8]) -> Vec<(u32, u16)> {
         let mut records = Vec::new();
         while !bytes.is_empty() {
@@ -189,7 +190,7 @@ mod tests {
         sleep_on_cpu_0(100);
         let mut bytes = Vec::new();
         ring.drain(&mut bytes);
-        // The first that finds room again reports the others.
+        // The first record that finds room again reports the lost ones.
         sleep_on_cpu_0(5);
         ring.events().disable().unwrap();
         bytes.clear();

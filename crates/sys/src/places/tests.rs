@@ -1,7 +1,7 @@
 use super::*;
 use std::os::unix::fs::{chown, symlink};
 
-/// A directory of the test's, removed at its end.
+/// A directory for one test, removed at its end.
 struct Lab(PathBuf);
 
 impl Lab {
@@ -83,7 +83,7 @@ fn a_draft_goes_through_no_link_and_leaves_nothing() {
     assert_eq!((std::fs::read(&place).unwrap(), mode(&place)), (b"whole".to_vec(), 0o600));
     remove_drafts(&lab.0);
     assert_eq!(drafts(), 2, "one that is being written stays");
-    // As a kill leaves it: there, and no longer locked.
+    // As a kill leaves it: it exists and is no longer locked.
     std::fs::copy(&other.path, lab.at(".schedlab-0123456789abcdef.part")).unwrap();
     std::fs::create_dir(lab.at(".schedlab-theirs.part")).unwrap();
     remove_drafts(&lab.0);

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_numbers_are_those_of_the_header() {
-    // Printed by a C program over linux/android/binder.h.
+    // Printed by a C program that includes linux/android/binder.h.
     assert_eq!(
         [command::TRANSACTION, command::REPLY, command::FREE_BUFFER, command::ACQUIRE],
         [0x4040_6300, 0x4040_6301, 0x4008_6303, 0x4004_6305]
