@@ -1,15 +1,16 @@
-//! System calls on pipes, classified by their outcome: an instruction of a system call belongs to what the call turns
-//! out to be, so what a task executes in one is kept until the task is back in its program.
+//! System calls on pipes, classified by their outcome. Which leg an instruction of a system call belongs to is known
+//! only once the outcome is, so the instructions that a task executes in a call are kept until the task returns to user
+//! space.
 //!
-//! For one virtual CPU: a callback cannot know which CPU executes it, and with one, the running task changes in
-//! `__switch_to` only. A task is known by its kernel stack.
+//! For one virtual CPU: a callback cannot know which CPU executes it, and with a single one, the running task changes
+//! in `__switch_to` only. A task is identified by its kernel stack.
 
 use crate::qemu;
 use core::ffi::CStr;
 use core::ptr;
 
-/// Outside, a write that finds nobody waiting, one that wakes, a read that finds data, a read that waits for it. The host
-/// counts on this order.
+/// Outside any leg, a write that finds nobody waiting, a write that wakes a reader, a read that finds data, a read that
+/// waits for data. The host relies on this order.
 pub(crate) const LEGS: usize = 5;
 const OUTSIDE: usize = 0;
 const WRITE: usize = 1;
@@ -36,7 +37,7 @@ pub(crate) enum Event {
     Exits,
 }
 
-/// Names of the arguments that give their addresses, by their number.
+/// Names of the arguments that pass the events' addresses, by the event's number.
 pub(crate) const EVENTS: [(&[u8], Event); 7] = [
     (b"enters=", Event::Enters),
     (b"switched=", Event::Switched),
@@ -49,16 +50,16 @@ pub(crate) const EVENTS: [(&[u8], Event); 7] = [
 
 /// Kernel stacks are aligned to their size (THREAD_SIZE of x86-64).
 const STACK: u64 = !((16 << 10) - 1);
-/// Tasks that can be in system calls at a time.
+/// Tasks that can be in a system call at the same time.
 const TASKS: usize = 64;
-/// Instructions of a system call that can be kept; a longer one is outside.
+/// Instructions of one system call that can be kept; a longer call counts as outside.
 const LONGEST_CALL: usize = 1 << 19;
-/// Entries for all of them; what is not used takes no memory.
+/// Entries for all tasks; unused ones take no memory.
 pub(crate) const KEPT: usize = TASKS * LONGEST_CALL;
 
 /// A system call in progress.
 struct Call {
-    /// Its task's stack, 0 where this place is free.
+    /// The stack of the call's task, 0 if this place is free.
     stack: u64,
     leg: usize,
     /// Instructions kept so far.
@@ -68,16 +69,16 @@ struct Call {
 /// All calls in progress.
 pub(crate) struct Calls {
     calls: [Call; TASKS],
-    /// LONGEST_CALL slots for each; empty where legs are not asked for.
+    /// LONGEST_CALL slots for each task; empty if legs were not asked for.
     pub(crate) kept: &'static mut [u32],
     /// The stack of the running task, its call's place.
     stack: u64,
     current: Option<usize>,
     stack_pointer: StackPointer,
-    /// By leg: calls of the measured part, as `State::counts` and `State::totals`.
+    /// By leg: calls in the measured part, with the same split as `State::counts` and `State::totals`.
     pub(crate) counts: [u64; LEGS],
     pub(crate) totals: [u64; LEGS],
-    /// More calls at a time than there are places, or no stack pointer.
+    /// Set if there were more calls at a time than places, or the stack pointer could not be read.
     pub(crate) is_lost: bool,
 }
 
@@ -95,7 +96,8 @@ impl Calls {
         }
     }
 
-    /// Keeps an instruction of the call in progress; without one it is outside, and the caller's to count.
+    /// Keeps an instruction of the call in progress, and returns whether it did. If not, the instruction is outside,
+    /// and the caller has to count it.
     pub(crate) fn keep(&mut self, slot: usize, count: impl FnMut(usize, usize)) -> bool {
         let Some(place) = self.current else { return false };
         let Some(call) = self.calls.get_mut(place) else { return false };
@@ -112,7 +114,7 @@ impl Calls {
         }
     }
 
-    /// The task is back in its program: the call is what it has turned out to be. `is_measured`: whether it is one of the
+    /// The task is back in user space, so the call's leg is known. `is_measured`: whether the call is part of the
     /// measured part.
     pub(crate) fn returned(&mut self, is_measured: bool, count: impl FnMut(usize, usize)) {
         let Some(place) = self.current else { return };
@@ -123,19 +125,20 @@ impl Calls {
         self.end(place, leg, count);
     }
 
-    /// A mark: what was executed before it may not be joined with what comes after, so calls in progress are outside.
+    /// At a mark: what was executed before it must not be combined with what comes after, so calls in progress count as
+    /// outside.
     pub(crate) fn give_up_all(&mut self, mut count: impl FnMut(usize, usize)) {
         for place in 0..TASKS {
             self.give_up(place, &mut count);
         }
     }
 
-    /// A call that no leg gets: all of it, before and after, is outside.
+    /// A call that belongs to no leg: all of it, before and after, is outside.
     fn give_up(&mut self, place: usize, count: impl FnMut(usize, usize)) {
         self.end(place, OUTSIDE, count);
     }
 
-    /// Hands a call's instructions over, leg and slot each, and leaves its place free.
+    /// Hands the call's instructions over, each with leg and slot, and frees its place.
     fn end(&mut self, place: usize, leg: usize, mut count: impl FnMut(usize, usize)) {
         if let Some(call) = self.calls.get_mut(place) {
             for slot in self.kept.iter().skip(place * LONGEST_CALL).take(call.length) {
@@ -158,7 +161,7 @@ impl Calls {
             }
             Event::Writes => self.becomes(OUTSIDE, WRITE),
             Event::Reads => self.becomes(OUTSIDE, READ),
-            // An interrupt has a stack of its own.
+            // An interrupt runs on a stack of its own.
             Event::Wakes if self.stack_now() == self.stack => self.becomes(WRITE, WRITE_THAT_WAKES),
             Event::Wakes => {}
             Event::Waits => self.becomes(READ, READ_THAT_WAITS),
@@ -171,11 +174,11 @@ impl Calls {
     }
 
     fn enters(&mut self, count: impl FnMut(usize, usize)) {
-        // One that never came back to its program.
+        // An earlier call that never returned to user space.
         if let Some(place) = self.current {
             self.give_up(place, count);
         }
-        // Before the first switch no task is known.
+        // Before the first context switch no task is known.
         if self.stack == 0 {
             return;
         }
@@ -212,7 +215,7 @@ impl StackPointer {
         Self { register: ptr::null_mut(), bytes: ptr::null_mut() }
     }
 
-    /// Reads it on the CPU that executes; `None` if QEMU does not show it.
+    /// Reads the register of the CPU that executes; `None` if QEMU does not provide it.
     fn read(&mut self) -> Option<u64> {
         if self.register.is_null() {
             self.register = register(c"rsp")?;
@@ -234,7 +237,7 @@ impl StackPointer {
     }
 }
 
-/// The handle of a register, by gdb's name.
+/// The handle of a register, by the name that gdb uses.
 fn register(name: &CStr) -> Option<*mut qemu::Register> {
     // SAFETY: called in a callback of a CPU, whose registers it lists; the list is ours and is never freed.
     let list = unsafe { qemu::qemu_plugin_get_registers() };

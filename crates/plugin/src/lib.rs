@@ -33,7 +33,7 @@ const BEGIN: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, 0x01, 0xb0, 0x1a, 0x5c];
 const END: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, 0x02, 0xb0, 0x1a, 0x5c];
 const DONE: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, 0x03, 0xb0, 0x1a, 0x5c];
 
-/// What an execution adds: 1 in a measured part, else 0.
+/// What each execution adds: 1 in a measured part, else 0.
 static MEASURING: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn begin(_cpu: c_uint, _data: *mut c_void) {
@@ -50,14 +50,14 @@ extern "C" fn end(cpu: c_uint, data: *mut c_void) {
     MEASURING.store(0, Relaxed);
 }
 
-/// An instruction is about to be executed; `data` is its address's count.
+/// An instruction is about to be executed; `data` points to the count for its address.
 extern "C" fn executed(_cpu: c_uint, data: *mut c_void) {
     // SAFETY: a place of `State::counts`, handed over in `translated`; it is never unmapped.
     let count: &AtomicU64 = unsafe { &*data.cast() };
     count.store(count.load(Relaxed) + MEASURING.load(Relaxed), Relaxed);
 }
 
-/// The same if legs are counted separately: for kernel code, `data` is the slot.
+/// The same if legs are counted separately, for kernel code; `data` is the slot.
 extern "C" fn executed_in_a_leg(_cpu: c_uint, data: *mut c_void) {
     if MEASURING.load(Relaxed) == 0 {
         return;
@@ -68,7 +68,7 @@ extern "C" fn executed_in_a_leg(_cpu: c_uint, data: *mut c_void) {
     }
 }
 
-/// Called for code of a program, which belongs to no leg.
+/// Called for code in user space, which belongs to no leg.
 extern "C" fn executed_in_a_program(_cpu: c_uint, _data: *mut c_void) {
     let (state, is_measured) = (state(), MEASURING.load(Relaxed) == 1);
     state.calls.returned(is_measured, |leg, slot| add(&state.counts, leg, slot));
@@ -102,7 +102,7 @@ extern "C" fn translated(_id: qemu::Id, block: *mut qemu::Block) {
         } else if address < KERNEL {
             call(instruction, executed_in_a_program, ptr::null_mut());
         } else {
-            // What happens, happens before the instruction is counted.
+            // The event comes before the instruction is counted.
             if let Some(event) = state.events.iter().position(|place| *place == address) {
                 call_with_registers(instruction, happened, ptr::without_provenance_mut(event));
             }
@@ -126,19 +126,19 @@ fn watch_for_marks(instruction: *mut qemu::Instruction) {
     }
 }
 
-/// Has a function of ours called before each execution of an instruction that is being translated.
+/// Makes QEMU call `function` before each execution of an instruction that is being translated.
 fn call(instruction: *mut qemu::Instruction, function: qemu::OnExecution, data: *mut c_void) {
     // SAFETY: an instruction of the block being translated; the function is ours, stays loaded, and its data lives as long.
     unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, function, qemu::NO_REGS, data) };
 }
 
-/// The same, for one that reads registers.
+/// The same for a function that reads registers.
 fn call_with_registers(instruction: *mut qemu::Instruction, function: qemu::OnExecution, data: *mut c_void) {
     // SAFETY: as in `call`.
     unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, function, qemu::READS_REGS, data) };
 }
 
-/// `address count` lines; `full` where slots ran out.
+/// Writes the `address count` lines; `full` if the slots ran out.
 extern "C" fn ended(_id: qemu::Id, _data: *mut c_void) {
     let state = state();
     // SAFETY: it ends with a zero byte, as the longest path does not fill it.
@@ -171,10 +171,9 @@ extern "C" fn ended(_id: qemu::Id, _data: *mut c_void) {
 #[allow(non_upper_case_globals, reason = "QEMU looks for it by this name")]
 pub static qemu_plugin_version: c_int = 3;
 
-/// Called once by QEMU before the guest starts; another answer than 0 ends it.
+/// QEMU calls this once before the guest starts; any return value other than 0 ends QEMU.
 ///
-/// # Safety
-/// `arguments` are `count` C strings.
+/// # Safety `arguments` are `count` C strings.
 #[cfg_attr(plugin, unsafe(no_mangle))]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: qemu::Id,

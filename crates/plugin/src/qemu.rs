@@ -56,7 +56,7 @@ unsafe extern "C" {
     pub(crate) fn qemu_plugin_read_register(register: *mut Register, into: *mut Array) -> c_int;
 }
 
-// GLib's, which QEMU brings along.
+// From GLib, which QEMU links.
 unsafe extern "C" {
     pub(crate) fn g_byte_array_new() -> *mut Array;
     pub(crate) fn g_byte_array_set_size(array: *mut Array, length: c_uint) -> *mut Array;

@@ -1,25 +1,25 @@
-//! What is kept between callbacks: counts by leg and address, and what the arguments said.
+//! State kept between callbacks: counts by leg and address, and the plugin's arguments.
 
 use crate::legs::{self, Calls, EVENTS, LEGS};
 use crate::qemu;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Addresses that can be distinguished; a power of two. A kernel executes some hundred thousand.
+/// Addresses that can be distinguished; a power of two. A kernel executes some hundred thousand different ones.
 const SLOTS: usize = 1 << 20;
-/// Addresses of the kernel are the upper half.
+/// Kernel addresses are the upper half.
 pub(crate) const KERNEL: u64 = 1 << 63;
 const LONGEST_PATH: usize = 4096;
 
 /// One thread's state.
 pub(crate) struct State {
-    /// By slot: its address, 0 while free. Slot 0 is all programs.
+    /// By slot: its address, 0 while free. Slot 0 stands for all of user space.
     pub(crate) addresses: &'static mut [u64],
-    /// By leg and slot: how often it was executed since the last mark of a measured part. Callbacks hold their places.
+    /// By leg and slot: executions since the last mark. Callbacks hold pointers into these.
     pub(crate) counts: [&'static [AtomicU64]; LEGS],
-    /// By leg and slot: how often in measured parts, as far as the last of their marks.
+    /// By leg and slot: executions in measured parts, up to the last mark.
     pub(crate) totals: [&'static mut [u64]; LEGS],
-    /// Where legs begin and end, by number of the event; 0 for all where all is one leg.
+    /// Addresses at which legs begin and end, by number of the event; all 0 if legs are not told apart.
     pub(crate) events: [u64; EVENTS.len()],
     pub(crate) calls: Calls,
     pub(crate) is_full: bool,
@@ -45,7 +45,7 @@ pub(crate) fn state() -> &'static mut State {
 }
 
 impl State {
-    /// The slot of an address; 0 as well when all are taken, which `is_full` then shows.
+    /// The slot of an address; 0 if all slots are taken, which `is_full` then shows.
     pub(crate) fn slot(&mut self, address: u64) -> usize {
         if address < KERNEL {
             return 0;
@@ -83,7 +83,7 @@ impl State {
         None
     }
 
-    /// A file, and all events or none.
+    /// Whether the arguments are complete: a file, and either all events or none.
     pub(crate) fn is_told_enough(&self) -> bool {
         let events = self.events.iter().filter(|address| **address != 0).count();
         self.out.first() != Some(&0) && (events == 0 || events == EVENTS.len())
@@ -106,7 +106,7 @@ impl State {
         self.events.iter().any(|address| *address != 0)
     }
 
-    /// Begins to count anew; what was counted since the last mark is measured (`times` 1), or was not (0).
+    /// Starts counting anew. What was counted since the last mark was measured (`times` 1) or not (0).
     pub(crate) fn since_last_mark(&mut self, times: u64) {
         self.calls.give_up_all(|leg, slot| add(&self.counts, leg, slot));
         for (total, count) in self.calls.totals.iter_mut().zip(&mut self.calls.counts) {
@@ -116,7 +116,7 @@ impl State {
         for (totals, counts) in self.totals.iter_mut().zip(self.counts) {
             let counts = counts.iter().zip(totals.iter_mut());
             for (slot, (address, (count, total))) in self.addresses.iter().zip(counts).enumerate() {
-                // What is free stays untouched, and takes no memory.
+                // Free slots are not touched, so that they take no memory.
                 if slot == 0 || *address != 0 {
                     *total += times * count.load(Relaxed);
                     count.store(0, Relaxed);
@@ -126,20 +126,21 @@ impl State {
     }
 }
 
-/// One thread counts: a load and a store are enough.
+/// Only one thread counts, so a load and a store are enough.
 pub(crate) fn add(counts: &[&[AtomicU64]; LEGS], leg: usize, slot: usize) {
     if let Some(count) = counts.get(leg).and_then(|counts| counts.get(slot)) {
         count.store(count.load(Relaxed) + 1, Relaxed);
     }
 }
 
-/// Sixteen digits at most. By hand: what the core library has for it brings unwinding along, which a plugin cannot link.
+/// Parses at most sixteen digits. Written by hand, because the core library's function needs unwinding, which a plugin
+/// cannot link.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
     let value = |number: u64, digit: &u8| Some(number << 4 | u64::from((*digit as char).to_digit(16)?));
     if digits.len() > 16 { None } else { digits.iter().try_fold(0, value) }
 }
 
-/// Zeros, of which only what is touched takes memory.
+/// Zeroed memory; only the pages that are touched take space.
 fn zeros<T: Number>(length: usize) -> Option<&'static mut [T]> {
     let bytes = length * size_of::<T>();
     // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
@@ -152,7 +153,7 @@ fn zeros<T: Number>(length: usize) -> Option<&'static mut [T]> {
 }
 
 /// # Safety
-/// All zeros are one.
+/// All zeros are a valid value.
 unsafe trait Number {}
 // SAFETY: it is 0.
 unsafe impl Number for u32 {}

@@ -7,7 +7,8 @@ pub(crate) struct Writer {
     file: c_int,
     buffer: [u8; 4096],
     length: usize,
-    /// Not all of it could be written: nothing more is, so that what follows a gap, `end` above all, is not there either.
+    /// Something could not be written. Nothing more is written then, so that nothing follows a gap, in particular not
+    /// `end`.
     is_cut: bool,
 }
 
@@ -19,7 +20,7 @@ impl Writer {
         (file >= 0).then_some(Self { file, buffer: [0; 4096], length: 0, is_cut: false })
     }
 
-    /// The last that is done with it.
+    /// Writes what is still in the buffer, and closes the file.
     pub(crate) fn close(mut self) {
         self.flush();
         // SAFETY: the descriptor is ours and closed once.
@@ -64,7 +65,7 @@ impl Writer {
         self.push(digits.get(first..).unwrap_or_default());
     }
 
-    /// A short or failed write leaves the file without its last line, `end`, and the host says so.
+    /// After a short or failed write the file lacks its last line, `end`, and the host reports it.
     fn flush(&mut self) {
         let mut rest = self.buffer.get(..self.length).unwrap_or_default();
         self.length = 0;
