@@ -1,14 +1,14 @@
-//! What the kernel answers to system calls rather than in files.
+//! What the kernel reports through system calls rather than in files.
 
 use schedlab_sys::audit::{self, AuditState};
 use schedlab_sys::kernel_facts::{self, Uname};
 use schedlab_sys::perf_event::{Event, Group, Target};
 use schedlab_sys::rights;
 
-/// Whether something is permitted; the error in the kernel's words.
+/// Whether something is permitted; if not, the kernel's error message.
 pub type Permitted = Result<(), String>;
 
-/// The answers of one kernel to one process.
+/// The results of these calls for one process on one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemAnswers {
     /// uname(2).
@@ -25,7 +25,7 @@ pub struct SystemAnswers {
     pub bpf: Permitted,
     /// SCHED_FIFO on a thread of ours.
     pub fifo: Permitted,
-    /// Auditing; the error in the kernel's words.
+    /// State of auditing, or the kernel's error message.
     pub audit: Result<AuditState, String>,
 }
 

@@ -48,7 +48,7 @@ pub fn arrangement(roots: &Roots) -> String {
     parts.extend((packages > 0).then(|| counted(packages, "sockets")));
     parts.extend((nodes > 0).then(|| counted(nodes, "nodes")));
     parts.extend((caches > 0).then(|| counted(caches, "last-level caches")));
-    // Where no CPU that it counts is offline, but one beyond nr_cpus= is, the kernel's list begins with its comma.
+    // If the only offline CPUs are those beyond nr_cpus=, the kernel's list begins with a comma.
     let offline = text_at(&system.join("cpu/offline")).unwrap_or_default();
     let offline = Some(offline.trim_start_matches(',')).filter(|list| !list.is_empty());
     parts.extend(offline.map(|list| format!("offline {list}")));
@@ -63,7 +63,7 @@ fn last_level_cache(cpu: &Path) -> Option<String> {
     text_at(&last.join("shared_cpu_list"))
 }
 
-/// CPUs taken away from the scheduler's balancing.
+/// CPUs excluded from the scheduler's load balancing.
 pub(crate) fn isolated(machine: &Machine<'_>) -> Check {
     let draft = check("isolated_cpus", "isolated CPUs");
     let cpus = machine.sys("devices/system/cpu/isolated");

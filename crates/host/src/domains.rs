@@ -1,10 +1,10 @@
-//! The scheduler's own picture of the CPUs: its domains, and how many CPUs it takes for sharing a last-level cache.
+//! The scheduler's view of the CPUs: its domains, and how many CPUs it considers to share a last-level cache.
 
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
 use schedlab_plan::Check;
 
-/// One domain of CPU 0, from the smallest.
+/// One domain of CPU 0; the list begins with the smallest.
 #[derive(Debug, PartialEq, Eq)]
 struct Domain {
     name: String,
@@ -12,14 +12,15 @@ struct Domain {
     shares_cache: bool,
 }
 
-/// `None` where the domains are not shown.
+/// `None` if the kernel does not show the domains.
 pub(crate) fn sd_llc_size(machine: &Machine<'_>) -> Option<u32> {
     let domains = domains_of_cpu0(machine);
     let largest = domains.iter().rev().find(|domain| domain.shares_cache).map_or(1, |domain| domain.cpus);
     (machine.cpu_dirs().len() == 1 || !domains.is_empty()).then_some(largest)
 }
 
-/// Names, sizes, and `sd_llc_size`: a wakeup looks for an idle CPU among that many, and it is `wake_wide`'s factor.
+/// Names, sizes, and `sd_llc_size`: a wakeup searches that many CPUs for an idle one, and it is the factor in
+/// `wake_wide`.
 pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     let draft = check("sched_domains", "scheduling domains");
     let effect = "a wakeup looks for an idle CPU within the last-level cache's domain; balancing climbs the rest";

@@ -1,4 +1,4 @@
-//! How a check is written: id and title, then how it came out, then why that matters, where it was read, what to do.
+//! How a check is written: id and title, then its outcome, why that matters, where it was read, what to do.
 
 use schedlab_plan::{Check, CheckState};
 
@@ -41,7 +41,7 @@ impl Draft {
         self.state(CheckState::Warning, value, effect)
     }
 
-    /// Something cannot be measured, or cannot be known, here.
+    /// Something cannot be measured or known on this machine.
     pub(crate) fn unavailable(self, value: impl Into<String>, effect: &str) -> Self {
         self.state(CheckState::Unavailable, value, effect)
     }
@@ -52,7 +52,7 @@ impl Draft {
         self
     }
 
-    /// Where it was read; ends the check.
+    /// Where it was read; completes the check.
     pub(crate) fn evidence(mut self, evidence: impl Into<String>) -> Check {
         self.0.evidence = evidence.into();
         self.0

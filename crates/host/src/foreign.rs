@@ -1,11 +1,11 @@
-//! State that no arm of ours sets and that no trial survives: the trial loop looks at it before and after each trial.
-//! Hot-plug reverts scheduler knobs, a new clocksource moves every time stamp, another scheduler is another kernel.
+//! State that no arm of ours sets and that invalidates a trial if it changes: the trial loop reads it before and after
+//! each trial. Hot-plug reverts scheduler knobs, a new clocksource affects every time stamp, and another scheduler is
+//! as good as another kernel.
 
 use crate::Roots;
 use crate::machine::{numbered_dirs, text_at};
 
-/// Named states, always the same names in the same order; a file that is not there reads as ``. Cheap: one small file
-/// per CPU.
+/// Named states, always the same names in the same order; a missing file reads as ``. Cheap: one small file per CPU.
 pub fn foreign_state(roots: &Roots) -> Vec<(String, String)> {
     let sys = |name: &str| text_at(&roots.sys.join(name)).unwrap_or_default();
     vec![

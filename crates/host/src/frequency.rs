@@ -1,4 +1,4 @@
-//! How fast the CPUs run, and who decides it.
+//! How fast the CPUs run, and what decides it.
 
 use crate::draft::check;
 use crate::foreign;
@@ -55,8 +55,8 @@ pub(crate) fn turbo(machine: &Machine<'_>) -> Check {
     }
 }
 
-/// Whether CPUs are of several capacities, without which the kernel builds no energy model's domains
-/// (`sched_is_eas_possible`). Machines of one kind of CPU may show no capacity at all.
+/// Whether the CPUs differ in capacity; if they do not, the kernel builds no performance domains for energy-aware
+/// scheduling (`sched_is_eas_possible`). Machines with one kind of CPU may show no capacity at all.
 fn capacities_differ(machine: &Machine<'_>) -> bool {
     let capacity = |(_, directory): (u32, PathBuf)| text_at(&directory.join("cpu_capacity"));
     machine.cpu_dirs().into_iter().filter_map(capacity).collect::<BTreeSet<String>>().len() > 1

@@ -1,4 +1,4 @@
-//! Who shares a run queue's group with us: autogroup, cgroups, quotas; and whether waiting is accounted.
+//! Which tasks share our task group: autogroup, cgroups, quotas; and whether waiting is accounted.
 
 use crate::draft::check;
 use crate::machine::{Machine, text_at};
@@ -60,7 +60,7 @@ pub(crate) fn cgroup(machine: &Machine<'_>) -> Check {
     .evidence(format!("/proc/self/cgroup: {path}; /sys/{mount}"))
 }
 
-/// A quota on our group or one above it throttles whatever is measured.
+/// A quota on our group, or on one above it, throttles whatever is measured.
 pub(crate) fn cpu_quota(machine: &Machine<'_>) -> Check {
     let draft = check("cpu_quota", "CPU quota on us");
     let (holder, path, mount) = cpu_controller(machine);

@@ -1,11 +1,11 @@
-//! Whether this is a guest that schedlab booted, and in which lane: the host wrote it on the kernel's command line.
+//! Whether this is a guest that schedlab booted, and in which lane: the host put this on the kernel command line.
 
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_plan::Check;
 use schedlab_plan::lane::{Accelerator, Lane, Provenance, kernel_of};
 
-/// The lane of a guest of ours; elsewhere there is no such line.
+/// The lane, if this is one of our guests; otherwise there is no such line.
 pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
     let made_by = Provenance::of_command_line(machine.proc("cmdline").text()?)?;
     let (draft, value) = (check("guest_lane", "lane of this guest"), made_by.to_string());
@@ -30,7 +30,7 @@ pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
     Some(draft.evidence("/proc/cmdline: schedlab.*"))
 }
 
-/// Which build of its release runs in a guest of ours.
+/// Which build of its release runs in one of our guests.
 pub(crate) fn kernel(machine: &Machine<'_>) -> Option<Check> {
     let cmdline = machine.proc("cmdline");
     let crc32 = kernel_of(cmdline.text()?)?;

@@ -4,7 +4,7 @@ use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
 use schedlab_plan::Check;
 
-/// Exit latency from which a sleeping CPU dominates a wakeup, µs.
+/// From this exit latency on, leaving idle dominates a wakeup, µs.
 const DEEP_US: u64 = 20;
 
 /// cpuidle driver, governor and the states of CPU 0 that are enabled.
@@ -45,7 +45,7 @@ fn enabled_states(machine: &Machine<'_>) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// Polling before halting, in a guest and in a host of guests.
+/// Polling before halting, both in a guest and in a host of guests.
 pub(crate) fn halt_polling(machine: &Machine<'_>) -> Check {
     let draft = check("halt_polling", "halt polling");
     let guest = machine.sys("module/haltpoll/parameters/guest_halt_poll_ns");

@@ -18,8 +18,8 @@ pub(crate) fn preempt_model(machine: &Machine<'_>) -> Check {
     draft.info(model, effect).evidence(evidence)
 }
 
-/// The model and where it was seen. The debugfs file is the truth of a dynamic kernel; the boot parameter and the
-/// config say what it started with.
+/// The model and where it was read. On a dynamic kernel the debugfs file has the current model; the boot parameter and
+/// the config give the one it started with.
 fn preempt(machine: &Machine<'_>) -> (String, String) {
     let dynamic = machine.sys("kernel/debug/sched/preempt");
     if let Some(model) = dynamic.chosen('(', ')') {
@@ -73,7 +73,7 @@ pub(crate) fn tick(machine: &Machine<'_>) -> Check {
     draft.info(format!("{hz}"), &effect).evidence(format!("clock_getres(CLOCK_MONOTONIC_COARSE): {tick_ns} ns"))
 }
 
-/// The HRTICK feature, which lets a slice end between ticks.
+/// The HRTICK feature, with which a slice can end between ticks.
 pub(crate) fn hrtick(machine: &Machine<'_>) -> Check {
     let draft = check("hrtick", "HRTICK");
     let features = ["kernel/debug/sched/features", "kernel/debug/sched_features"].map(|name| machine.sys(name));
@@ -110,7 +110,7 @@ pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
     if let Some(ns) = old.text() {
         return draft.info(format!("{ns} ns"), effect).evidence(old.evidence());
     }
-    // Readable under lockdown too; shows our own slice, which is the default unless it was set for us.
+    // Readable under lockdown too. Shows our own slice, which is the default unless somebody set it for us.
     let own = machine.proc("self/sched");
     let slice = own.text().and_then(|text| text.lines().find(|line| line.starts_with("se.slice ")));
     match slice.and_then(|line| line.rsplit(':').next()) {
@@ -142,7 +142,7 @@ pub(crate) fn sched_ext(machine: &Machine<'_>) -> Check {
     }
 }
 
-/// Scheduler statistics and their price.
+/// Scheduler statistics and their cost.
 pub(crate) fn schedstats(machine: &Machine<'_>) -> Check {
     let draft = check("schedstats", "schedstats");
     let switch = machine.proc("sys/kernel/sched_schedstats");

@@ -1,4 +1,5 @@
-//! What makes every system call or switch of this kernel dearer: debugging, tracking, auditing, filters, mitigations.
+//! What makes every system call or context switch of this kernel more expensive: debugging, tracking, auditing,
+//! filters, mitigations.
 
 use crate::draft::check;
 use crate::machine::{Machine, text_at};
@@ -46,7 +47,7 @@ pub(crate) fn debug_options(machine: &Machine<'_>) -> Check {
         .evidence(format!("{}: CONFIG_{}=y", config.source, on.join("=y, CONFIG_")))
 }
 
-/// Full dynticks: each entry to the kernel is tracked on those CPUs.
+/// Full dynticks: on those CPUs each kernel entry is tracked.
 pub(crate) fn context_tracking(machine: &Machine<'_>) -> Check {
     let draft = check("context_tracking", "context tracking (nohz_full)");
     let cpus = machine.sys("devices/system/cpu/nohz_full");
@@ -60,7 +61,7 @@ pub(crate) fn context_tracking(machine: &Machine<'_>) -> Check {
             .warning("forced on", "each system call pays for tracking")
             .fix("build without CONFIG_CONTEXT_TRACKING_USER_FORCE")
             .evidence("kernel config: CONFIG_CONTEXT_TRACKING_USER_FORCE=y"),
-        // As the kernel prints a list that it does not have.
+        // This is what the kernel prints if it has no such list.
         Some("(null)") => {
             draft.good("off", "a system call is not tracked").evidence("/sys/devices/system/cpu/nohz_full: no CPU")
         }
@@ -106,7 +107,7 @@ fn daemon_runs(machine: &Machine<'_>) -> bool {
     processes.iter().any(|(_, dir)| text_at(&dir.join("comm")).is_some_and(|comm| comm == "auditd"))
 }
 
-/// A seccomp filter on ourselves, as containers put on everything.
+/// A seccomp filter on ourselves, such as containers install on every process.
 pub(crate) fn seccomp(machine: &Machine<'_>) -> Check {
     let draft = check("seccomp", "seccomp filter");
     let status = machine.proc("self/status");
@@ -129,7 +130,7 @@ pub(crate) fn seccomp(machine: &Machine<'_>) -> Check {
     }
 }
 
-/// Mitigations of CPU vulnerabilities: several act at each switch or kernel entry.
+/// Mitigations for CPU vulnerabilities: several of them act at each switch or kernel entry.
 pub(crate) fn mitigations(machine: &Machine<'_>) -> Check {
     let draft = check("mitigations", "CPU mitigations");
     let dir = machine.roots.sys.join("devices/system/cpu/vulnerabilities");

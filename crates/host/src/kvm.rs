@@ -1,17 +1,17 @@
-//! Whether guests run on the host's CPUs; the caller, which can start one, passes the result.
+//! Whether guests run on the host's CPUs, that is, with KVM. The caller, which can start one, passes the result.
 
 use crate::draft::check;
 use schedlab_plan::Check;
 use schedlab_plan::lane::NoKvm;
 
-/// What was seen of KVM, with its evidence.
+/// What is known about KVM, with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvmSeen {
     /// How far it got.
     pub outcome: KvmOutcome,
     /// What showed it.
     pub evidence: String,
-    /// What to do about it; empty where nothing is.
+    /// What to do about it; empty if nothing.
     pub fix: String,
 }
 
@@ -20,7 +20,7 @@ pub struct KvmSeen {
 pub enum KvmOutcome {
     /// A guest's kernel ran.
     Runs,
-    /// No kernel was there to try it.
+    /// No kernel was available to try it.
     MayRun,
     /// None runs.
     Fails(NoKvm),

@@ -1,8 +1,9 @@
 //! What this machine is and what it can measure: `doctor`. Read-only checks, each with its effect on results, the
-//! evidence and the fix; the same list is in every manifest, and crate `analyze` says what differs.
+//! evidence and the fix. Every manifest contains the same list, and crate `analyze` reports differences.
 //!
-//! Checks are small functions over a `machine::Machine`: file trees below [`Roots`], answers of system calls
-//! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is reported.
+//! Checks are small functions over a `machine::Machine`: file trees below [`Roots`], results of system calls
+//! ([`SystemAnswers`]) and the caller's measurements ([`Probes`]). None of them fails: a check reports what it cannot
+//! read.
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -91,12 +92,12 @@ const CHECKS: &[CheckFn] = &[
     rights::real_time,
 ];
 
-/// The machine below `roots`, with system calls answered by the running kernel.
+/// The machine below `roots`; system calls go to the running kernel.
 pub fn environment(roots: &Roots, probes: Probes) -> Environment {
     environment_of(roots, &SystemAnswers::ask(), probes)
 }
 
-/// The same with given answers: for tests, and for a tree copied from another machine.
+/// The same with given results of system calls: for tests, and for a tree copied from another machine.
 pub fn environment_of(roots: &Roots, answers: &SystemAnswers, probes: Probes) -> Environment {
     let machine = Machine::new(roots, answers);
     let mut environment = identity::identity(&machine);

@@ -12,7 +12,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) config: Option<KernelConfig>,
 }
 
-/// A file's name as everybody knows it, and its content when it can be read.
+/// A file by its usual name, and its content if it can be read.
 pub(crate) struct Fact {
     name: String,
     content: Result<String, String>,
@@ -59,14 +59,14 @@ impl<'a> Machine<'a> {
         words.filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')).next_back().map(str::to_owned)
     }
 
-    /// Whether we are root, to whom nothing is gained by becoming it.
+    /// Whether we are root, so that advice to become root would be pointless.
     pub(crate) fn is_root(&self) -> bool {
         let status = self.proc("self/status");
         let ids = status.text().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Uid:")));
         ids.is_some_and(|ids| ids.split_ascii_whitespace().nth(1) == Some("0"))
     }
 
-    /// What takes root's rights: `as root: ` is said to who has not got them.
+    /// Prefixes advice that takes root's rights with `as root: `, unless we are root.
     pub(crate) fn by_root(&self, what: impl std::fmt::Display) -> String {
         if self.is_root() { what.to_string() } else { format!("as root: {what}") }
     }

@@ -1,10 +1,10 @@
-//! What we may do here: limits, and rights that were tried rather than guessed.
+//! What this process may do: limits, and permissions that are tried rather than guessed.
 
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_plan::Check;
 
-/// Open files that 40 tasks of a hackbench group need, times the ten groups people run.
+/// Open files that the 40 tasks of a hackbench group need, times the ten groups that people run.
 const FILES_WANTED: u64 = 4_096;
 
 /// RLIMIT_NOFILE and RLIMIT_NPROC; the workloads raise the soft limits to the hard ones.
@@ -60,7 +60,7 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
     }
 }
 
-/// For root, to whom the kernel says no.
+/// Advice for root if the kernel refuses even root.
 const BARRED: &str = "root is denied here: by a container (run outside of it, or give it the capability and a seccomp profile that \
                       allows the call) or by lockdown";
 const COUNTING: &str = "as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON";
@@ -69,7 +69,7 @@ const COUNTING: &str = "as root: sysctl kernel.perf_event_paranoid=0, or grant C
 pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
     let draft = check("tracefs", "right to trace (tracefs)");
     let places = ["kernel/tracing/instances", "kernel/debug/tracing/instances"];
-    // A recording has an instance of its own; who may not list them may not make one.
+    // A recording uses its own instance; a user who may not list the instances may not make one either.
     let listed = |name: &&str| std::fs::read_dir(machine.roots.sys.join(name)).is_ok();
     if let Some(place) = places.iter().find(|name| listed(name)) {
         return draft.good("yes", "the scheduler can be recorded").evidence(format!("/sys/{place}: can be listed"));

@@ -1,11 +1,11 @@
-//! The measured check: a wakeup within one CPU against one across two. The ratio decides whether placement or the
-//! thing under test sets the result.
+//! The measured check: a wakeup on one CPU compared with a wakeup across two. The ratio shows whether a result is
+//! determined by placement or by the thing under test.
 
 use crate::Probes;
 use crate::draft::check;
 use schedlab_plan::Check;
 
-/// From this ratio on, free placement decides the result.
+/// From this ratio on, free placement determines the result.
 const PLACEMENT_DECIDES: f64 = 5.0;
 
 /// The check; `Unavailable` when the caller measured nothing.

@@ -1,14 +1,14 @@
-//! Whether this is a guest, and what its neighbours take.
+//! Whether this is a guest, and how much CPU time its neighbours take.
 
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_plan::Check;
 use schedlab_plan::lane::{Lane, Provenance};
 
-/// Share of CPU time stolen since boot from which trials will be marked.
+/// Share of CPU time stolen since boot above which trials will probably be marked.
 const STEAL_IS_MUCH: f64 = 0.005;
 
-/// Under which hypervisor, if any.
+/// The hypervisor, if there is one.
 pub(crate) fn hypervisor(machine: &Machine<'_>) -> Check {
     let draft = check("hypervisor", "hypervisor");
     let cpuinfo = machine.proc("cpuinfo");

@@ -1,4 +1,5 @@
-//! Doctor on three made-up machines and on this one: every check answers, says what matters, and says it twice alike.
+//! Doctor on three made-up machines and on this one: every check gives a result, says what matters, and gives the same
+//! result twice.
 
 use schedlab_host::{FLUCTUATING, Probes, Roots, SystemAnswers, environment, environment_of, foreign_state};
 use schedlab_plan::{Check, CheckState, Environment};
@@ -168,7 +169,7 @@ fn debian() -> (Tree, SystemAnswers) {
     (tree, answers)
 }
 
-/// A cloud guest without PMU, debugfs or config, as the machine this was written on.
+/// A cloud guest without PMU, debugfs or config, like the machine that this was written on.
 fn guest() -> (Tree, SystemAnswers) {
     let tree = Tree::new(
         "guest",
@@ -210,7 +211,7 @@ fn well_formed(environment: &Environment) {
     for check in &environment.checks {
         assert!(!check.value.is_empty() && !check.effect.is_empty() && !check.evidence.is_empty(), "{check:?}");
         assert!(!check.value.contains('\n'), "{check:?}");
-        // The summary counts as read whatever is not unavailable.
+        // The summary counts every check that is not unavailable as read.
         let is_unknown = ["unknown", "not visible"].contains(&check.value.as_str());
         assert!(!is_unknown || check.state == CheckState::Unavailable, "{check:?}");
         if check.state == CheckState::Warning {
@@ -312,7 +313,7 @@ fn a_cloud_guest_without_pmu() {
     expect(&environment, &rows);
 }
 
-/// Values of the checks that do not move by themselves.
+/// Values of the checks that do not change by themselves.
 fn steady(environment: &Environment) -> Vec<(&str, &str)> {
     let checks = environment.checks.iter().filter(|c| !FLUCTUATING.contains(&c.id.as_str()));
     checks.map(|c| (c.id.as_str(), c.value.as_str())).collect()
