@@ -20,7 +20,7 @@ pub enum RunError {
     NotARun {
         /// The directory.
         dir: PathBuf,
-        /// Whether anything of that name exists.
+        /// Whether anything by that name exists.
         is_there: bool,
     },
     /// The directory is in use.
@@ -31,7 +31,7 @@ pub enum RunError {
         /// Whether it contains a run.
         is_run: bool,
     },
-    /// A directory to be written already exists and is not ours.
+    /// The directory to be written already exists and is not ours.
     #[error("{} already exists and is not empty: give another directory", .path.display())]
     Exists {
         /// The directory.

@@ -61,7 +61,7 @@ pub fn decode(bytes: &[u8]) -> Result<TrialRecord, FrameError> {
     let record: TrialRecord = serde_json::from_slice(payload).map_err(|e| FrameError::Content(e.to_string()))?;
     let histograms = record.outcome.iter().flat_map(|o| &o.histograms);
     match histograms.flat_map(|h| &h.histogram.cells).find(|c| c.0 as usize >= BUCKETS) {
-        // A cell's range is computed by a shift by its number; beyond the last cell that is not possible.
+        // The range of a cell is computed with a shift by the cell's number, which is impossible beyond the last cell.
         Some((cell, _)) => Err(FrameError::Content(format!("a histogram has no cell {cell}"))),
         None => Ok(record),
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// for.
 const DO_NOT_WAIT: i32 = 0o4000;
 
-/// Largest file that is read as a whole: a manifest, a list, the file of one trial. The largest of ours have some MB.
+/// Largest file that is read as a whole: a manifest, a list, the file of one trial. The largest of ours have a few MB.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Opens a regular file for reading.

@@ -17,7 +17,7 @@ pub(crate) fn path(trials: &Path) -> PathBuf {
     trials.join(FILE)
 }
 
-/// Writes an empty list: from here on a directory without a list has lost it.
+/// Writes an empty list: from here on, a directory without a list has lost it.
 pub(crate) fn create(trials: &Path) -> Result<(), RunError> {
     write_durably(trials, FILE, b"").map(drop)
 }

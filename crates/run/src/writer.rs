@@ -84,7 +84,7 @@ impl RunWriter {
         stored::path(&self.dir.join(TRIALS))
     }
 
-    /// The run's log, for those who report on the run while this writes it.
+    /// The run's log, for code that reports on the run while this writes it.
     pub fn log(&self) -> RunLog {
         RunLog { path: self.dir.join(LOG) }
     }
@@ -121,7 +121,7 @@ impl RunWriter {
         sync_dir(&self.dir)
     }
 
-    /// Which files are missing is known from a list that sealing removes; from here on the manifest says it.
+    /// The list that shows which files are missing is removed by sealing; from here on the manifest records it.
     fn tell_missing(&mut self, run: &Run) -> Result<(), RunError> {
         let mut manifest = run.manifest.clone();
         let new: Vec<String> = run.missing.iter().filter(|what| !manifest.warnings.contains(what)).cloned().collect();

@@ -1,4 +1,4 @@
-//! The corpora of the fuzz targets `pack`, `plan` and `run_reader`, replayed: what once was found stays found.
+//! Replays the corpora of the fuzz targets `pack`, `plan` and `run_reader`, so that a problem once found stays found.
 
 #[path = "../../../fuzz/bodies/pack.rs"]
 mod pack;
@@ -14,7 +14,7 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
     assert!(files.len() >= 4, "{dir} holds the seeds of the fuzzer");
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
-        // Every cut too: a parser's worst inputs are the beginnings of good ones.
+        // Every prefix too: the worst inputs for a parser are the beginnings of good ones.
         (0..=bytes.len()).step_by(1 + bytes.len() / 200).for_each(|n| check(&bytes[..n]));
         check(&bytes);
     }

@@ -1,4 +1,4 @@
-//! Crashes, bit flips and foreign files: no finished trial is lost, nothing panics, and what is wrong is named.
+//! Crashes, bit flips and foreign files: no finished trial is lost, nothing panics, and every problem is reported.
 
 mod records;
 
@@ -174,7 +174,8 @@ fn a_manifest_of_any_bytes_is_read_or_refused() {
         let mut damaged = text.clone();
         damaged[draw.below(text.len() as u64) as usize] = draw.next() as u8;
         damaged.truncate(if round % 3 == 0 { draw.below(text.len() as u64) as usize } else { text.len() });
-        // No panic is the assertion; whatever is accepted must keep the lists that later code indexes in step.
+        // Not panicking is the assertion. Whatever is accepted must have lists of equal length where later code indexes
+        // them in parallel.
         if let Ok(manifest) = schedlab_run::reader::parse_manifest(&damaged) {
             assert_eq!(manifest.load.len(), manifest.workloads.len());
         }
@@ -185,7 +186,7 @@ fn a_manifest_of_any_bytes_is_read_or_refused() {
 fn a_newer_format_says_what_to_use() {
     let lab = Lab::new(1, 1, true);
     let path = lab.dir.join("manifest.json");
-    // A newer manifest may have any other shape: only the version is looked at.
+    // A newer manifest may have any form: only the version is read.
     let newer = FORMAT_VERSION + 1;
     fs::write(&path, format!("{{\"format_version\": {newer}, \"shape\": \"unheard of\"}}")).unwrap();
     let error = RunReader::open(&lab.dir).unwrap_err().to_string();
@@ -279,7 +280,7 @@ fn files_of_report(dir: &std::path::Path) -> Vec<PathBuf> {
     walk(dir).into_iter().filter(|file| !file.ends_with("log.txt")).collect()
 }
 
-/// What opening says: the error, or the sentences.
+/// What opening reports: the error, or the problems.
 fn told(dir: &std::path::Path) -> String {
     RunReader::open(dir).map_or_else(|error| error.to_string(), |run| run.problems.join("\n"))
 }
@@ -292,7 +293,8 @@ fn every_byte_of_a_sealed_run_counts_and_so_does_every_file() {
     assert!(files.len() >= 18, "{files:?}");
     for file in files {
         let bytes = fs::read(&file).unwrap();
-        // Every byte of what is read as text; of the tables, whose checksums cover all alike, every seventh.
+        // Every byte of the text files; every seventh byte of the tables, because their checksums cover all bytes
+        // alike.
         let stride = if file.extension().is_some_and(|x| x == "parquet") { 7 } else { 1 };
         for at in (0..bytes.len()).step_by(stride) {
             let mut flipped = bytes.clone();

@@ -1,4 +1,5 @@
-//! Sealing and reading a run do not hold it: a test binary of its own, since the peak is that of the process.
+//! Sealing or reading a run does not hold it in memory. This is a separate test binary, because the peak is that of the
+//! process.
 
 mod records;
 
@@ -26,7 +27,7 @@ fn a_run_larger_than_memory_may_be_is_sealed_and_read() {
     for trial in 0..TRIALS {
         record.trial = trial;
         let bytes = frame::encode(&record);
-        // Not by the writer, which waits for the disk each time.
+        // Not written by the writer, which waits for the disk each time.
         std::fs::write(dir.join(format!("trials/{trial:08}.rec")), bytes).unwrap();
     }
     RunWriter::resume(&dir).unwrap().seal().unwrap();

@@ -1,4 +1,4 @@
-//! The tables are read by pandas, Polars and DuckDB as they are, and all three see what we stored.
+//! pandas, Polars and DuckDB read the tables as they are, and all three see what we stored.
 
 #![allow(clippy::print_stderr, reason = "the skip marker is for `cargo xtask test`")]
 
@@ -8,7 +8,7 @@ use records::Lab;
 use schedlab_plan::TrialOutcome;
 use std::process::Command;
 
-/// The interpreter with the modules; `SCHEDLAB_PYTHON` names one in a virtual environment.
+/// A Python interpreter with these modules; `SCHEDLAB_PYTHON` names one in a virtual environment.
 fn python() -> Option<String> {
     let python = std::env::var("SCHEDLAB_PYTHON").unwrap_or_else(|_| "python3".into());
     let probe = Command::new(&python).args(["-c", "import pyarrow, pandas, polars, duckdb"]).output();

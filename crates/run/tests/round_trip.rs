@@ -1,4 +1,4 @@
-//! What a run directory gives back is what was put in, before sealing and after it.
+//! A run directory returns what was stored in it, before and after sealing.
 
 mod records;
 

@@ -17,8 +17,8 @@ use schedlab_plan::manifest::{CHECKED_SINCE, SLOW_OPERATIONS_SINCE};
 use schedlab_plan::record::TrialRecord;
 use std::path::Path;
 
-/// Trials whose rows share a row group: half a million histogram cells of the largest workload. So sealing and reading
-/// thousands of trials needs some ten megabytes besides the trials themselves.
+/// Trials whose rows share a row group: half a million histogram cells of the largest workload. Sealing and reading
+/// thousands of trials therefore needs about ten megabytes in addition to the trials themselves.
 const TRIALS_PER_GROUP: usize = 100;
 
 /// Writes all tables into a directory. `next` returns the trials, some at a time, and none at the end.

@@ -1,4 +1,4 @@
-//! Every table's columns; FORMAT.md says what they mean. `u` unsigned, `f` floating point, `t` text.
+//! Every table's columns; FORMAT.md describes them. `u` unsigned, `f` floating point, `t` text.
 
 use super::columns::Table;
 

@@ -1,4 +1,5 @@
-//! Drawn trial records: every field takes ordinary and extreme values, from a seed, so a failure repeats.
+//! Random trial records: every field takes ordinary and extreme values. They come from a seed, so a failure can be
+//! repeated.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use schedlab_plan::manifest::{Design, FORMAT_VERSION, Factor, Factorial, OrderKnown, Sweep};
@@ -7,7 +8,7 @@ use schedlab_run::*;
 use schedlab_stats::Random;
 use std::path::PathBuf;
 
-/// Draws what tests are made of.
+/// Draws the values that tests use.
 pub(crate) struct Draw(Random);
 
 impl Draw {
@@ -27,7 +28,7 @@ impl Draw {
     pub(crate) fn u32(&mut self) -> u32 {
         self.u64() as u32
     }
-    /// Finite; what is not is tested by name.
+    /// A finite number; the others are tested separately.
     pub(crate) fn f64(&mut self) -> f64 {
         let extreme = [0.0, -0.0, 0.1 + 0.2, f64::MAX, f64::MIN_POSITIVE, 5e-324, -1.5, 1e300];
         if self.below(2) == 0 { extreme[self.below(8) as usize] } else { self.next() as f64 / 1e6 }
@@ -97,7 +98,7 @@ impl Draw {
         }
     }
 
-    /// Any duration down to the nanosecond: what is stored must be what was in force.
+    /// Any duration down to the nanosecond: the value stored must be the value that was in force.
     pub(crate) fn setting(&mut self) -> Setting {
         let ns = self.below(100_000_000_000);
         match self.below(6) {
@@ -236,7 +237,7 @@ pub(crate) fn manifest() -> Manifest {
     }
 }
 
-/// A run directory that goes when the test ends, and the records in it.
+/// A run directory that is removed when the test ends, and the records in it.
 pub(crate) struct Lab {
     _temp: tempfile::TempDir,
     pub(crate) dir: PathBuf,
