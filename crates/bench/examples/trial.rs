@@ -1,5 +1,5 @@
-//! Runs one workload once and prints what it measured: `trial SPEC [off|sampled|all] [plant NS] [load SPEC]`.
-//! The fidelity bench execs it as the trial command does: a small process with one thread.
+//! Runs one workload once and prints what it measured: `trial SPEC [off|sampled|all] [plant NS] [load SPEC]`. The
+//! fidelity bench execs it as the trial command would: as a small single-threaded process.
 #![allow(clippy::print_stdout, reason = "an example's purpose is to print")]
 
 use schedlab_bench::{Limits, Quiet, RunOrder, Topology, load::Load};

@@ -1,11 +1,12 @@
-//! `burn/1`: threads that keep a CPU busy for a share of the time, reference of stress-ng --cpu-load and fio's cpuio. Two
-//! named clocks, because they differ under contention: `cpu` burns CPU time (stress-ng: a preempted burner catches up),
-//! `wall` burns until a wall-clock instant (fio: a preempted burner believes it burned).
+//! `burn/1`: threads that keep a CPU busy for a share of the time; the references are stress-ng --cpu-load and fio's
+//! cpuio. There are two named clocks, because they differ under contention: `cpu` burns CPU time (stress-ng: a
+//! preempted burner catches up), `wall` burns until a wall-clock instant (fio: a preempted burner takes the time off
+//! the CPU for burned).
 //!
-//! t0 is before the release of all burners, t1 the stop flag. Each burner loops: burn a slice, sleep so that slice ÷
-//! (slice + sleep) is the load. By `cpu` what a sleep lasted too long, the wait for the CPU after it included, is taken off
-//! the next one, as stress-ng does; by `wall`, as fio, it is not. What is reported is what was achieved: CPU time over
-//! wall time × threads, and the overshoot of each sleep.
+//! t0 is before the release of all burners, t1 is when the stop flag is set. Each burner loops: it burns a slice, then
+//! sleeps so that slice ÷ (slice + sleep) is the load. With `cpu`, the time by which a sleep was too long, including
+//! the wait for the CPU after it, is taken off the next sleep, as in stress-ng; with `wall` it is not, as in fio. The
+//! report gives what was achieved: CPU time over wall time × threads, and the overshoot of each sleep.
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
@@ -112,7 +113,7 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     })
 }
 
-/// Spins for one look at a clock: for some microseconds a burner cannot be distinguished from work.
+/// Spins for a few microseconds between two reads of the clock; on that scale a burner is no different from work.
 #[inline(always)]
 fn spin_a_little() {
     let mut x = black_box(1u64);
@@ -141,7 +142,8 @@ fn burn_chunk(config: &Config, stop: &StopFlag) {
     }
 }
 
-/// A burner's loop, until the flag; answers its chunks. `asleep` gets the overshoot of every sleep, ns.
+/// A burner's loop, until the flag is set; returns the number of chunks. `asleep` gets the overshoot of every sleep,
+/// ns.
 pub(crate) fn burn(config: &Config, stop: &StopFlag, counter: &AtomicU64, mut asleep: impl FnMut(u64)) -> u64 {
     // fio: sleep = burn × (100 − load) / load.
     let sleep_ns = (config.chunk_ns as f64 * (1.0 - config.load) / config.load) as u64;
@@ -190,7 +192,7 @@ fn start(config: &Config, run: &Prepared<'_>) -> Result<Herd, BenchError> {
 }
 
 impl Config {
-    /// The spec without a length, as a load prints it.
+    /// The spec without a length, in which form a load prints it.
     pub(crate) fn spec_of(&self, length: Option<Length>) -> WorkloadSpec {
         let args = [
             ("threads", self.threads.to_string()),
@@ -222,7 +224,8 @@ impl Workload for Config {
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         order.injects_nothing(INFO.name)?;
-        // One stamp to a sleep of milliseconds: free at every level but `off`, which reads no clock for it.
+        // One stamp per sleep of milliseconds costs nothing noticeable at any level but `off`, which reads no clock for
+        // it.
         let free = StampParts { clock_reads: 0.0, values: 0.0 };
         let run = Prepared::new(order, self.threads as usize, 1, true)?
             .recorded(|| Recorder::new(&["overshoot"], &[], 1), free)?;

@@ -1,4 +1,4 @@
-//! Short measurements before the fork: what a clock read costs, and a lower bound of what moving a message costs.
+//! Short measurements before the fork: the cost of a clock read, and a lower bound on the cost of passing a message.
 
 use crate::error::BenchError;
 use schedlab_sys::clock::monotonic_ns;
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Cost of one clock read, ns: the cheapest of some batches.
+/// Cost of one clock read, ns: the cheapest of several batches.
 pub(crate) fn clock_read_ns() -> f64 {
     const READS: u64 = 64;
     let batch = || {
@@ -20,18 +20,19 @@ pub(crate) fn clock_read_ns() -> f64 {
     (0..20).map(|_| batch()).min().unwrap_or(0) as f64 / READS as f64
 }
 
-/// A lower bound of what a message of this many bytes through such a channel costs, ns.
+/// A lower bound on the cost of a message of this size through such a channel, ns.
 pub(crate) fn message_ns(channel: fn() -> io::Result<Pair>, bytes: usize) -> Result<f64, BenchError> {
     let calibrating = || BenchError::io("calibrating the stamping interval");
     let pair = channel().map_err(calibrating())?;
     transfer_ns(&pair, bytes).map_err(calibrating())
 }
 
-/// Time to write one message into a pair and read it back in the same process, ns: no switch, so a lower bound, and a
-/// stamping interval derived from it errs towards fewer stamps.
+/// Time to write one message into a pair and read it back in the same process, ns. There is no context switch, so this
+/// is a lower bound, and a stamping interval derived from it errs towards fewer stamps.
 fn transfer_ns(pair: &Pair, bytes: usize) -> io::Result<f64> {
     const MESSAGES: u64 = 32;
-    // A message larger than the smallest pipe would block its only task; its first page costs enough to divide by.
+    // A message larger than the smallest pipe would block the only task here, so at most a page of it is timed. A page
+    // costs enough to derive the interval from.
     let mut message = vec![0u8; bytes.clamp(1, 4096)];
     let mut cheapest = u64::MAX;
     for _ in 0..6 {
@@ -45,10 +46,10 @@ fn transfer_ns(pair: &Pair, bytes: usize) -> io::Result<f64> {
     Ok(cheapest as f64 / MESSAGES as f64)
 }
 
-/// The sender's share of the time that a message costs (0 to 1): some writes into a pair, then as many reads, in the same
+/// The sender's share of the cost of a message (0 to 1): several writes into a pair, then as many reads, in the same
 /// process.
 pub(crate) fn sending_share(pair: &Pair, bytes: usize) -> io::Result<f64> {
-    // They fit into the smallest pipe together.
+    // All of them fit into the smallest pipe.
     const MESSAGES: usize = 12;
     let mut message = vec![0u8; bytes.clamp(1, 4096)];
     let (mut writing, mut reading) = (u64::MAX, u64::MAX);

@@ -1,8 +1,8 @@
-//! Injected delays, the known effects that experiments must find. A **spin** is a calibrated delay in every operation,
-//! counted in turns of a dependent multiplication, not by the clock, because a few nanoseconds are less than a clock
-//! read; the number of turns lies in a shared cell, so that a switchback controller can change it while tasks run. A
-//! **stall** makes every serving task stand still in the same stretches of wall-clock time, as a collector or a frozen
-//! machine would: what a latency measurement with coordinated omission cannot see.
+//! Injected delays: the known effects that experiments must find. A **spin** is a calibrated delay in every operation.
+//! It is counted in turns of a dependent multiplication, not by the clock, because a few nanoseconds are less than a
+//! clock read takes; the number of turns is in a shared cell, so that a switchback controller can change it while tasks
+//! run. A **stall** makes every serving task stand still during the same intervals of wall-clock time, as a garbage
+//! collector or a frozen machine would: a latency measurement with coordinated omission cannot see it.
 
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Words of the shared cell: turns of the spin, and the instant from which the stalls count (0: no operation yet).
+/// Words of the shared cell: turns of the spin, and the instant that stalls are counted from (0: no operation yet).
 const TURNS: usize = 0;
 const EPOCH_NS: usize = WORDS_PER_TASK_LINE;
 
@@ -25,7 +25,7 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// The end of the stall that holds an instant; `None` outside of stalls. Both in ns since the first operation.
+    /// The end of the stall that covers an instant; `None` outside stalls. Both in ns since the first operation.
     pub(crate) fn end_ns(self, since_ns: u64) -> Option<u64> {
         let begin_ns = (self.period_ns - self.ns) / 2;
         let within_ns = since_ns % self.period_ns;
@@ -34,7 +34,7 @@ impl Stall {
     }
 }
 
-/// The shared cell that holds the injected spin, and the stall beside it.
+/// The shared cell that holds the injected spin, and the injected stall.
 #[derive(Debug, Clone)]
 pub struct DelayCell {
     shared: Arc<SharedWords>,
@@ -43,7 +43,7 @@ pub struct DelayCell {
 }
 
 impl DelayCell {
-    /// Maps the cell and measures how fast a turn is here.
+    /// Maps the cell, and measures how fast a turn is on this machine.
     pub(crate) fn new(spin_ns: u64, stall: Option<Stall>) -> io::Result<Self> {
         let shared = Arc::new(SharedWords::new(2 * WORDS_PER_TASK_LINE)?);
         let cell = Self { shared, turns_per_ns: turns_per_ns(), stall };
@@ -51,7 +51,7 @@ impl DelayCell {
         Ok(cell)
     }
 
-    /// Sets the spin of every operation that begins from now on, ns (fractions count).
+    /// Sets the spin of all operations that begin from now on, ns (fractions count).
     pub fn set_ns(&self, spin_ns: f64) {
         self.shared.words()[TURNS].store((spin_ns.max(0.0) * self.turns_per_ns).round() as u64, Relaxed);
     }
@@ -61,7 +61,7 @@ impl DelayCell {
         self.shared.words()[TURNS].load(Relaxed) as f64 / self.turns_per_ns
     }
 
-    /// Sleeps to the end of the stall that is on, if one is.
+    /// Sleeps to the end of the current stall, if there is one.
     #[cold]
     #[inline(never)]
     fn sit_out(&self, stall: Stall) {
@@ -78,7 +78,7 @@ impl DelayCell {
 
 /// Compiled in or not: see [`crate::stamp`].
 pub(crate) trait Delay: Clone + Send + 'static {
-    /// Spins as long as the cell says, and sits out a stall.
+    /// Spins for as many turns as the cell holds, and sits out a stall.
     fn spin(&self);
 }
 
@@ -101,7 +101,7 @@ impl Delay for DelayCell {
     }
 }
 
-/// `turns` steps of a chain no compiler can shorten and no out-of-order core can overlap.
+/// `turns` steps of a chain that no compiler can shorten and no out-of-order core can overlap.
 #[inline(always)]
 fn turn(turns: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
@@ -111,7 +111,7 @@ fn turn(turns: u64) {
     black_box(x);
 }
 
-/// The fastest of some short runs: interference only adds.
+/// The fastest of some short runs, because interference can only add time.
 fn turns_per_ns() -> f64 {
     const TURNS: u64 = 20_000;
     let fastest = (0..9).map(|_| {
@@ -126,7 +126,7 @@ fn turns_per_ns() -> f64 {
 mod tests {
     use super::*;
 
-    /// What a turn takes is measured where it is used; that a turn is not optimized away is for the benchmarks to show.
+    /// The length of a turn is measured where it is used; the benchmarks show that turns are not optimized away.
     #[test]
     fn a_spin_is_as_many_turns_as_its_time_holds() {
         let shared = Arc::new(SharedWords::new(2 * WORDS_PER_TASK_LINE).unwrap());

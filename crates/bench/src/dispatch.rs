@@ -1,4 +1,4 @@
-//! From the options of a run to one of the compiled loops: stamping level × injected spin × end condition.
+//! Maps the options of a run to one of the compiled loops: stamping level × injected spin × end condition.
 
 use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::stamp::{All, Off, Sampled, Stamp};
@@ -11,7 +11,7 @@ pub(crate) trait Until: Clone + Send + 'static {
     fn more(&self, done: u64) -> bool;
 }
 
-/// After a number of operations.
+/// Ends after a number of operations.
 #[derive(Clone, Copy)]
 pub(crate) struct Loops(pub(crate) u64);
 
@@ -59,7 +59,7 @@ pub(crate) struct LoopOrder {
     pub(crate) every: u64,
     pub(crate) phase: u64,
     pub(crate) delay: Option<DelayCell>,
-    /// Operations of the task, or `None`: until the flag.
+    /// Operations of the task; `None` runs until the stop flag is set.
     pub(crate) loops: Option<u64>,
     pub(crate) stop: StopFlag,
 }
@@ -71,7 +71,7 @@ pub(crate) trait TimedLoop {
 }
 
 impl LoopOrder {
-    /// Runs the instance of `body` that this order asks for.
+    /// Runs the instance of `body` for this order.
     pub(crate) fn run<B: TimedLoop>(&self, body: B) -> B::Output {
         match self.stamping {
             Stamping::Off => self.with_stamp(Off, body),

@@ -1,4 +1,4 @@
-//! What can go wrong with a workload: said in one line each, with what to do next.
+//! Errors of workloads: each is one line, with what to do next.
 
 use schedlab_plan::nearest::hint_at;
 use std::io;
@@ -15,7 +15,7 @@ pub enum BenchError {
         /// The nearest known name.
         nearest: Option<&'static str>,
     },
-    /// The name is known, the pinned version is not the one this build runs.
+    /// The name is known, but the pinned version is not the one that this build runs.
     #[error("this schedlab runs {name}/{ours}, not {name}/{wanted}: results of different versions are never compared")]
     WrongVersion {
         /// The workload.
@@ -37,7 +37,7 @@ pub enum BenchError {
         /// All options.
         known: Vec<&'static str>,
     },
-    /// A value that is not of the option's form or range.
+    /// A value that has the wrong form or is out of range.
     #[error("{workload}: {key}={value}: {reason}")]
     BadValue {
         /// The workload.
@@ -64,11 +64,11 @@ pub enum BenchError {
     OverLimit {
         /// The workload.
         workload: &'static str,
-        /// What needs it: `10 groups × 40 tasks`.
+        /// The tasks that need it: `10 groups × 40 tasks`.
         what: String,
         /// How many are needed.
         needed: u64,
-        /// How many are left to what else runs.
+        /// How many are reserved for other processes.
         spare: u64,
         /// How many there may be.
         limit: u64,
@@ -77,7 +77,7 @@ pub enum BenchError {
         /// What to do.
         fix: &'static str,
     },
-    /// The machine lacks what the order asks for (a tier, a CPU, a right).
+    /// The machine lacks what the order asks for (a tier, a CPU, a permission).
     #[error("{workload}: {reason}")]
     NotPossibleHere {
         /// The workload.
@@ -105,7 +105,7 @@ pub enum BenchError {
         /// How it failed.
         what: String,
     },
-    /// The tasks did not finish in many times the time they should have taken.
+    /// The tasks took many times longer than they should have.
     #[error(
         "the workload hung: {unfinished} of {tasks} tasks had not finished {after_s} s after their release and were killed; \
          check for a stopped or starved task (nice, cpu quota, SCHED_FIFO beside it)"
@@ -136,7 +136,7 @@ impl BenchError {
     }
 }
 
-/// What to do about the errors that tasks meet.
+/// Advice on errors that tasks run into.
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc_errno::EAGAIN) => "; a process limit is reached: raise `ulimit -u` or the cgroup's pids.max",

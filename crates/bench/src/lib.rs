@@ -1,9 +1,9 @@
 //! Faithful scheduler and IPC workloads. Each is one folder or file, one line in [`WORKLOADS`] and one page in
 //! `docs/workloads/`; each has a semantic version, because results of different semantics are never compared.
 //!
-//! A workload is parsed and validated completely by [`parse`], checked against the machine's limits by
-//! [`Workload::check`], and run once by [`Workload::run`] in a small process that does nothing else. What it does
-//! around the timed region is announced to the caller's [`Observer`]; the timed loops know nothing of it.
+//! [`parse`] parses and validates a workload completely, [`Workload::check`] checks it against the machine's limits,
+//! and [`Workload::run`] runs it once, in a small process that does nothing else. The workload announces the steps
+//! around the timed region to the caller's [`Observer`]; the timed loops do not know about it.
 #![forbid(unsafe_code)]
 
 mod burn;

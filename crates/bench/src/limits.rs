@@ -1,4 +1,4 @@
-//! The limits that the tasks of a workload must fit into, read before anything starts.
+//! The limits that a workload's tasks must stay within, read before anything starts.
 
 use crate::error::BenchError;
 use schedlab_sys::rlimit::{self, Resource};
@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Limits {
     /// RLIMIT_NOFILE, once raised to its hard limit.
     pub open_files: u64,
-    /// RLIMIT_NPROC, once raised; unlimited for root, on whom the kernel does not enforce it.
+    /// RLIMIT_NPROC, once raised; unlimited for root, for whom the kernel does not enforce it.
     pub processes: u64,
     /// kernel.pid_max.
     pub pid_max: u64,
@@ -25,8 +25,8 @@ impl Limits {
         Self::of_a_trial(proc_root)
     }
 
-    /// What [`Self::raise_and_read`] will answer in the trial's own process; this one keeps its limits, which every
-    /// trial and every command in it would inherit.
+    /// The result that [`Self::raise_and_read`] will have in the trial's own process. The calling process does not
+    /// raise its limits, because every trial and every command in it would inherit them.
     pub fn of_a_trial(proc_root: &Path) -> Result<Self, BenchError> {
         let files = rlimit::read(Resource::OpenFiles).map_err(BenchError::io("reading RLIMIT_NOFILE"))?;
         let processes = rlimit::read(Resource::Processes).map_err(BenchError::io("reading RLIMIT_NPROC"))?;
@@ -47,7 +47,7 @@ impl Limits {
         })
     }
 
-    /// Whether `tasks` tasks and `open_files` descriptors in one process fit; `what` says who needs them.
+    /// Whether `tasks` tasks, and `open_files` descriptors in one process, fit; `what` describes them in the error.
     pub(crate) fn fit(
         &self,
         workload: &'static str,
@@ -55,7 +55,7 @@ impl Limits {
         tasks: u64,
         open_files: u64,
     ) -> Result<(), BenchError> {
-        // Headroom for other processes: a workload that uses up all pids would make the machine unusable.
+        // Room for other processes: a workload that uses up all pids would make the machine unusable.
         const SPARE_TASKS: u64 = 300;
         const SPARE_FILES: u64 = 64;
         let over = |unit: &str, (needed, spare), limit, name: &str, fix| {

@@ -1,9 +1,10 @@
-//! Which metrics a trial of a workload may have, before one has run: a plan that names another can be refused at once.
+//! The metrics that a trial of a workload may have, known before a trial has run, so that a plan that names another can
+//! be refused at once.
 
 use crate::workload::Workload;
 use schedlab_plan::Stamping;
 
-/// What [`crate::metrics::per_operation`] makes of every workload.
+/// The metrics that [`crate::metrics::per_operation`] computes for every workload.
 const OF_ALL: &[&str] = &[
     "voluntary_switches_per_op",
     "involuntary_switches_per_op",
@@ -16,13 +17,13 @@ const OF_ALL: &[&str] = &[
 /// The quantiles of a distribution that the stamps of a trial fill.
 const OF_STAMPS: &[&str] = &["latency_p50_ns", "latency_p90_ns", "latency_p99_ns", "latency_p999_ns"];
 
-/// Whether a trial may have a metric of this name. What counters add is not asked here.
+/// Whether a trial may have a metric of this name; metrics from counters are not considered.
 pub fn may_report(workload: &dyn Workload, stamping: Stamping, name: &str) -> bool {
     let of_stamps = stamping != Stamping::Off && is_quantile(name);
     of_stamps || fits(OF_ALL, name) || fits(workload.info().metrics, name) || is_figure(workload, name)
 }
 
-/// The names that a trial may have, for people; primary ones first.
+/// The names that a trial may have, for people to read; primary ones first.
 pub fn metric_names(workload: &dyn Workload, stamping: Stamping) -> Vec<String> {
     let mut names: Vec<String> = workload.primary();
     let of_stamps = if workload.counts_operations() { OF_STAMPS } else { &[] };
@@ -33,12 +34,12 @@ pub fn metric_names(workload: &dyn Workload, stamping: Stamping) -> Vec<String> 
     names
 }
 
-/// The figure that a configuration asks for by a name of its own.
+/// The command's own figure, which the configuration names.
 fn is_figure(workload: &dyn Workload, name: &str) -> bool {
     !fits(workload.info().primary, name) && workload.primary().iter().any(|own| own == name)
 }
 
-/// `latency_p99_ns`: which distributions there are is known of their trial alone.
+/// `latency_p99_ns`: only a trial knows which distributions it has.
 fn is_quantile(name: &str) -> bool {
     let label = name.strip_suffix("_ns").and_then(|name| name.rsplit_once("_p"));
     label.is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Metrics that every workload reports alike: from the tasks' rows to numbers per operation.
+//! Metrics that all workloads compute in the same way: from the tasks' rows to numbers per operation.
 
 use crate::herd::Timeline;
 use schedlab_plan::{Direction, Metric, NamedHistogram, Phase, TaskRecord, Tier, TierCount};
@@ -8,7 +8,7 @@ pub(crate) fn metric(name: &str, value: f64, unit: &str, direction: Direction) -
     Metric { name: name.to_owned(), value, unit: unit.to_owned(), direction }
 }
 
-/// The five phases of a run that began its set-up at `setup_ns` and ended its clean-up now.
+/// The five phases of a run whose set-up began at `setup_ns` and whose clean-up has just ended.
 pub(crate) fn phases(setup_ns: u64, line: &Timeline, end_ns: u64) -> Vec<Phase> {
     let bounds = [
         ("setup", setup_ns, line.t0_ns),
@@ -21,14 +21,14 @@ pub(crate) fn phases(setup_ns: u64, line: &Timeline, end_ns: u64) -> Vec<Phase> 
     bounds.into_iter().map(phase).collect()
 }
 
-/// Operations per second of the steady state: in loops mode all of them over t0 … the last loop's end, in duration
-/// mode those counted when the stop flag was set over t0 … that instant.
+/// Operations per second in the steady state. In loops mode: all operations over the time from t0 to the end of the
+/// last loop. In duration mode: those counted when the stop flag was set, over the time from t0 to then.
 pub(crate) fn rate_per_s(line: &Timeline, operations: u64) -> f64 {
     let counted = line.steady_operations.unwrap_or(operations);
     counted as f64 * 1e9 / line.steady_end_ns.saturating_sub(line.t0_ns).max(1) as f64
 }
 
-/// Sum of a field that every task must have.
+/// Sum of a field over the tasks; `None` if any task lacks it.
 fn sum(tasks: &[TaskRecord], field: impl Fn(&TaskRecord) -> Option<u64>) -> Option<u64> {
     tasks.iter().map(field).sum()
 }
@@ -63,7 +63,7 @@ pub(crate) fn per_operation(
     found
 }
 
-/// p50 to p99.9, each only with at least ten values expected beyond it.
+/// p50 to p99.9, each only if at least ten values are expected beyond it.
 pub(crate) fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
     let count = named.histogram.count() as f64;
     let wanted = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
@@ -75,7 +75,7 @@ pub(crate) fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
     enough.filter_map(quantile).collect()
 }
 
-/// Jain's fairness index (1: all alike, 1/n: one has all) and the range over the mean.
+/// Jain's fairness index (1: all equal, 1/n: one has everything) and the range over the mean.
 pub(crate) fn across_copies(copies: &[u64]) -> Vec<Metric> {
     let sum: f64 = copies.iter().map(|&n| n as f64).sum();
     let squares: f64 = copies.iter().map(|&n| (n as f64).powi(2)).sum();
@@ -106,7 +106,8 @@ pub(crate) fn tier_counts(tallies: impl Iterator<Item = [u64; Tier::ALL.len()]>)
 mod tests {
     use super::*;
 
-    /// The table of counters has both times under these names; a metric of one name is that row over the operations.
+    /// The table of counters has both times under these names; the metric of the same name is that row divided by the
+    /// operations.
     #[test]
     fn a_metric_per_operation_is_the_field_that_it_is_named_after() {
         let task = TaskRecord {

@@ -1,5 +1,6 @@
-//! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
-//! release, the series ticks while the tasks run. All calls come from the control process, none from a timed loop.
+//! How a workload reports its progress to its caller: counters are opened before the fork, settings are read back
+//! before the release, the series ticks while the tasks run. All calls come from the control process, none from a timed
+//! loop.
 
 use crate::delay::{DelayCell, Stall};
 use crate::error::BenchError;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 pub struct RunOrder {
     /// Stamping level.
     pub stamping: Stamping,
-    /// Every random choice derives from this.
+    /// The source of every random choice.
     pub seed: u64,
     /// A spin injected into every operation, ns: the known effect of a power experiment. `Some(0)` compiles the spin in
     /// (a switchback controller sets it through [`Observer::delay_cell`]), `None` leaves it out.
@@ -26,16 +27,16 @@ pub struct RunOrder {
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
     pub cgroups: Vec<PathBuf>,
-    /// The tracefs directory of a trace that runs beside: a workload that stops traces stops this one.
+    /// The tracefs directory of a trace that runs at the same time; a workload that stops traces stops this one.
     pub trace_instance: Option<PathBuf>,
-    /// What each task does before it is ready, in a guest of the virtual lane.
+    /// CPU time that each task burns before it is ready, in a guest of the virtual lane.
     pub dither: Option<Dither>,
-    /// Keep the slowest operations with their times: a trace tells what happened in them.
+    /// Keep the slowest operations with their times, so that a trace can show what happened in them.
     pub keep_slowest: bool,
 }
 
 impl RunOrder {
-    /// One that injects nothing, joins no cgroup and keeps nothing beside what a trial answers.
+    /// An order that injects nothing, joins no cgroup and keeps nothing beyond a trial's usual results.
     pub fn plain(stamping: Stamping, seed: u64, topology: Topology) -> Self {
         Self {
             stamping,
@@ -50,7 +51,7 @@ impl RunOrder {
         }
     }
 
-    /// Refuses an injected spin or stall for a workload that has no operation of ours to inject it into.
+    /// Refuses an injected spin or stall for a workload without operations of ours to inject it into.
     pub(crate) fn injects_nothing(&self, workload: &'static str) -> Result<(), BenchError> {
         if self.delay_spin_ns.is_none() && self.delay_stall.is_none() {
             return Ok(());
@@ -59,7 +60,7 @@ impl RunOrder {
         Err(BenchError::Conflict { workload, reason })
     }
 
-    /// The shared cell of what this order injects; `None` injects nothing.
+    /// The shared cell for what this order injects; `None` if it injects nothing.
     pub(crate) fn delay(&self) -> io::Result<Option<DelayCell>> {
         match (self.delay_spin_ns, self.delay_stall) {
             (None, None) => Ok(None),
@@ -68,7 +69,7 @@ impl RunOrder {
     }
 }
 
-/// One task of the workload, alive and blocked before release.
+/// One task of the workload, alive and blocked before the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HerdTask {
     /// Thread id.
@@ -81,7 +82,7 @@ pub struct HerdTask {
 
 /// The caller's side of a trial. An `Err` ends the trial: the tasks are ended and the text is the trial's error.
 pub trait Observer {
-    /// One thread, nothing forked: inheriting perf events are opened here.
+    /// There is one thread and nothing is forked yet: inherited perf events are opened here.
     fn before_fork(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -89,17 +90,17 @@ pub trait Observer {
     fn herd_ready(&mut self, _tasks: &[HerdTask]) -> Result<(), String> {
         Ok(())
     }
-    /// All is ready and nothing runs yet: what counts over the measured part starts here. Once released, the tasks may
-    /// keep this thread from its CPU for as long as a short one lives.
+    /// Everything is ready and nothing runs yet: what counts over the measured part starts here. Once released,
+    /// short-lived tasks may keep this thread off its CPU for their whole life.
     fn releasing(&mut self) {}
     /// The tasks were released at `t0_ns` (CLOCK_MONOTONIC).
     fn released(&mut self, _t0_ns: u64) {}
-    /// Called right after [`Self::released`] and then at each instant it answered (CLOCK_MONOTONIC ns; `u64::MAX`:
+    /// Called right after [`Self::released`] and then at each instant that it returned (CLOCK_MONOTONIC ns; `u64::MAX`:
     /// never again).
     fn tick(&mut self, _now_ns: u64, _progress: &Progress<'_>) -> u64 {
         u64::MAX
     }
-    /// Asked after each tick: what has gone wrong beside the workload and ends the trial.
+    /// Called after each tick: a problem outside the workload that must end the trial.
     fn trouble(&mut self) -> Option<String> {
         None
     }
@@ -115,18 +116,18 @@ pub struct Quiet;
 
 impl Observer for Quiet {}
 
-/// Whose counters are the operations.
+/// Whose counters count the operations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counted {
     /// The role that completes an operation.
     Role(&'static str),
-    /// Two roles that each do a part of it, such as sending and receiving a message. Between them messages queue:
-    /// counting one end alone would take a queue that fills or drains for a rate that changes. Any shares of the two
-    /// ends give the same rate in the long run; shares like those of their cost give it soonest.
+    /// Two roles that each do a part of an operation, such as sending and receiving a message. Messages queue between
+    /// them: if only one end were counted, a queue that fills or drains would look like a changing rate. Any weighting
+    /// of the two ends gives the same rate in the long run; weights proportional to their costs give it soonest.
     Parts {
-        /// Who begins an operation, and who completes it.
+        /// The role that begins an operation, and the one that completes it.
         roles: [&'static str; 2],
-        /// The part that the first does, 0 to 1.
+        /// The weight of the first role's part, 0 to 1.
         first_share: f64,
     },
 }
@@ -149,8 +150,8 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(cells: &'a TaskCells, roles: &'a [&'static str], counted: Counted) -> Self {
         Self { cells, roles, counted }
     }
-    /// Operations completed since release; one relaxed load for each counting task. The count itself is a store into the
-    /// task's own cache line, measured free and kept in every run.
+    /// Operations completed since release; one relaxed load for each counting task. Counting is a store into the task's
+    /// own cache line; it was measured to cost nothing and is done in every run.
     pub fn operations(&self) -> u64 {
         match self.counted {
             Counted::Role(role) => self.total(role),

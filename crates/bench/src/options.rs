@@ -1,5 +1,5 @@
-//! Reading a workload's arguments: unknown keys name the nearest, every value is checked for form and range, and the
-//! canonical spec is written from what was understood.
+//! Reads a workload's arguments: an unknown key gets the nearest known one as a hint, every value is checked for form
+//! and range, and the canonical spec is written from the parsed values.
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
@@ -11,7 +11,7 @@ use schedlab_sys::affinity;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The arguments of one spec, its keys already known to exist.
+/// The arguments of one spec; its keys are already known to exist.
 pub(crate) struct Arguments<'a> {
     info: &'static WorkloadInfo,
     spec: &'a WorkloadSpec,
@@ -52,7 +52,7 @@ impl<'a> Arguments<'a> {
         self.spec.shorthand.as_deref()
     }
 
-    /// The value of an option, which may be written with `_` for `-`, as references write theirs.
+    /// The value of an option, whose name may be written with `_` for `-`, as the references do.
     pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
         let args = &self.spec.args;
         args.get(key).or_else(|| args.get(&key.replace('-', "_"))).map(String::as_str)
@@ -76,8 +76,8 @@ impl<'a> Arguments<'a> {
         self.get(key).map_or(Ok(default), |value| self.number(key, value, low, high))
     }
 
-    /// A count, 1 by default; `ncpu` is one and `4ncpu` four for each of `cpus`, or for each CPU we may use where none are
-    /// given.
+    /// A count, by default 1; `ncpu` means one, and `4ncpu` four, for each of `cpus`, or for each CPU that we may use
+    /// if none are given.
     pub(crate) fn number_or_ncpu(&self, key: &str, high: u64, cpus: &CpuList) -> Result<u64, BenchError> {
         let Some((value, times)) = self.get(key).and_then(|value| Some((value, value.strip_suffix("ncpu")?))) else {
             return self.number_or(key, 1, 1, high);
@@ -95,7 +95,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text, unless it is not written or says `none` in the words of its option.
+    /// A text; `None` if it is not given or is the option's word `none`.
     pub(crate) fn written(&self, key: &str, none: &str) -> Option<String> {
         self.get(key).filter(|text| *text != none).map(str::to_owned)
     }
@@ -132,14 +132,14 @@ impl<'a> Arguments<'a> {
         Err(self.bad(key, value, format!("must be one of {}{hint}", all.join(", "))))
     }
 
-    /// `loops=` or `duration=`, never both; and whether either was written.
+    /// `loops=` or `duration=`, never both; and whether one of them was given.
     pub(crate) fn length_or(&self, default: Length) -> Result<(Length, bool), BenchError> {
         match (self.get("loops"), self.get("duration")) {
             (Some(_), Some(_)) => Err(self.conflict("give loops or duration, not both: one of them ends the run")),
             (Some(value), None) => Ok((Length::Loops(self.number("loops", value, 1, 1 << 40)?), true)),
             (None, Some(value)) => {
                 let ns = units::parse_duration_ns(value).map_err(|e| self.bad("duration", value, e.to_string()))?;
-                // A day: far beyond any trial, and an overflow-free bound.
+                // At most a day: far longer than any trial, and a bound that avoids overflow.
                 if !(1_000_000..=86_400_000_000_000).contains(&ns) {
                     return Err(self.bad("duration", value, "must be from 1ms to 24h"));
                 }
@@ -149,7 +149,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// `cpus=`: a list of CPUs of this machine that we may use; empty when not given.
+    /// `cpus=`: a list of CPUs of this machine that we may use; empty if not given.
     pub(crate) fn cpus(&self) -> Result<CpuList, BenchError> {
         let Some(value) = self.get("cpus").filter(|value| *value != "all") else { return Ok(CpuList::default()) };
         let list: CpuList = value.parse().map_err(|e: units::UnitError| self.bad("cpus", value, e.to_string()))?;
@@ -165,7 +165,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A canonical spec from its arguments.
+/// A canonical spec made from its arguments.
 pub(crate) fn canonical(info: &'static WorkloadInfo, args: &[(&str, String)], length: Option<Length>) -> WorkloadSpec {
     let mut all: BTreeMap<String, String> =
         args.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
@@ -182,7 +182,7 @@ pub(crate) fn cpus_text(cpus: &CpuList) -> String {
     if cpus.is_empty() { "all".to_owned() } else { cpus.to_string() }
 }
 
-/// The shared rule of `set_duration_ns`: a plan's trial length applies unless the spec itself fixes the loops.
+/// The common rule of `set_duration_ns`: a plan's trial length applies unless the spec itself fixes the loops.
 pub(crate) fn set_duration(
     info: &'static WorkloadInfo,
     length: &mut Length,

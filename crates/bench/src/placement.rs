@@ -1,4 +1,4 @@
-//! On which CPUs the two partners of each copy or pair are pinned.
+//! Where the two partners of each copy or pair are pinned.
 
 use crate::error::BenchError;
 use crate::task::{Step, TaskError};
@@ -13,7 +13,7 @@ use schedlab_sys::affinity;
 pub(crate) enum Pin {
     /// Where the scheduler likes.
     Free,
-    /// Both on one CPU; copies go round the CPUs.
+    /// Both on one CPU; the copies are spread over the CPUs in turn.
     Same,
     /// On two CPUs, whatever they share.
     Apart,
@@ -22,7 +22,7 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// The option of workloads whose tasks come in pairs.
+    /// The option for workloads whose tasks come in pairs.
     pub(crate) const OPTION: OptionDoc = option(
         "pin",
         "free|same|apart|smt|llc|node|remote",
@@ -36,7 +36,7 @@ impl Pin {
         "all",
         "CPUs that the pinning chooses from, or with pin=free that all are confined to",
     );
-    /// All of them by the words of an option.
+    /// All placements, by the option's words.
     pub(crate) const WORDS: [(&'static str, Self); 7] = [
         ("free", Self::Free),
         ("same", Self::Same),
@@ -61,15 +61,15 @@ impl Pin {
     }
 }
 
-/// CPUs of a task; empty is free.
+/// CPUs of a task; if empty, it may run anywhere.
 pub(crate) type Cpus = Vec<u32>;
 
-/// Confines the calling task to its CPUs, before the gate; none leaves it free.
+/// Confines the calling task to its CPUs, before the gate; an empty list leaves it free.
 pub(crate) fn confine(cpus: &[u32]) -> Result<(), TaskError> {
     if cpus.is_empty() { Ok(()) } else { affinity::set_affinity(0, cpus).map_err(TaskError::at(Step::Affinity)) }
 }
 
-/// What a result is marked with when `pairs` of processes had to share CPUs.
+/// The note on a result whose `pairs` of processes had to share CPUs.
 pub(crate) fn overloaded(pairs: u32, cpus: &CpuList, topology: &Topology) -> Option<String> {
     let usable = if cpus.is_empty() { topology.allowed().len() } else { cpus.as_slice().len() };
     (pairs as usize > usable).then(|| format!("overloaded: {pairs} pairs on {usable} allowed CPUs"))
@@ -116,7 +116,7 @@ pub(crate) fn places(
     Ok((0..copies).map(place).collect())
 }
 
-/// All CPUs of such places, ascending; none where one of the tasks is free, or where there are no such places.
+/// All CPUs of such places, ascending; empty if a task may run anywhere, or if there are no such places.
 pub(crate) fn confined_to(places: Result<Vec<(Cpus, Cpus)>, BenchError>) -> Vec<u32> {
     let places = places.unwrap_or_default();
     if places.iter().any(|(first, second)| first.is_empty() || second.is_empty()) {

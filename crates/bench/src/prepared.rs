@@ -1,5 +1,5 @@
 //! One prepared run: what every workload shares with its tasks before they start, and the one way from started tasks to
-//! an outcome. A workload keeps its loop, its verification, its own metrics and the lines it prints.
+//! an outcome. What remains in a workload is its loop, its verification, its own metrics and the lines that it prints.
 
 use crate::delay::DelayCell;
 use crate::dispatch::{Length, LoopOrder};
@@ -17,19 +17,19 @@ use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::fd::Pair;
 use std::io;
 
-/// What stamping one operation takes, over all tasks that have a part in it.
+/// What stamping one operation takes, summed over the tasks that take part in it.
 #[derive(Clone, Copy)]
 pub(crate) struct StampParts {
     pub(crate) clock_reads: f64,
-    /// Values counted in a histogram.
+    /// Values counted in histograms.
     pub(crate) values: f64,
 }
 
-/// Everything a run is made of, besides its tasks and what only one workload has.
+/// Everything that a run consists of, except its tasks and what only one workload has.
 pub(crate) struct Prepared<'a> {
     pub(crate) order: &'a RunOrder,
     pub(crate) cells: TaskCells,
-    /// `None` where nothing is stamped.
+    /// `None` if nothing is stamped.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) delay: Option<DelayCell>,
     setup_ns: u64,
@@ -37,13 +37,13 @@ pub(crate) struct Prepared<'a> {
     every: u64,
 }
 
-/// The error of a workload's own shared memory.
+/// The error for a workload's own shared memory.
 pub(crate) fn mapping() -> impl FnOnce(io::Error) -> BenchError {
     BenchError::io("mapping the shared cells")
 }
 
 impl<'a> Prepared<'a> {
-    /// Maps the cells of this many tasks and groups. `reads_migrations`: see
+    /// Maps the cells for this many tasks and groups. `reads_migrations`: see
     /// [`OwnCell::prepare`](crate::task::OwnCell).
     pub(crate) fn new(
         order: &'a RunOrder,
@@ -57,7 +57,8 @@ impl<'a> Prepared<'a> {
         Ok(Self { order, cells, recorder: None, delay, setup_ns, stamp_cost_ns: 0.0, every: 0 })
     }
 
-    /// Maps the histograms, unless the order stamps nothing; every operation is stamped until [`Self::sampled`].
+    /// Maps the histograms, unless the order stamps nothing. Every operation is stamped unless [`Self::sampled`] is
+    /// called.
     pub(crate) fn recorded(
         mut self,
         recorder: impl FnOnce() -> io::Result<Recorder>,
@@ -71,13 +72,13 @@ impl<'a> Prepared<'a> {
         Ok(self)
     }
 
-    /// The same for a workload that keeps its recorders itself: what each operation's stamps cost.
+    /// The same for a workload that keeps its recorders itself; `parts` is what the stamps of each operation cost.
     pub(crate) fn stamped_by(&mut self, recorder: &Recorder, parts: StampParts) {
         self.stamp_cost_ns = parts.clock_reads * calibrate::clock_read_ns() + parts.values * recorder.cost_ns();
         self.every = 1;
     }
 
-    /// How many operations to one stamp, from the level and the cost of a stamp, ns.
+    /// Sets how many operations there are to one stamp, from the level and the cost of a stamp, ns.
     pub(crate) fn sampled(
         mut self,
         every: impl FnOnce(Stamping, f64) -> Result<u64, BenchError>,
@@ -88,8 +89,8 @@ impl<'a> Prepared<'a> {
         Ok(self)
     }
 
-    /// What a task's loop is compiled for; `None` loops: until the stop flag. Tasks of one number stamp the same
-    /// operations.
+    /// What a task's loop is compiled for; with `loops` `None`, it runs until the stop flag is set. Tasks with the same
+    /// number stamp the same operations.
     pub(crate) fn loops(&self, number: usize, loops: Option<u64>) -> LoopOrder {
         LoopOrder {
             stamping: if self.recorder.is_some() { self.order.stamping } else { Stamping::Off },
@@ -101,7 +102,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The observer's turn while there is one thread and nothing forked.
+    /// Calls the observer while there is one thread and nothing is forked.
     pub(crate) fn before_fork(&self, observer: &mut dyn Observer) -> Result<(), BenchError> {
         if let Some(cell) = &self.delay {
             observer.delay_cell(cell);
@@ -109,14 +110,14 @@ impl<'a> Prepared<'a> {
         observer.before_fork().map_err(BenchError::Observer)
     }
 
-    /// A task set for `tasks` tasks, none started yet, whose gate is made of two channels.
+    /// A herd for `tasks` tasks, none of them started; its gate is made of two channels.
     pub(crate) fn herd(&self, tasks: usize, channel: fn() -> io::Result<Pair>) -> Result<Herd, BenchError> {
         let gate = Gate::new(channel).map_err(BenchError::io("opening the gate's channels"))?;
         Ok(Herd::new(self.cells.clone(), gate, tasks, self.order.dither))
     }
 
-    /// Runs started tasks to their end, by the stop flag or by themselves; `by_loops` says how long this many loops may
-    /// take, ns.
+    /// Runs started tasks to their end, which the stop flag brings or they reach by themselves; `by_loops` is how long
+    /// this many loops may take, ns.
     pub(crate) fn run(
         &self,
         herd: Herd,
@@ -132,7 +133,7 @@ impl<'a> Prepared<'a> {
         self.run_for(herd, observer, duration_ns, expected_ns, counted)
     }
 
-    /// The same, where a run takes longer than its steady state.
+    /// The same if a run takes longer than its steady state.
     pub(crate) fn run_for(
         &self,
         mut herd: Herd,
@@ -154,8 +155,8 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// What every workload reports of `operations` verified ones: its own metrics first, then those that all have. The
-    /// workload adds its lines and notes.
+    /// The outcome of every workload, for `operations` verified operations: its own metrics first, then those that all
+    /// have. The workload adds its lines and notes.
     pub(crate) fn outcome(
         &self,
         info: &WorkloadInfo,
@@ -180,7 +181,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// What stamping cost, as a share of the CPU time of all tasks.
+    /// The cost of stamping as a share of the CPU time of all tasks.
     fn stamping(&self, stamped: u64, tasks: &[TaskRecord]) -> StampingReport {
         let busy_ns: u64 = tasks.iter().filter_map(|t| t.run_ns.filter(|&ns| ns > 0).or(t.cpu_ns)).sum();
         StampingReport {
@@ -209,7 +210,7 @@ impl Ended {
         metrics::rate_per_s(&self.line, operations)
     }
 
-    /// Operations of all tasks of a role.
+    /// Operations of all tasks with a role.
     pub(crate) fn total(&self, role: &str) -> u64 {
         self.tasks.iter().filter(|task| task.role == role).map(|task| task.operations).sum()
     }
@@ -219,7 +220,7 @@ impl Ended {
         (self.line.steady_end_ns - self.line.t0_ns) as f64 / 1e9
     }
 
-    /// From the release to the end of the last task, s: what references print after a number of loops.
+    /// From the release to the end of the last task, s: what the references print after a number of loops.
     pub(crate) fn time_s(&self) -> Metric {
         let seconds = (self.line.t1_ns - self.line.t0_ns) as f64 / 1e9;
         metrics::metric("time_s", seconds, "s", Direction::LowerIsBetter)

@@ -1,6 +1,6 @@
-//! Dense histograms in shared memory, faulted in before the release. They are pooled, not one for each task: 400
-//! receivers with 67 kB each would be 27 MB to fault in on every trial. A pool of a few shards, chosen by group, costs
-//! a relaxed atomic add on stamped operations only (one in k), and different groups rarely meet in one cell.
+//! Dense histograms in shared memory, faulted in before the release. They are pooled rather than one per task: 400
+//! receivers with 67 kB each would have to fault in 27 MB in every trial. With a pool of a few shards, chosen by group,
+//! only stamped operations (one in k) pay for a relaxed atomic add, and different groups rarely touch the same cell.
 
 use crate::observer::RunOrder;
 use crate::slowest::Slowest;
@@ -12,14 +12,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sum, minimum (complemented, so that a zeroed word is the largest) and maximum, on a line of their own.
+/// Sum, minimum (complemented, so that a zeroed word is the largest value) and maximum, on their own line.
 const HEAD: usize = WORDS_PER_TASK_LINE;
 const SUM: usize = 0;
 const MIN_COMPLEMENT: usize = 1;
 const MAX: usize = 2;
 const HISTOGRAM_WORDS: usize = HEAD + BUCKETS.next_multiple_of(WORDS_PER_TASK_LINE);
 
-/// More shards than this buy nothing: samples are one in k.
+/// More shards than this gain nothing, because only one operation in k is sampled.
 const MAX_SHARDS: usize = 4;
 
 /// Histograms of several named series, each by tier.
@@ -27,7 +27,8 @@ const MAX_SHARDS: usize = 4;
 pub(crate) struct Recorder {
     shared: Arc<SharedWords>,
     names: &'static [&'static str],
-    /// `None` for values without a tier: alone when tiers are unknown, last where [`Self::with_untiered`] asked for it.
+    /// `None` for values without a tier: the only entry if tiers are unknown, the last if [`Self::with_untiered`] asked
+    /// for it.
     tiers: Arc<[Option<Tier>]>,
     slot_of_tier: [u8; Tier::ALL.len()],
     shards: usize,
@@ -42,7 +43,7 @@ impl Recorder {
         Self::with_slots(names, slots, shards)
     }
 
-    /// The same, with room for values that belong to no tier: they are in the whole distribution alone.
+    /// The same, with room for values without a tier: these are in the whole distribution only.
     pub(crate) fn with_untiered(names: &'static [&'static str], tiers: &[Tier], groups: usize) -> io::Result<Self> {
         let slots = tiers.iter().copied().map(Some).chain([None]).collect();
         Self::with_slots(names, slots, groups.clamp(1, MAX_SHARDS))
@@ -56,7 +57,7 @@ impl Recorder {
         Ok(Self { shared, names, tiers: slots.into(), slot_of_tier, shards, slowest })
     }
 
-    /// Keeps the slowest operations where the order asks for them.
+    /// Also keeps the slowest operations if the order asks for them.
     pub(crate) fn beside(self, order: &RunOrder) -> Self {
         if order.keep_slowest {
             self.slowest.keep();
@@ -82,25 +83,25 @@ impl Recorder {
         self.count(series, self.slot_of_tier[tier as usize] as usize, group, ns);
     }
 
-    /// Counts a whole operation, which ended at `end_ns`, and keeps it where it is among the slowest of a traced trial.
+    /// Counts a whole operation, which ended at `end_ns`, and keeps it if it is among the slowest of a traced trial.
     #[inline]
     pub(crate) fn record_operation(&self, series: usize, tier: Tier, group: usize, ns: u64, end_ns: u64) {
         self.record(series, tier, group, ns);
         self.keep_slow(series, group, ns, end_ns, 0);
     }
 
-    /// Keeps a whole operation of thread `tid`, 0 the calling one, where it is among the slowest of a traced trial.
+    /// Keeps a whole operation of thread `tid` (0: the calling thread) if it is among the slowest of a traced trial.
     #[inline]
     pub(crate) fn keep_slow(&self, series: usize, group: usize, ns: u64, end_ns: u64, tid: u32) {
         self.slowest.offer((series, group), ns, end_ns, tid);
     }
 
-    /// The slowest operations that were kept, the slowest first.
+    /// The slowest operations, the slowest first.
     pub(crate) fn slowest(&self) -> Vec<SlowOperation> {
         self.slowest.operations(self.names)
     }
 
-    /// Counts one value that belongs to no tier, of a recorder made [`Self::with_untiered`].
+    /// Counts one value without a tier, in a recorder made by [`Self::with_untiered`].
     pub(crate) fn record_untiered(&self, series: usize, group: usize, ns: u64) {
         self.count(series, self.tiers.len() - 1, group, ns);
     }
@@ -111,7 +112,7 @@ impl Recorder {
         let words = &self.shared.words()[start..start + HISTOGRAM_WORDS];
         words[HEAD + bucket_of(ns)].fetch_add(1, Relaxed);
         words[SUM].fetch_add(ns, Relaxed);
-        // Looked at first: the extremes seldom move, and a load does not take the line from the others.
+        // Load first: the extremes seldom change, and a load leaves the line shared with other CPUs.
         if !ns > words[MIN_COMPLEMENT].load(Relaxed) {
             words[MIN_COMPLEMENT].fetch_max(!ns, Relaxed);
         }
@@ -120,7 +121,7 @@ impl Recorder {
         }
     }
 
-    /// What one [`Self::record`] costs, ns; leaves the histograms empty. Only before the fork.
+    /// Cost of one [`Self::record`], ns; leaves the histograms empty. Only before the fork.
     pub(crate) fn cost_ns(&self) -> f64 {
         const TIMES: u64 = 256;
         let tier = self.tiers[0].unwrap_or(Tier::SameCpu);
@@ -156,7 +157,7 @@ impl Recorder {
         whole
     }
 
-    /// Each series whole and, when more than one tier was seen, by tier; empty ones left out.
+    /// Each series as a whole and, if more than one tier was seen, by tier; without empty ones.
     pub(crate) fn histograms(&self) -> Vec<NamedHistogram> {
         let mut found = Vec::new();
         for (series, name) in self.names.iter().enumerate() {

@@ -6,7 +6,7 @@ use crate::workload::{Workload, WorkloadInfo};
 use schedlab_plan::WorkloadSpec;
 use schedlab_plan::nearest::nearest;
 
-/// The workload a spec names, its version checked.
+/// The workload that a spec names, with its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {
     let Some(info) = WORKLOADS.iter().find(|info| info.name == spec.name) else {
         let nearest = nearest(&spec.name, WORKLOADS.iter().map(|info| info.name));

@@ -1,5 +1,6 @@
-//! The slowest operations of a traced trial, with their times, in shared memory: a board of few places that each task may
-//! write to. Without a trace the bar is so high that nothing passes it: one load and one comparison on a stamped operation.
+//! The slowest operations of a traced trial, with their times: a small board in shared memory to which every task may
+//! write. Without a trace the bar is so high that nothing passes it, and a stamped operation costs one load and one
+//! comparison.
 
 use schedlab_plan::{InOrder, SlowOperation};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
@@ -12,11 +13,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Operations that are kept.
 const PLACES: usize = 32;
 
-/// The bar has a line of its own: it is read at each stamped operation, and seldom written.
+/// The bar has its own line: it is read at each stamped operation, and seldom written.
 const BAR: usize = 0;
 const FIRST_PLACE: usize = WORDS_PER_TASK_LINE;
 
-/// Words of a place: how long, until when, by which thread, and of which series and group.
+/// Words of a slot: duration, end time, thread, and the series and group.
 const LENGTH: usize = 0;
 const END: usize = 1;
 const THREAD: usize = 2;
@@ -26,8 +27,8 @@ const WORDS: usize = 4;
 /// Marks a slot that is being written. No operation is as long, so it is never chosen as the shortest.
 const TAKEN: u64 = u64::MAX;
 
-/// How often a task that finds its slot busy looks for another one. Then it gives up: as many others, all longer, are
-/// writing at once.
+/// How often a task that finds its slot busy looks for another one. Then it gives up: that many other tasks are writing
+/// longer operations at the same time.
 const TRIES: usize = 4;
 
 /// The board.
@@ -42,7 +43,7 @@ impl Slowest {
         Ok(Self(Arc::new(words)))
     }
 
-    /// Keeps from now on. Before the fork.
+    /// Starts keeping operations. Call it before the fork.
     pub(crate) fn keep(&self) {
         self.0.words()[BAR].store(0, Relaxed);
     }
@@ -60,8 +61,8 @@ impl Slowest {
         }
     }
 
-    /// Takes the place of the shortest one. The task that has set a place to [`TAKEN`] is the only one to write to it,
-    /// so that no slot mixes two operations; no task waits for another.
+    /// Replaces the shortest operation. Only the task that has set a slot to [`TAKEN`] writes to it, so no slot mixes
+    /// two operations; no task waits for another.
     #[cold]
     fn put(&self, (series, group): (usize, usize), ns: u64, end_ns: u64, tid: u32) {
         let words = self.0.words();
@@ -85,12 +86,12 @@ impl Slowest {
         }
     }
 
-    /// What was kept, the slowest first, with the names of the series. Call it after all tasks have ended.
+    /// The operations kept, the slowest first, with the names of the series. Call it after all tasks have ended.
     pub(crate) fn operations(&self, names: &[&str]) -> Vec<SlowOperation> {
         let words = self.0.words();
         let mut found: Vec<SlowOperation> = Vec::new();
         for of in words[FIRST_PLACE..FIRST_PLACE + PLACES * WORDS].chunks_exact(WORDS) {
-            // A task that was killed while it wrote leaves a place that is taken for ever.
+            // A task that was killed while it wrote leaves a slot taken for ever.
             let ns = of[LENGTH].load(Acquire);
             if ns == 0 || ns == TAKEN {
                 continue;
@@ -109,7 +110,7 @@ impl Slowest {
     }
 }
 
-/// The place with the shortest operation that is not being written, by its first word.
+/// The slot with the shortest operation that is not being written, by its first word.
 fn shortest(words: &[AtomicU64]) -> Option<(usize, u64)> {
     let places = (FIRST_PLACE..FIRST_PLACE + PLACES * WORDS).step_by(WORDS);
     let lengths = places.map(|place| (place, words[place + LENGTH].load(Relaxed)));
@@ -146,7 +147,7 @@ mod tests {
             for thread in 0..4u64 {
                 let board = board.clone();
                 scope.spawn(move || {
-                    // The group is in the end time: a mix of two operations would show.
+                    // The end time contains the group, so a mix of two operations would show.
                     (1..5_000u64)
                         .for_each(|n| board.offer((0, thread as usize), n * 4 + thread, (thread + 1) << 40, 0));
                 });

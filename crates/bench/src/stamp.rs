@@ -1,5 +1,5 @@
-//! Which operations get a time stamp. A type for each level, so that the timed loops are compiled once per level and
-//! hold no branch on an option: at `off` no clock call is left in the machine code.
+//! Decides which operations get a time stamp. Each level is a type, so that the timed loops are compiled once per level
+//! and contain no branch on an option: at `off` no clock call is left in the machine code.
 
 use schedlab_plan::Stamping;
 
@@ -11,7 +11,7 @@ pub(crate) trait Stamp: Copy + Send + 'static {
     fn due(&mut self) -> bool;
 }
 
-/// Never: no clock in the loop.
+/// Stamps nothing: there is no clock in the loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Off;
 
@@ -62,13 +62,13 @@ impl Stamp for Sampled {
     }
 }
 
-/// Share of an operation's time that its stamps may cost on average at `sampled`, by their cost in a tight loop. A stamp
-/// that is one among many operations finds its lines cold and costs up to twice as much: with 1 % here, messaging became
-/// 1.7 to 2.1 % slower (`cargo xtask bench overhead`).
+/// Share of an operation's time that its stamps may cost on average at `sampled`, based on their cost in a tight loop.
+/// A rare stamp finds its cache lines cold and costs up to twice as much: with 1 % here, messaging became 1.7 to 2.1 %
+/// slower (`cargo xtask bench overhead`).
 const COST_SHARE: f64 = 0.003;
 
-/// How many operations to one stamp: `cost_ns / k ≤ 0.3 %` of `operation_ns`, and k coprime to `receivers`, so that a
-/// round over the receivers does not stamp the same ones for ever.
+/// How many operations there are to one stamp: `cost_ns / k ≤ 0.3 %` of `operation_ns`, with k coprime to `receivers`,
+/// so that rounds over the receivers do not always stamp the same ones.
 pub(crate) fn every(level: Stamping, cost_ns: f64, operation_ns: f64, receivers: u64) -> u64 {
     match level {
         Stamping::Off => 0,
@@ -80,7 +80,7 @@ pub(crate) fn every(level: Stamping, cost_ns: f64, operation_ns: f64, receivers:
     }
 }
 
-/// The same where an operation may be so long that stamping each costs less than that share: then it is each.
+/// The same where an operation may be so long that stamping each one costs less than that share: then each is stamped.
 pub(crate) fn every_or_each(level: Stamping, cost_ns: f64, operation_ns: f64) -> u64 {
     match level {
         Stamping::Sampled if cost_ns <= COST_SHARE * operation_ns => 1,

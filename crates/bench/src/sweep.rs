@@ -1,13 +1,13 @@
-//! One option of a workload over several values: from one written workload to one for each value.
+//! Sweeps one option of a workload over several values: turns one written workload into one for each value.
 
 use crate::error::BenchError;
 use crate::registry::{find, parse};
 use schedlab_plan::{Setting, WorkloadSpec};
 
-/// More values than this is a slip of the keyboard.
+/// More values than this are a typing error.
 const MOST_VALUES: usize = 64;
-/// Options that say how much runs at the same time: of them alone it can be asked whether twice as much does twice as
-/// much.
+/// Options that set how much runs at the same time: only for these is it meaningful to ask whether twice as much gets
+/// twice as much done.
 const PARALLEL: &[&str] = &["copies", "groups", "messengers", "pairs", "streams", "threads", "workers"];
 
 /// A workload for each value of an option.
@@ -15,9 +15,9 @@ const PARALLEL: &[&str] = &["copies", "groups", "messengers", "pairs", "streams"
 pub struct Sweep {
     /// The option, `copies`.
     pub option: String,
-    /// Whether it says how much runs at the same time, so that its scaling may be linear.
+    /// Whether the option sets how much runs at the same time, so that its scaling may be linear.
     pub parallel: bool,
-    /// One spec for each value, the values spelled out; `2` and `ncpu` on two CPUs are one value.
+    /// One spec for each value, with the values spelled out; on two CPUs, `2` and `ncpu` are one value.
     pub specs: Vec<WorkloadSpec>,
 }
 
@@ -27,7 +27,7 @@ impl Sweep {
         self.specs.iter().filter_map(|spec| spec.args.get(&self.option).cloned()).collect()
     }
 
-    /// Why these settings conflict with the sweep: one that sets the swept option would make all its values equal.
+    /// Why these settings conflict with the sweep: a setting for the swept option would make all its values equal.
     pub fn conflict_with(&self, settings: &[Setting]) -> Option<String> {
         let sets = |s: &Setting| matches!(s, Setting::WorkloadOption { key, .. } if *key == self.option);
         let setting = settings.iter().find(|s| sets(s))?;
@@ -35,8 +35,8 @@ impl Sweep {
     }
 }
 
-/// The sweep of a workload, if it is one: `written` beside it (a plan's `sweep`, `--sweep`), or a list where the option
-/// takes one number (`pipe:copies=1,2,4,ncpu`). Every value is validated as the workload's own.
+/// The sweep of a workload, if it is one: `written` separately (a plan's `sweep`, `--sweep`), or a list where the
+/// option takes one number (`pipe:copies=1,2,4,ncpu`). Every value is validated as the workload's own.
 pub fn sweep(spec: &WorkloadSpec, written: Option<&(String, Vec<String>)>) -> Result<Option<Sweep>, BenchError> {
     let info = find(spec)?;
     let conflict = |reason: String| BenchError::Conflict { workload: info.name, reason };

@@ -1,6 +1,6 @@
-//! Which CPUs share what: core, last-level cache and NUMA node of each, from sysfs, and the tier of a pair. The lookup
-//! is two loads and three compares, cheap enough for every message.
-//! Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/testing/sysfs-devices-system-cpu.
+//! Which CPUs share what: the core, last-level cache and NUMA node of each CPU, from sysfs, and the tier of a pair. A
+//! look-up is two loads and three compares, cheap enough for every message. Source:
+//! Documentation/admin-guide/cputopology.rst, Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 use schedlab_plan::Tier;
 use schedlab_plan::units::CpuList;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// A file is missing or not what it should be.
+    /// A file is missing or has unexpected content.
     #[error("{path}: {reason}; is sysfs mounted?")]
     Sysfs {
         /// The file.
@@ -25,7 +25,7 @@ pub enum TopologyError {
     Affinity(std::io::Error),
 }
 
-/// The place of one CPU; each id is the lowest CPU that shares the thing.
+/// The position of one CPU; each id is the lowest CPU that shares the core, cache or node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct CpuIds {
     core: u32,
@@ -36,7 +36,7 @@ struct CpuIds {
 /// The machine's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
-    /// By CPU number; an unknown CPU has the place of CPU 0.
+    /// By CPU number; an unknown CPU gets the place of CPU 0.
     places: Arc<[CpuIds]>,
     online: Arc<[u32]>,
     allowed: Arc<[u32]>,
@@ -49,7 +49,7 @@ impl Topology {
         Self::read_with(sys_root, &allowed)
     }
 
-    /// The same with the allowed CPUs given (those of them that are online count).
+    /// The same with a given list of allowed CPUs (only those online count).
     pub fn read_with(sys_root: &Path, allowed: &[u32]) -> Result<Self, TopologyError> {
         let cpu_root = sys_root.join("devices/system/cpu");
         let online = read_list(&cpu_root.join("online"))?;
@@ -101,12 +101,12 @@ impl Topology {
         }
     }
 
-    /// The lowest pair of allowed CPUs of this tier; `None` when the machine (or our affinity) has none.
+    /// The lowest pair of allowed CPUs in this tier; `None` if the machine (or our affinity) has none.
     pub fn pair_for(&self, tier: Tier) -> Option<(u32, u32)> {
         self.pairs_for(tier).next()
     }
 
-    /// All pairs of allowed CPUs of this tier, lowest first, so that copies can be spread.
+    /// All pairs of allowed CPUs in this tier, lowest first, so that copies can be spread.
     pub fn pairs_for(&self, tier: Tier) -> impl Iterator<Item = (u32, u32)> + '_ {
         let pairs = self.allowed.iter().flat_map(move |&a| self.allowed.iter().map(move |&b| (a, b)));
         pairs.filter(move |&(a, b)| a <= b && self.tier(a, b) == tier)
@@ -131,7 +131,7 @@ fn read_list(path: &Path) -> Result<Vec<u32>, TopologyError> {
     Ok(list.as_slice().to_vec())
 }
 
-/// Where a file is missing (containers, small boards) the CPU is taken as a core of its own below one cache.
+/// If files are missing (containers, small boards), the CPU counts as its own core, below one common cache.
 fn read_place(cpu_dir: &Path, cpu: u32) -> CpuIds {
     let first = |path: PathBuf| read_list(&path).ok().and_then(|list| list.first().copied());
     let core = first(cpu_dir.join("topology/thread_siblings_list")).unwrap_or(cpu);

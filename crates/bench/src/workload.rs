@@ -1,4 +1,4 @@
-//! What a workload is: the trait that each implements, and the row that says its name, version and options.
+//! What a workload is: the trait that each implements, and the row with its name, version and options.
 
 use crate::error::BenchError;
 use crate::limits::Limits;
@@ -38,24 +38,24 @@ pub struct WorkloadInfo {
     pub version: u32,
     /// The program it is faithful to.
     pub reference: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
-    /// What one operation is: `message`.
+    /// What one operation is, such as `message`.
     pub operation: &'static str,
-    /// Its primary metrics, first the one a verdict is about.
+    /// Its primary metrics; a verdict is about the first.
     pub primary: &'static [&'static str],
-    /// Metrics of its own that a trial may have, with or without stamps; `*` stands for anything.
+    /// Its own metrics that a trial may have, with or without stamps; `*` matches anything.
     pub metrics: &'static [&'static str],
     /// Its options.
     pub options: &'static [OptionDoc],
     /// The form of the argument without a key (`SxR`), or empty.
     pub shorthand: &'static str,
-    /// From a spec whose name and version fit to a validated workload.
+    /// Turns a spec whose name and version match into a validated workload.
     pub parse: fn(&WorkloadSpec) -> Result<Box<dyn Workload>, BenchError>,
 }
 
 impl WorkloadInfo {
-    /// A trial's outcome that says whose it is, and nothing else yet.
+    /// An empty outcome with the workload's name and version.
     pub(crate) fn outcome(&self) -> TrialOutcome {
         TrialOutcome {
             workload: format!("{}/{}", self.name, self.version),
@@ -71,44 +71,45 @@ pub trait Workload {
     fn info(&self) -> &'static WorkloadInfo;
     /// The canonical spec: version pinned, every argument spelled out.
     fn spec(&self) -> WorkloadSpec;
-    /// Its primary metrics, where the configuration names others than [`WorkloadInfo::primary`].
+    /// Its primary metrics, if the configuration names others than [`WorkloadInfo::primary`].
     fn primary(&self) -> Vec<String> {
         self.info().primary.iter().map(|name| (*name).to_owned()).collect()
     }
-    /// Whether operations are counted while it runs, as a switchback needs it.
+    /// Whether operations are counted while it runs, which a switchback needs.
     fn counts_operations(&self) -> bool {
         true
     }
-    /// Sets the length of the steady state, ns; an error when the spec fixes the loops.
+    /// Sets the length of the steady state, ns; an error if the spec fixes the loops.
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
-    /// Whether its tasks and descriptors fit; called before anything starts.
+    /// Whether its tasks and descriptors fit into the limits; called before anything starts.
     fn check(&self, limits: &Limits) -> Result<(), BenchError>;
-    /// Whether the machine has the CPUs its placement asks for; called before anything starts.
+    /// Whether the machine has the CPUs that its placement needs; called before anything starts.
     fn check_placement(&self, _topology: &Topology) -> Result<(), BenchError> {
         Ok(())
     }
-    /// The CPUs that its tasks are pinned to; none where they may run anywhere, or where that is not known beforehand.
+    /// The CPUs that its tasks are pinned to; empty if they may run anywhere, or if this is not known beforehand.
     fn confined_to(&self, _topology: &Topology) -> Vec<u32> {
         Vec::new()
     }
-    /// Names of the cgroups with the cpu controller that it spreads its tasks over, with `/` before one that is in
-    /// another; the caller makes them and passes them in [`RunOrder::cgroups`].
+    /// Names of the cgroups with the cpu controller over which it spreads its tasks; a nested one is written with `/`.
+    /// The caller creates them and passes them in [`RunOrder::cgroups`].
     fn cgroups(&self) -> Vec<String> {
         Vec::new()
     }
-    /// The policy that the spec asks for its own threads, over what an arm sets; a plan says what right that needs.
+    /// The policy that the spec requests for its own threads, in place of what an arm sets; a plan reports which
+    /// permission that needs.
     fn own_policy(&self) -> Option<Policy> {
         None
     }
-    /// Whether the spec asks for a reference's own output: its native lines and nothing else on standard output.
+    /// Whether the spec asks for the reference's own output: its native lines and nothing else on standard output.
     fn prints_as_its_reference(&self) -> bool {
         false
     }
-    /// Moves the calling process into a network namespace of the workload's own, where it needs one, and says whether it
-    /// did: before `net.*` settings are written, and before [`Self::run`].
+    /// Moves the calling process into a network namespace of the workload's own, if it needs one, and returns whether
+    /// it did. Called before `net.*` settings are written and before [`Self::run`].
     fn enter_own_net(&mut self) -> Result<bool, BenchError> {
         Ok(false)
     }
-    /// Runs it once, from a process with one thread; on any error all its tasks have ended before this returns.
+    /// Runs it once, from a single-threaded process; after an error, all its tasks have ended when this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

@@ -1,5 +1,5 @@
-//! Every transport, mode and stamping level end to end with small loops: counts verified, tiers told, nothing left
-//! behind; and what happens when a task dies.
+//! Every transport, mode and stamping level end to end with small loops: counts are verified, tiers are reported,
+//! nothing is left behind; and what happens if a task dies.
 
 mod ran;
 
@@ -90,7 +90,7 @@ fn pipe_verifies_every_token_and_tells_the_legs_apart() {
         let whole: Vec<_> = outcome.histograms.iter().filter(|named| named.tier.is_none()).collect();
         assert_eq!(whole.len(), 5);
         assert!(whole[..4].iter().all(|named| named.histogram.count() == 600));
-        // The first three legs add up to the round trip, stamp by stamp.
+        // For every stamp, the first three legs add up to the round trip.
         let legs: u64 = whole[1..4].iter().map(|named| named.histogram.sum_ns).sum();
         assert_eq!(legs, whole[0].histogram.sum_ns);
         assert_eq!(outcome.tiers[0].tier.name(), "same_cpu");
@@ -122,7 +122,8 @@ fn burn_gets_about_the_share_it_asks_for() {
     for clock in ["cpu", "wall"] {
         let outcome = run(&format!("burn:1x50%,chunk=5ms,duration=600ms,clock={clock}"), Stamping::Sampled);
         let share = value(&outcome, "achieved_cpu_share").unwrap();
-        // Wide: the CPU may be taken away for most of it; a burner that never sleeps or never runs is what this finds.
+        // A wide range, because the CPU may be taken away for most of the time; this finds a burner that never sleeps
+        // or never runs.
         assert!((0.005..0.8).contains(&share), "{clock}: {share}");
         assert_eq!(outcome.histograms[0].name, "overshoot");
     }
@@ -166,7 +167,7 @@ fn a_killed_child_is_one_clear_error_and_no_orphan() {
     }
 }
 
-/// Refuses the herd, as a setting that cannot be applied does.
+/// Refuses the herd, as a setting that cannot be applied would.
 struct Refuser(Vec<u32>);
 
 impl Observer for Refuser {
@@ -184,7 +185,7 @@ fn an_observers_refusal_takes_the_herd_down() {
     assert!(refuser.0.len() == 8 && refuser.0.iter().all(|tid| !Path::new(&format!("/proc/{tid}")).exists()));
 }
 
-/// Looks at the progress every 5 ms and takes the plant's cell.
+/// Reads the progress every 5 ms and keeps the cell of the planted delay.
 #[derive(Default)]
 struct Watcher {
     seen: Vec<u64>,
@@ -231,7 +232,7 @@ fn the_observer_sees_phases_in_order_and_progress_growing() {
             "{spec}: {:?}",
             watcher.seen
         );
-        // In whole turns, whose length was measured on a machine that may have been busy.
+        // Rounded to whole turns, whose length was measured on a machine that may have been busy.
         assert!((watcher.plant_ns.unwrap() - 500.0).abs() < 250.0, "{:?}", watcher.plant_ns);
     }
 }

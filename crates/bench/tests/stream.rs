@@ -1,5 +1,5 @@
-//! `stream/1` end to end: every byte counted on both sides, segments and CPU told, and nothing left behind when a
-//! process dies.
+//! `stream/1` end to end: every byte is counted on both sides, segments and CPU time are reported, and nothing is left
+//! behind if a process dies.
 
 use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Topology};
 use schedlab_plan::{Stamping, TrialOutcome};
@@ -9,14 +9,15 @@ fn order(stamping: Stamping) -> RunOrder {
     RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
 }
 
-/// On this test's own thread, which a veth pair's namespaces stay with.
+/// Runs on the test's own thread, which the namespaces of a veth pair then stay with.
 fn run_with(spec: &str, stamping: Stamping, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
     let mut workload = schedlab_bench::parse(&spec.parse().unwrap()).unwrap();
     workload.enter_own_net()?;
     workload.run(&order(stamping), observer)
 }
 
-/// Whether this thread could make a network namespace; a user namespace is refused beside the test's other threads.
+/// Whether this thread could make a network namespace; the kernel refuses a user namespace, because the test has other
+/// threads.
 fn may_make_namespaces(test: &str) -> bool {
     let made = std::thread::spawn(|| schedlab_sys::namespace::enter_new_net().is_ok()).join().unwrap();
     if !made {
@@ -70,7 +71,7 @@ fn every_message_of_every_stream_arrives_whatever_its_size_and_push_rule() {
 fn segments_are_as_large_as_the_push_rule_lets_them_grow() {
     let nodelay = value(&run("stream:bytes=100,loops=50,nodelay=yes", Stamping::Off), "mean_segment_bytes");
     let cork = value(&run("stream:bytes=100,loops=5000,cork=yes", Stamping::Off), "mean_segment_bytes");
-    // Loopback's segments hold 64 kB; without a full congestion window each send would leave as it is.
+    // Loopback's segments hold 64 kB; unless the congestion window is full, each send would leave unmerged.
     assert!((100.0..cork).contains(&nodelay) && cork > 2_000.0, "nodelay {nodelay}, cork {cork}");
 }
 
@@ -128,9 +129,9 @@ fn a_veth_pair_carries_every_byte_at_no_more_than_its_rate() {
     let before = inode();
     let outcome = run("stream:3,bytes=1000,loops=1500,link=veth,rate=200mbit", Stamping::Off);
     assert_eq!(outcome.operations, 4500);
-    // 4.5 MB at 200 Mbit/s take 180 ms, less what the bucket held (131 kB, 5 ms); nothing says how much longer.
+    // 4.5 MB at 200 Mbit/s take 180 ms, less what the bucket held (131 kB, 5 ms); there is no upper bound.
     assert!(value(&outcome, "time_s") > 0.170, "{:?}", outcome.metrics);
-    // Ethernet's segments, not loopback's.
+    // Segments of Ethernet size, not of loopback's.
     assert!((500.0..=1460.0).contains(&value(&outcome, "mean_segment_bytes")), "{:?}", outcome.metrics);
     assert_ne!(inode(), before, "the control process stays in the senders' namespace, whose counters it reads");
     let sent = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();

@@ -29,7 +29,7 @@ fn every_transport_echoes_every_payload() {
             }
             Err(error) => panic!("{spec}: {error}"),
         };
-        // 20 measured echoes and the one that ends a payload.
+        // 20 measured echoes, and the one that ends a payload.
         assert_eq!(outcome.operations, 2 * 15 * 21, "{spec}");
         assert_eq!(outcome.stamping.stamped, 2 * 15 * 20, "{spec}");
         assert_eq!(outcome.histograms.len(), 15);

@@ -1,5 +1,5 @@
-//! `timer/1` and `wakeup/2` end to end: every mode and loop, counts verified, the planted stall where it belongs, and
-//! what happens when a task dies.
+//! `timer/1` and `wakeup/2` end to end: every mode and loop, verified counts, the planted stall where it belongs, and
+//! what happens if a task dies.
 
 mod ran;
 
@@ -36,7 +36,7 @@ fn a_timer_without_stamps_reads_no_clock_and_says_so() {
     assert!(outcome.notes[0].contains("unknown"), "{:?}", outcome.notes);
 }
 
-/// A stall is a lower bound of what it delays: a busy machine can only add to these values.
+/// A stall is a lower bound on the delay: a busy machine can only increase these values.
 #[test]
 fn a_stall_is_in_every_period_it_covers_and_in_one_wake_up() {
     let stall = Stall { ns: 40_000_000, period_ns: 200_000_000 };
@@ -112,7 +112,7 @@ fn an_open_loop_keeps_every_request_that_arrived() {
     }
 }
 
-/// The same stall beside each other: see the theory in the unit test of the arrivals.
+/// Compares the effect of the same stall on both loops; the unit test of the arrivals explains the expected values.
 #[test]
 fn a_stall_delays_the_requests_of_an_open_loop_and_one_of_a_closed_loop() {
     let stall = Stall { ns: 40_000_000, period_ns: 200_000_000 };

@@ -1,17 +1,17 @@
-//! What a command prints, read as it comes so that it never blocks on a full pipe. The end is kept: the metric is in a
-//! summary, and an error in the last lines.
+//! The output of a command, read as it arrives, so that the command never blocks on a full pipe. Only the end is kept:
+//! the metric is in a summary, and an error in the last lines.
 
 use schedlab_sys::fd;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes kept of a stream: a generous JSON report.
+/// Bytes kept per stream: room for a generous JSON report.
 const KEPT_BYTES: usize = 8 << 20;
 /// Characters of output in an error row.
 const SHOWN_CHARS: usize = 400;
 
-/// A pipe from a command and what came out of it.
+/// A pipe from a command, and the output read from it.
 #[derive(Debug)]
 pub(super) struct Capture {
     /// `None` once every writer has closed it.
@@ -26,12 +26,12 @@ impl Capture {
         Self { pipe: Some(pipe.into()), kept: Vec::new(), keeps: KEPT_BYTES, cut: false }
     }
 
-    /// To be polled, as long as it is open.
+    /// The descriptor to poll, as long as the pipe is open.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once; the pipe is readable, so that this does not block.
+    /// Reads once; the pipe must be readable, so that this does not block.
     pub(super) fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut buffer = vec![0; 1 << 16];
@@ -45,14 +45,14 @@ impl Capture {
 
     fn keep(&mut self, bytes: &[u8]) {
         self.kept.extend_from_slice(bytes);
-        // Cut in large steps: moving the rest for each line would cost more than reading it.
+        // Cut in large steps: moving the rest for every line would cost more than reading it.
         if self.kept.len() > 2 * self.keeps {
             self.kept.drain(..self.kept.len() - self.keeps);
             self.cut = true;
         }
     }
 
-    /// What is in the pipe now; others may still hold it open.
+    /// Reads what is in the pipe now; others may still hold it open.
     pub(super) fn drain(&mut self) {
         while let Some(fd) = self.fd() {
             if !fd::poll_readable(fd, 0).unwrap_or(false) {
@@ -62,24 +62,24 @@ impl Capture {
         }
     }
 
-    /// Its step is over: what a server that it left running still prints is read and forgotten.
+    /// The step is over: what a server that it left running still prints is read and discarded.
     pub(super) fn forget(&mut self) {
         self.keeps = 1 << 12;
         self.keep(&[]);
     }
 
-    /// The text so far; what is not UTF-8 becomes U+FFFD.
+    /// The text so far; bytes that are not UTF-8 become U+FFFD.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.kept).into_owned()
     }
 
-    /// Whether the beginning is lost.
+    /// Whether the beginning was dropped.
     pub(super) fn is_cut(&self) -> bool {
         self.cut
     }
 }
 
-/// The end of what a command said, standard error first, as one line for an error row.
+/// The end of a command's output, standard error first, as one line for an error row.
 pub(super) fn tail(stdout: &str, stderr: &str) -> String {
     let said = if stderr.trim().is_empty() { stdout } else { stderr };
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -152,7 +152,7 @@ fn spelled_out(written: &WorkloadSpec, script: &Script) -> WorkloadSpec {
 }
 
 impl Script {
-    /// Whether the programs of all steps are there, and the directory.
+    /// Whether the programs of all steps and the directory exist.
     pub(crate) fn check(&self) -> Result<(), BenchError> {
         let impossible = |reason: String| Err(BenchError::NotPossibleHere { workload: INFO.name, reason });
         if let Some(dir) = self.dir.as_ref().filter(|dir| !dir.is_dir()) {
@@ -175,7 +175,7 @@ impl Script {
         if program.contains('/') {
             return executable(&base.join(program));
         }
-        // execvp(3): without PATH, the current directory is not searched either.
+        // As execvp(3) does without PATH; the current directory is not searched either.
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
         std::env::split_paths(&path).any(|dir| executable(&base.join(dir).join(program)))
     }

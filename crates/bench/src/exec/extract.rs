@@ -1,4 +1,4 @@
-//! The metric in what a command printed: the first capture group of a regular expression, or a JSON pointer.
+//! Finds the metric in a command's output: the first capture group of a regular expression, or a JSON pointer.
 
 use regex_lite::Regex;
 use schedlab_plan::Direction;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Which match counts when an expression matches more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pick {
-    /// All matches must say the same.
+    /// All matches must agree.
     Only,
     First,
     Last,
@@ -20,7 +20,7 @@ pub(super) enum MetricSource {
     Pointer(String),
 }
 
-/// A metric to be taken from the output.
+/// A metric to be extracted from the output.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) place: MetricSource,
@@ -29,7 +29,7 @@ pub(super) struct Wanted {
     pub(super) direction: Direction,
 }
 
-/// A regular expression with the group that holds the number, or what is wrong with it.
+/// A regular expression with the group that holds the number, or why it is not one.
 pub(super) fn pattern(text: &str) -> Result<Regex, String> {
     let pattern = Regex::new(text).map_err(|e| format!("is not a regular expression: {e}"))?;
     match pattern.captures_len() {
@@ -39,7 +39,7 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
 }
 
 impl Wanted {
-    /// The number, or one clause on why there is none.
+    /// The number, or a clause that says why there is none.
     pub(super) fn find(&self, output: &str) -> Result<f64, String> {
         match &self.place {
             MetricSource::Pattern { pattern, pick } => by_pattern(pattern, *pick, output),
@@ -69,7 +69,7 @@ fn by_pattern(pattern: &Regex, pick: Pick, output: &str) -> Result<f64, String> 
     }
 }
 
-/// A finite number, also with thousands set apart by commas as perf prints them.
+/// A finite number; commas may separate thousands, as in perf's output.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let groups: Vec<&str> = text.split(['.', 'e']).next().unwrap_or_default().split(',').collect();
@@ -98,7 +98,7 @@ fn document(output: &str) -> Option<Value> {
     documents.filter_map(|rest| serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()).next()
 }
 
-/// How far the pointer leads, and what there is.
+/// How far the pointer can be followed, and what is there.
 fn missing(document: &Value, pointer: &str) -> String {
     let mut known = "";
     for (at, _) in pointer.match_indices('/').skip(1) {

@@ -1,10 +1,10 @@
-//! `exec/1`: any command as a workload. Its own figure (a regular expression or a JSON pointer finds it in what it
-//! printed) and what its whole process tree used, with the statistics, settings, counters and loads of every other
-//! workload.
+//! `exec/1`: any command as a workload. It yields the command's own figure (found in its output with a regular
+//! expression or a JSON pointer) and the resources that its whole process tree used, with the statistics, settings,
+//! counters and loads of every other workload.
 //!
-//! t0 is before the byte that lets the forked, ready child exec the command, t1 the instant its exit is seen. A
-//! [`subreaper`] between the trial and the command adopts what the command leaves; none of it is left when a trial
-//! ends.
+//! t0 is before the byte that lets the forked, ready child exec the command; t1 is the instant at which its exit is
+//! seen. A [`subreaper`] between the trial and the command adopts the processes that the command leaves behind; none of
+//! them is left when a trial ends.
 
 mod capture;
 mod config;
@@ -59,7 +59,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     parse: |spec| Ok(Box::new(read(spec)?)),
 };
 
-/// What an outcome is built from, besides the report.
+/// What an outcome is built from, in addition to the report.
 struct Run<'a> {
     config: &'a Config,
     order: &'a RunOrder,
@@ -115,7 +115,7 @@ impl Workload for Config {
     }
 }
 
-/// From the release to the subreaper's last word, with the observer's ticks in between.
+/// From the release to the subreaper's last message, with the observer's ticks in between.
 fn watch(running: &mut Running, observer: &mut dyn Observer, line: &mut Timeline) -> Result<Report, BenchError> {
     let cells = TaskCells::new(1, 1, false).map_err(BenchError::io("mapping a counter"))?;
     let progress = Progress::new(&cells, &["command"], "command".into());

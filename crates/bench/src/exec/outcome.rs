@@ -1,4 +1,4 @@
-//! From a finished command to the outcome: its metric, and what its whole tree used.
+//! From a finished command to the outcome: its metric, and what its whole process tree used.
 
 use super::config::{Config, Output};
 use super::script::Report;
@@ -9,11 +9,11 @@ use crate::metrics::{self, metric};
 use schedlab_plan::{Direction, Metric, StampingReport, TaskRecord, TrialOutcome, shell_words};
 use schedlab_sys::clock::monotonic_ns;
 
-/// What is reported of every command; a metric of its own must be named otherwise.
+/// Metrics reported for every command; a command's own metric must have another name.
 pub(super) const OWN_METRICS: &[&str] =
     &["time_s", "cpu_s", "cpus_utilized", "server_cpu_s", "max_rss_bytes", "minor_faults_per_op"];
 
-/// schedstat of the first thread speaks for the tree only where it holds nearly all of its CPU time.
+/// The first thread's schedstat stands for the tree only if that thread used nearly all of the tree's CPU time.
 const COVERED_SHARE: f64 = 0.98;
 
 pub(super) fn build(run: &Run<'_>, report: &Report, line: &Timeline, pid: u32) -> Result<TrialOutcome, BenchError> {
@@ -38,7 +38,7 @@ pub(super) fn build(run: &Run<'_>, report: &Report, line: &Timeline, pid: u32) -
     })
 }
 
-/// The metric that was asked for; that it is not there is an error of the trial, with the end of the output.
+/// The metric that was asked for. If it is missing, the trial is an error that quotes the end of the output.
 fn value(config: &Config, report: &Report) -> Result<Option<Metric>, BenchError> {
     let Some(wanted) = &config.wanted else { return Ok(None) };
     let output = match config.output {
@@ -74,8 +74,8 @@ fn usage(report: &Report, line: &Timeline) -> Vec<Metric> {
     found
 }
 
-/// A row for the command with all it has waited for, and one for what outlived its parents; whether schedstat saw too
-/// little of the CPU time to be reported.
+/// One row for the command with everything it waited for, and one for processes that outlived their parents; and
+/// whether schedstat covers too little of the CPU time to be reported.
 fn tasks(report: &Report, pid: u32) -> (Vec<TaskRecord>, bool) {
     let row = |role: &str, tid, usage: &super::script::Usage| TaskRecord {
         tid,
@@ -101,7 +101,7 @@ fn tasks(report: &Report, pid: u32) -> (Vec<TaskRecord>, bool) {
 }
 
 fn notes(report: &Report, uncovered: bool) -> Vec<String> {
-    // Without numbers that change from trial to trial: equal notes are counted.
+    // Without numbers that differ between trials, because equal notes are merged and counted.
     let mut notes = Vec::new();
     if uncovered {
         notes.push(
@@ -121,7 +121,7 @@ fn notes(report: &Report, uncovered: bool) -> Vec<String> {
     notes
 }
 
-/// The command and its result, then the lines in which it reported it.
+/// The command and its result, then the lines of output that contain it.
 fn native_lines(config: &Config, all: &[Metric], primary: Option<&str>) -> Vec<String> {
     let line = shell_words::join(config.script.command.iter().map(String::as_str));
     let shown = |name: &str| all.iter().find(|m| m.name == name).map(|m| format!("{name} {} {}", m.value, m.unit));

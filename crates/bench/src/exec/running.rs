@@ -1,4 +1,5 @@
-//! The trial's side of a command: its subreaper started, asked, listened to, and replaced where it was killed.
+//! The trial's side of a command: starts its subreaper, sends it requests, reads its messages, and takes its place if
+//! it is killed.
 
 use super::script::{GO_ON, Message, STOP, Script};
 use super::{subreaper, tree};
@@ -12,14 +13,14 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// How long a subreaper that was asked to stop gets: it kills at once and may still run `cleanup`.
+/// How long a subreaper may take to stop when asked: it kills at once, but may still run `cleanup`.
 const STOP_PATIENCE_NS: u64 = 10_000_000_000;
-/// How long a subreaper that has said its last word gets to end.
+/// How long a subreaper may take to exit after its last message.
 const REAP_PATIENCE_NS: u64 = 500_000_000;
-/// How long the killed get to disappear.
+/// How long killed processes may take to disappear.
 const SWEEP_PATIENCE_NS: u64 = 2_000_000_000;
 
-/// A command below its subreaper; dropping it ends the whole tree.
+/// A command under its subreaper; dropping it ends the whole tree.
 #[derive(Debug)]
 pub(crate) struct Running {
     script: Script,
@@ -29,13 +30,13 @@ pub(crate) struct Running {
     control: OwnedFd,
     messages: File,
     buffer: Vec<u8>,
-    /// Our children that are not of this command.
+    /// Children of ours that do not belong to this command.
     others: BTreeSet<u32>,
     ended: bool,
 }
 
 impl Running {
-    /// Forks the subreaper, which begins with the script.
+    /// Forks the subreaper, which starts the script.
     pub(crate) fn start(script: &Script) -> Result<Self, BenchError> {
         let doing = |what: &str| BenchError::io(format!("{what} for a command"));
         process::become_subreaper().map_err(doing("becoming the subreaper"))?;
@@ -67,7 +68,7 @@ impl Running {
         self.subreaper
     }
 
-    /// Waits until the measured command blocks before its exec; its process id, `None` at the deadline.
+    /// Waits until the measured command blocks before its exec; returns its process id, or `None` at the deadline.
     pub(crate) fn ready(&mut self, deadline_ns: u64) -> Result<Option<u32>, BenchError> {
         loop {
             match self.next(deadline_ns)? {
@@ -78,7 +79,7 @@ impl Running {
         }
     }
 
-    /// Waits for the command's own end; when it was, `None` at the deadline.
+    /// Waits until the command itself ends; returns when that was, or `None` at the deadline.
     pub(crate) fn ended(&mut self, deadline_ns: u64) -> Result<Option<u64>, BenchError> {
         match self.next(deadline_ns)? {
             Some(Message::Ended { t1_ns }) => Ok(Some(t1_ns)),
@@ -91,13 +92,13 @@ impl Running {
         fd::write_full(self.gate.as_fd(), b"*").map_err(BenchError::io("releasing the command"))
     }
 
-    /// The command's end is noted: the subreaper may continue.
+    /// The command's end has been recorded: the subreaper may continue.
     pub(super) fn go_on(&self) {
         let _ = fd::write_full(self.control.as_fd(), &[GO_ON]);
     }
 
-    /// The next message, `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a subreaper
-    /// that died; then no process is left.
+    /// The next message, or `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a dead
+    /// subreaper; then no process is left.
     pub(super) fn next(&mut self, deadline_ns: u64) -> Result<Option<Message>, BenchError> {
         loop {
             if let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
@@ -133,7 +134,7 @@ impl Running {
         }
     }
 
-    /// Ends the command and all it started, `cleanup` included, and waits for it.
+    /// Ends the command and everything it started, runs `cleanup`, and waits for it.
     pub(crate) fn stop(&mut self) {
         if self.ended {
             return;
@@ -148,7 +149,7 @@ impl Running {
         self.reap();
     }
 
-    /// The subreaper has ended, or is ended; no process of its tree is left.
+    /// Waits for the subreaper to end, or kills it; afterwards no process of its tree is left.
     fn reap(&mut self) {
         if self.ended {
             return;
@@ -159,14 +160,14 @@ impl Running {
         if !by_itself {
             let _ = signal::kill(self.subreaper, signal::SIGKILL);
         }
-        // ECHILD if a wait for any child has already reaped it.
+        // ECHILD if a wait for any child has reaped it already.
         let _ = process::wait_for(self.subreaper);
         if !by_itself {
             sweep(&self.others);
         }
     }
 
-    /// The subreaper was killed: its children are ours now.
+    /// The subreaper was killed: its children have become ours.
     fn died(&mut self) -> BenchError {
         let status = process::wait_for(self.subreaper).map(|reaped| reaped.status);
         self.ended = true;

@@ -1,11 +1,11 @@
-//! What the trial process and the subreaper of a command say to each other.
+//! Messages between the trial process and the subreaper of a command.
 
 use schedlab_sys::rusage::Rusage;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What the subreaper is to run, in this order: `warmup` times setup, command, cleanup; then setup, the measured command,
-/// cleanup. All of them have the same directory and time-out.
+/// What the subreaper is to run, in this order: `warmup` times setup, command, cleanup; then setup, the measured
+/// command, cleanup. All of them have the same directory and time-out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Script {
     pub(crate) command: Vec<String>,
@@ -14,11 +14,11 @@ pub(crate) struct Script {
     pub(crate) warmup: u32,
     pub(crate) dir: Option<PathBuf>,
     pub(crate) timeout_ns: u64,
-    /// Standard error into the same pipe as standard output.
+    /// Whether standard error goes into the same pipe as standard output.
     pub(crate) merged: bool,
-    /// A session of its own, and with autogroup on a task group of its own.
+    /// Whether it gets its own session and thereby, with autogroup on, its own task group.
     pub(crate) new_session: bool,
-    /// RLIMIT_NOFILE as the user has it: a program that closes every possible descriptor must not find a million.
+    /// The user's RLIMIT_NOFILE: a program that closes every possible descriptor must not see a limit of a million.
     pub(crate) open_files: u64,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Message {
     Failed(String),
 }
 
-/// Byte to the subreaper: the end has been noted.
+/// Byte to the subreaper: the command's end has been recorded.
 pub(super) const GO_ON: u8 = b'c';
 /// Byte to the subreaper: end the command now.
 pub(super) const STOP: u8 = b's';

@@ -1,4 +1,5 @@
-//! One program after another below the subreaper: started, listened to, bounded in time, reaped, and its whole tree ended.
+//! Runs one program after another under the subreaper: starts it, reads its output, limits its time, reaps it, and ends
+//! its whole tree.
 
 use super::capture::Capture;
 use super::script::{GO_ON, STOP, Script, Usage};
@@ -17,16 +18,16 @@ use std::path::Path;
 
 /// How often orphans are reaped while nothing else happens.
 const REAP_EVERY_NS: u64 = 200_000_000;
-/// How long killed processes get to disappear; one in an uninterruptible sleep may take longer.
+/// How long killed processes may take to disappear; one in an uninterruptible sleep may take longer.
 const KILL_PATIENCE_NS: u64 = 3_000_000_000;
 
-/// Whose usage is added up as processes are reaped.
+/// Whose resource usage is added up as processes are reaped.
 #[derive(Debug)]
 pub(super) enum Counted {
     Nobody,
-    /// All but what `setup` has left running.
+    /// All processes except those that `setup` has left running.
     AllBut(BTreeSet<u32>),
-    /// What the command has left behind.
+    /// Only those that the command has left behind.
     Only(BTreeSet<u32>),
 }
 
@@ -40,10 +41,10 @@ impl Counted {
     }
 }
 
-/// What `cleanup` gets when the trial process is gone: everybody must be gone within two seconds.
+/// Time for `cleanup` when the trial process is gone: then every process must be gone within two seconds.
 const LAST_CLEANUP_NS: u64 = 1_500_000_000;
 
-/// A step that has ended by itself.
+/// A step that ended by itself.
 pub(super) struct Exit {
     /// CLOCK_MONOTONIC.
     pub(super) at_ns: u64,
@@ -56,7 +57,7 @@ pub(super) struct Exit {
 pub(super) enum End {
     Itself(Exit),
     TimedOut,
-    /// The trial is gone or wants it over.
+    /// The trial process is gone or wants the step ended.
     Stopped,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Child {
     /// Indices of its streams.
     pub(super) stdout: usize,
     pub(super) stderr: usize,
-    /// Why the child could not become the program, if it could not.
+    /// Why the child could not exec the program, if it could not.
     trouble: File,
 }
 
@@ -78,13 +79,13 @@ pub(super) struct Steps<'a> {
     control: BorrowedFd<'a>,
     pub(super) captures: Vec<Capture>,
     pub(super) counted: Counted,
-    /// Usage of what was reaped and is not a step.
+    /// Usage of reaped processes that are not steps.
     pub(super) orphans: Usage,
     /// The trial wants the command ended.
     pub(super) stopped: bool,
-    /// The trial has taken note of the command's end.
+    /// The trial has recorded the command's end.
     pub(super) noted: bool,
-    /// Since when (CLOCK_MONOTONIC) the trial is gone.
+    /// Since when (CLOCK_MONOTONIC) the trial process has been gone.
     abandoned_ns: Option<u64>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// Forks a step; with a gate it blocks before its exec until a byte comes.
+    /// Forks a step; with a gate, the child blocks before its exec until a byte arrives.
     pub(super) fn start(&mut self, words: &[String], gate: Option<BorrowedFd<'_>>) -> io::Result<Child> {
         let words: Vec<CString> = words.iter().map(|w| CString::new(w.as_str())).collect::<Result<_, _>>()?;
         let (stdout, stderr, trouble) = (fd::pipe_pair()?, fd::pipe_pair()?, fd::pipe_pair()?);
@@ -142,8 +143,8 @@ impl<'a> Steps<'a> {
         Ok(Child { pid, pidfd: pidfd::open(pid)?, stdout: first, stderr: first + 1, trouble: trouble.read.into() })
     }
 
-    /// Waits for a step's end. `heeds_stop`: a stop ends the wait; otherwise it may last until soon after the trial has
-    /// ended.
+    /// Waits for a step to end. With `heeds_stop`, a stop request ends the wait; without, only the deadline does, or
+    /// the end of the trial process a little later.
     pub(super) fn wait(&mut self, child: &Child, deadline_ns: u64, heeds_stop: bool) -> io::Result<End> {
         loop {
             if heeds_stop && self.stopped {
@@ -168,10 +169,10 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Reads what is printed and heeds the trial until the deadline, at most one event; whether `child` has ended.
+    /// Reads output and watches the trial until the deadline, for at most one event; returns whether `child` has ended.
     pub(super) fn listen(&mut self, child: Option<&Child>, deadline_ns: u64) -> io::Result<bool> {
         let mut fds = vec![self.control];
-        // Once gone it stays readable.
+        // When the trial process is gone, its descriptor stays readable.
         fds.extend(self.abandoned_ns.is_none().then(|| self.trial.as_fd()));
         fds.extend(child.map(|child| child.pidfd.as_fd()));
         let open: Vec<usize> = (0..self.captures.len()).filter(|&c| self.captures[c].fd().is_some()).collect();
@@ -194,7 +195,7 @@ impl<'a> Steps<'a> {
         Ok(ended)
     }
 
-    /// Why a step that ended with code 127 never began, if that is so.
+    /// Why a step that ended with code 127 never started, if that is so.
     pub(super) fn trouble(child: &mut Child) -> Option<io::Error> {
         let mut errno = [0; 4];
         let waits = fd::poll_readable(child.trouble.as_fd(), 0).unwrap_or(false);
@@ -202,7 +203,7 @@ impl<'a> Steps<'a> {
             .then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(errno)))
     }
 
-    /// Reaps every ended child but the step itself, whose end its own wait notices.
+    /// Reaps every child that has ended, except the step itself, whose end its own wait notices.
     fn reap_orphans(&mut self, step: Option<u32>) {
         while let Ok(Some(pid)) = process::peek_ended() {
             if Some(pid) == step {
@@ -215,13 +216,14 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Living descendants, `except` and what is below them left out.
+    /// Living descendants without `except` and their descendants.
     pub(super) fn alive(&self, except: &BTreeSet<u32>) -> Vec<Process> {
         let below = tree::descendants(&tree::processes(Path::new("/proc")), thread::current_pid(), except);
         below.into_iter().filter(|process| process.state != 'Z').collect()
     }
 
-    /// Kills every descendant but `except` and theirs, and reaps them; who was killed, and how many would not go.
+    /// Kills and reaps every descendant but `except` and theirs; returns who was killed, and how many did not
+    /// disappear.
     pub(super) fn end_tree(&mut self, except: &BTreeSet<u32>) -> (Vec<String>, usize) {
         let give_up = monotonic_ns() + KILL_PATIENCE_NS;
         let mut killed = BTreeSet::new();
@@ -232,7 +234,8 @@ impl<'a> Steps<'a> {
             if alive.is_empty() || monotonic_ns() > give_up {
                 return (names, alive.len());
             }
-            // We inherit a child forked between the look and the kill when its parent ends: the next round finds it.
+            // A child that was forked between the look and the kill becomes ours when its parent ends: the next round
+            // finds it.
             for process in &alive {
                 let _ = signal::kill(process.pid, signal::SIGKILL);
                 if killed.insert(process.pid) {

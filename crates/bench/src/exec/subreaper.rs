@@ -1,7 +1,8 @@
-//! The subreaper: a small process between the trial and a command. By `PR_SET_CHILD_SUBREAPER` every process that the command
-//! starts stays below it, also one that daemonizes into a session of its own; it reads what they print, bounds their
-//! time, reaps them with what they used, and before it ends it kills what is left. When the trial process dies it does
-//! so at once. Nobody depends on its survival: the trial is a subreaper too and inherits the tree.
+//! The subreaper: a small process between the trial and a command. With `PR_SET_CHILD_SUBREAPER`, every process that
+//! the command starts remains its descendant, even one that daemonizes into a session of its own. It reads their
+//! output, limits their time, and reaps them with their resource usage; before it ends, it kills those that are left.
+//! When the trial process dies, it does so at once. Nothing depends on its survival: the trial is a subreaper too and
+//! inherits the tree.
 
 use super::capture::tail;
 use super::script::{Message, Report, Script, Usage};
@@ -16,13 +17,13 @@ use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// How long the trial gets to take note of the command's end.
+/// How long the trial may take to record the command's end.
 const NOTE_NS: u64 = 1_000_000_000;
 
 /// The subreaper's ends of its connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends<'a> {
-    /// The measured command reads one byte before its exec.
+    /// The measured command reads one byte from it before its exec.
     pub(super) gate: BorrowedFd<'a>,
     pub(super) control: BorrowedFd<'a>,
     pub(super) messages: BorrowedFd<'a>,
@@ -42,7 +43,7 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// The subreaper's whole life; the exit code.
+/// The subreaper's whole life; returns the exit code.
 pub(super) fn run(script: &Script, ends: Ends<'_>) -> i32 {
     process::set_name(c"schedlab-reaper");
     let mut subreaper = match Steps::new(script, ends.trial, ends.control) {
@@ -70,7 +71,7 @@ struct Subreaper<'a> {
 }
 
 impl Subreaper<'_> {
-    /// All steps; whatever happens, `cleanup` has run and no process is left when this returns.
+    /// Runs all steps; whatever happens, when this returns `cleanup` has run and no process is left.
     fn run_script(&mut self) -> Result<Report, Halt> {
         let result = self.run_steps();
         if result.is_ok() {
@@ -100,7 +101,7 @@ impl Subreaper<'_> {
         self.measured(&kept)
     }
 
-    /// What it leaves running is kept until `cleanup` is over.
+    /// Processes that `setup` leaves running are kept until `cleanup` is over.
     fn setup(&mut self) -> Result<(), Halt> {
         if self.script.setup.is_empty() {
             return Ok(());
@@ -116,7 +117,7 @@ impl Subreaper<'_> {
             return Ok(());
         }
         let mut started = self.steps.start(&self.script.cleanup, None)?;
-        // A stop ends the command, not the tidying up after it.
+        // A stop request ends the command, but not the cleanup after it.
         let deadline_ns = monotonic_ns().saturating_add(self.script.timeout_ns);
         match self.steps.wait(&started, deadline_ns, false)? {
             End::Itself(exit) => self.succeeded("cleanup", &self.script.cleanup, &mut started, exit.reaped.status)?,
@@ -130,7 +131,7 @@ impl Subreaper<'_> {
         Ok(())
     }
 
-    /// The run that counts. `kept`: what `setup` has left running.
+    /// The run that counts. `kept`: processes that `setup` has left running.
     fn measured(&mut self, kept: &BTreeSet<u32>) -> Result<Report, Halt> {
         self.steps.counted = Counted::AllBut(kept.clone());
         let mut started = self.steps.start(&self.script.command, Some(self.ends.gate))?;
@@ -138,7 +139,7 @@ impl Subreaper<'_> {
         tell(self.ends.messages, &Message::Ready { pid: started.pid });
         let Exit { at_ns, reaped, schedstat } = self.finish("", &self.script.command, &mut started, kept)?;
         tell(self.ends.messages, &Message::Ended { t1_ns: at_ns });
-        // The trial's counters must not hold what comes now.
+        // The trial's counters must not include what comes now.
         let patience_ns = monotonic_ns() + NOTE_NS;
         while !(self.steps.noted || self.steps.stopped) && monotonic_ns() < patience_ns {
             self.steps.listen(None, patience_ns)?;
@@ -163,7 +164,7 @@ impl Subreaper<'_> {
         })
     }
 
-    /// CPU time so far of what `setup` has left running, `None` when it has left nothing.
+    /// CPU time so far of the processes that `setup` has left running; `None` if there are none.
     fn server_cpu_ns(&self, kept: &BTreeSet<u32>) -> Option<u64> {
         if kept.is_empty() {
             return None;
@@ -176,7 +177,7 @@ impl Subreaper<'_> {
         Some(tree::cpu_ns(proc_root, &servers))
     }
 
-    /// Waits for a step that must succeed; when it does not, its processes are gone and the words say why.
+    /// Waits for a step that must succeed; if it fails, kills its processes and returns the reason.
     fn finish(
         &mut self,
         role: &str,
@@ -235,7 +236,7 @@ impl Subreaper<'_> {
     }
 }
 
-/// `` `pgbench -T 5` `` or ``setup `make clean` ``, the command cut to a readable length.
+/// `` `pgbench -T 5` `` or ``setup `make clean` ``, with the command cut to a readable length.
 fn named(role: &str, words: &[String]) -> String {
     let line = shell_words::join(words.iter().map(String::as_str));
     let short: String = if line.chars().count() > 80 { line.chars().take(79).chain(['…']).collect() } else { line };

@@ -1,26 +1,27 @@
-//! A process tree as /proc shows it: who descends from whom, and how much CPU time the living have used together with
-//! the dead they have waited for. The tree's root is a subreaper, so no process leaves it by daemonizing.
+//! A process tree as /proc shows it: parents and children, and how much CPU time the living processes have used
+//! together with the dead ones that they waited for. The root of the tree is a subreaper, so no process leaves it by
+//! daemonizing.
 
 use schedlab_sys::kernel_facts;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// One line of /proc/<pid>/stat, as far as it is used.
+/// The used fields of one line of /proc/<pid>/stat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     /// 15 bytes at most.
     pub(crate) comm: String,
-    /// `Z`: ended and not yet waited for.
+    /// `Z`: ended but not yet waited for.
     pub(crate) state: char,
     /// User and system time of its threads, ticks.
     own_ticks: u64,
-    /// The same of the children it has waited for.
+    /// The same for the children that it has waited for.
     waited_ticks: u64,
 }
 
-/// From the text of /proc/<pid>/stat; the name may hold anything, also `)`.
+/// Parses the text of /proc/<pid>/stat; the name may contain anything, even `)`.
 fn parse(text: &str) -> Option<Process> {
     let (pid, rest) = text.split_once(" (")?;
     let (comm, rest) = rest.rsplit_once(") ")?;
@@ -37,20 +38,21 @@ fn parse(text: &str) -> Option<Process> {
     })
 }
 
-/// Every process of the machine that can be read.
+/// Every process of the machine that we can read.
 pub(crate) fn processes(proc_root: &Path) -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir(proc_root) else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter_map(|pid| parse(&std::fs::read_to_string(proc_root.join(format!("{pid}/stat"))).ok()?)).collect()
 }
 
-/// The descendants of `root`, parents before children; `root` is not one of them, and none is below `except`.
+/// The descendants of `root`, parents before children; without `root` itself, and without `except` and their
+/// descendants.
 pub(crate) fn descendants(all: &[Process], root: u32, except: &BTreeSet<u32>) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut open = vec![root];
     while let Some(parent) = open.pop() {
         for child in all.iter().filter(|p| p.parent == parent && p.pid != root && !except.contains(&p.pid)) {
-            // A pid that was reused between two reads could close a circle.
+            // A pid that was reused between two reads could make a cycle.
             if found.iter().all(|seen| seen.pid != child.pid) {
                 open.push(child.pid);
                 found.push(child.clone());
@@ -60,8 +62,8 @@ pub(crate) fn descendants(all: &[Process], root: u32, except: &BTreeSet<u32>) ->
     found
 }
 
-/// CPU time of these processes and of the children that they have waited for, ns. Ticks of 10 ms; where all threads of
-/// a process still live, their schedstat is finer.
+/// CPU time of these processes and of the children that they have waited for, ns. Its resolution is a tick of 10 ms;
+/// schedstat is finer, and is used if all threads of a process are still alive.
 pub(crate) fn cpu_ns(proc_root: &Path, processes: &[Process]) -> u64 {
     let tick_ns = 1_000_000_000 / kernel_facts::user_hz();
     let one = |process: &Process| {
@@ -77,7 +79,7 @@ fn schedstat_ns(proc_root: &Path, pid: u32) -> u64 {
     threads.flatten().filter_map(run_ns).sum()
 }
 
-/// `run_ns run_delay_ns timeslices` of the task whose directory this is (CONFIG_SCHED_INFO).
+/// `run_ns run_delay_ns timeslices` from the task's directory (CONFIG_SCHED_INFO).
 pub(crate) fn read_schedstat(task: &Path) -> Option<[u64; 3]> {
     let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());
@@ -132,7 +134,7 @@ mod tests {
         let found = processes(&root);
         let used = cpu_ns(&root, &found);
         std::fs::remove_dir_all(&root).unwrap();
-        // schedstat's 25 ms instead of two ticks of 10 ms, and ten ticks of waited children.
+        // 25 ms from schedstat instead of two ticks of 10 ms, and ten ticks of children that were waited for.
         assert_eq!((found.len(), used), (1, 125_000_000));
     }
 }

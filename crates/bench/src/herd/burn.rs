@@ -1,14 +1,14 @@
-//! What a task of a workload does in a guest of the virtual lane before it is ready: it uses as much CPU time as the
-//! seed drew for it. How much two tasks of one CPU have had decides whom a fair scheduler prefers, for hundreds of
-//! milliseconds; where it comes from the seed, the arms of a comparison start alike.
+//! In a guest of the virtual lane, each task of a workload uses CPU time before it is ready; the seed determines how
+//! much. The difference between two tasks of one CPU decides which of them a fair scheduler prefers, for hundreds of
+//! milliseconds; because it comes from the seed, the arms of a comparison start alike.
 
 use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
 
-/// A burn ends after this many times as long by the clock.
+/// A burn ends after this multiple of its length by the wall clock.
 const MOST_OF_THE_CLOCK: u64 = 20;
 
-/// Burns CPU time, up to a limit on the clock, so that a task of lowest weight next to a busy loop still gets ready in
-/// time.
+/// Burns CPU time, up to a limit by the wall clock, so that even a task of the lowest weight next to a busy loop gets
+/// ready in time.
 pub(super) fn burn(ns: u64) {
     let (begun_ns, end_ns) = (monotonic_ns(), thread_cpu_ns() + ns);
     while thread_cpu_ns() < end_ns && monotonic_ns() - begun_ns < MOST_OF_THE_CLOCK * ns {

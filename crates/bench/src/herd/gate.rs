@@ -1,12 +1,12 @@
 //! The gate of hackbench's tasks: each task writes one byte when it is ready and polls a second channel, into which the
-//! control process writes one byte. Nobody reads that byte: poll stays ready and releases everybody.
+//! control process writes one byte. Nobody reads that byte, so poll stays ready and releases all tasks.
 
 use crate::task::{Step, TaskError};
 use schedlab_sys::fd::{self, Pair};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Both channels; of the workload's own transport, as in the reference.
+/// Both channels; they use the workload's own transport, as in the reference.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: Pair,
@@ -25,7 +25,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Control side: takes one ready byte; `false` when none came before the deadline.
+    /// Control side: takes one ready byte; `false` if none came before the deadline.
     pub(crate) fn take_ready(&self, deadline_ns: u64) -> io::Result<bool> {
         if !fd::poll_readable(self.ready.read.as_fd(), deadline_ns)? {
             return Ok(false);
@@ -34,7 +34,7 @@ impl Gate {
         Ok(true)
     }
 
-    /// Control side: kicks them off.
+    /// Control side: releases the tasks.
     pub(crate) fn release(&self) -> io::Result<()> {
         fd::write_full(self.wake.write.as_fd(), b"*")
     }

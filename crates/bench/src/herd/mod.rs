@@ -1,7 +1,7 @@
-//! The herd is the task set of a workload: processes or threads that get ready, block at a gate, are released by one
+//! The herd is the set of a workload's tasks: processes or threads that get ready, block at a gate, are released by one
 //! byte that nobody consumes (poll is level-triggered, so it wakes them all), run their loop and end. The control
-//! process supervises: after any failure all tasks are ended before the error is returned, and no child outlives its
-//! parent.
+//! process supervises them: after any failure all tasks are ended before the error is returned, and no child outlives
+//! its parent.
 
 mod burn;
 mod gate;
@@ -50,7 +50,7 @@ struct Member {
     handle: Handle,
 }
 
-/// The tasks started so far; dropping it kills and reaps what still runs.
+/// The tasks started so far; dropping it kills and reaps those that still run.
 #[derive(Debug)]
 pub(crate) struct Herd {
     cells: TaskCells,
@@ -69,8 +69,8 @@ impl Herd {
         self.members.len()
     }
 
-    /// Forks a task. In the child `prepare` runs before the gate (it closes what the reference closes there and allocates;
-    /// the parent's descriptors are untouched), `body` between the gate and `_exit`.
+    /// Forks a task. In the child, `prepare` runs before the gate (it closes what the reference closes there, and
+    /// allocates; the parent's descriptors are not affected), and `body` runs between the gate and `_exit`.
     pub(crate) fn fork<T>(
         &mut self,
         role: &'static str,
@@ -114,7 +114,7 @@ impl Herd {
         Ok(())
     }
 
-    /// Starts a task that owns its part in the run, as the mode says.
+    /// Starts a task, as a process or thread depending on the mode; the task owns its `part`.
     pub(crate) fn start<P: Send + Sync + 'static, T>(
         &mut self,
         mode: Mode,
@@ -157,12 +157,12 @@ impl Herd {
         self.members.iter().enumerate().map(record).collect()
     }
 
-    /// SIGKILLs and reaps every process that is left; threads end with the trial process. Safe to call twice.
+    /// Kills (SIGKILL) and reaps every process that is left; threads end with the trial process. Safe to call twice.
     pub(crate) fn take_down(&mut self) {
         self.cells.stop_flag().set();
         for member in &self.members {
             if let Handle::Process { pid, reaped: None } = member.handle {
-                // Not reaped yet, so the pid is still ours: it cannot hit a stranger.
+                // The process has not been reaped, so the pid is still ours and cannot be a stranger's.
                 let _ = signal::kill(pid, signal::SIGKILL);
             }
         }
@@ -180,7 +180,7 @@ impl Drop for Herd {
     }
 }
 
-/// A task's life; the exit code. Everything before the gate and after `body` is outside the timed loop.
+/// A task's life; returns the exit code. Everything before the gate and after `body` is outside the timed loop.
 fn run_task<T>(
     cells: &TaskCells,
     task: usize,
@@ -193,7 +193,7 @@ fn run_task<T>(
     let own = OwnCell::prepare(cells, task);
     let ready = prepare().and_then(|state| {
         if burnt_ns > 0 {
-            // After `prepare`, where the task has gone to its own CPU; not part of what the task is said to have used.
+            // After `prepare`, which moves the task to its CPU. The burn does not count towards what the task used.
             burn(burnt_ns);
             own.take_baselines();
         }

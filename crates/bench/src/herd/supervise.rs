@@ -1,7 +1,8 @@
-//! The control side of a run: gather the ready bytes, release, wait with ticks and a safety time-out, reap.
+//! The control side of a run: gathers the ready bytes, releases the tasks, waits with ticks and a safety time-out, and
+//! reaps.
 //!
-//! t0 is taken after the last ready byte and before the wake byte, t1 after the last task has been reaped (joined), as
-//! hackbench takes its `Time:`.
+//! t0 is taken after the last ready byte and before the wake byte, t1 after the last task has been reaped (joined):
+//! these are the instants of hackbench's `Time:`.
 
 use super::{Handle, Herd, Member};
 use crate::error::BenchError;
@@ -20,17 +21,17 @@ pub(crate) struct Timeline {
     pub(crate) t0_ns: u64,
     /// After it.
     pub(crate) released_ns: u64,
-    /// The stop flag was set, or (loops) the last task had ended its loop.
+    /// When the stop flag was set, or (loops) when the last task ended its loop.
     pub(crate) steady_end_ns: u64,
-    /// The last task ended its loop.
+    /// When the last task ended its loop.
     pub(crate) drained_ns: u64,
-    /// The last task was reaped or joined: hackbench's stop.
+    /// When the last task was reaped or joined: hackbench's stop.
     pub(crate) t1_ns: u64,
-    /// Operations counted when the steady state ended; `None` in loops mode (all of them).
+    /// Operations counted when the steady state ended; `None` in loops mode, where all of them count.
     pub(crate) steady_operations: Option<u64>,
 }
 
-/// When the control process gives up on a run of `expected_ns`: ten times as long, at least 30 s.
+/// When the control process gives up on a run of `expected_ns`: after ten times as long, and at least 30 s.
 fn safety_ns(expected_ns: u64) -> u64 {
     expected_ns.saturating_mul(10).max(30_000_000_000)
 }
@@ -51,7 +52,7 @@ impl Watch<'_> {
 }
 
 impl Herd {
-    /// Waits until every task has said that it is ready; a task that dies before is an error.
+    /// Waits until every task has reported that it is ready; it is an error if one dies before that.
     pub(crate) fn gather(&mut self) -> Result<(), BenchError> {
         let mut patience_ns = 30_000_000_000 + self.members.len() as u64 * 10_000_000;
         if let Some(dither) = self.dither {
@@ -109,8 +110,8 @@ impl Herd {
         BenchError::TaskFailed { role, tid, group, what }
     }
 
-    /// Releases the tasks and waits for their end. `duration_ns`: set the stop flag after that long; else the tasks end
-    /// by themselves.
+    /// Releases the tasks and waits for them to end. With `duration_ns`, sets the stop flag after that time; without,
+    /// the tasks end by themselves.
     pub(crate) fn run(
         &mut self,
         observer: &mut dyn Observer,
@@ -171,7 +172,7 @@ impl Herd {
         Ok(())
     }
 
-    /// Whether the child was one of ours (a background load's burner may end too).
+    /// Whether the child was one of our tasks (a burner of a background load may end too).
     fn note_reaped(&mut self, child: Reaped) -> Result<bool, BenchError> {
         let is_it = |m: &Member| matches!(m.handle, Handle::Process { pid, .. } if pid == child.pid);
         let Some(task) = self.members.iter().position(is_it) else { return Ok(false) };
@@ -179,8 +180,8 @@ impl Herd {
         if child.status.success() { Ok(true) } else { Err(self.first_cause(task, child.status)) }
     }
 
-    /// A killed task makes its partners fail with EPIPE, and they may be reaped first: the one killed is the cause. Its
-    /// descriptors close before it can be reaped, so it gets a moment to get there.
+    /// When a task is killed, its partners fail with EPIPE and may be reaped first, but the killed one is the cause.
+    /// Its descriptors are closed before it can be reaped, so wait a moment for it.
     fn first_cause(&mut self, task: usize, status: ExitStatus) -> BenchError {
         for _ in 0..10 {
             if let Some(cause) = self.killed_task() {
@@ -206,7 +207,7 @@ impl Herd {
     fn wait_threads(&mut self, watch: &mut Watch<'_>, line: &mut Timeline) -> Result<(), BenchError> {
         for task in 0..self.members.len() {
             while !self.join_thread(task, watch.deadline())? {
-                // The thread waited for may hang because another one failed.
+                // The thread that we wait for may hang because another task failed.
                 self.fail_if_one_died()?;
                 if monotonic_ns() >= watch.deadline() {
                     self.at_deadline(watch, line, self.members.len() - task)?;
@@ -216,7 +217,8 @@ impl Herd {
         Ok(())
     }
 
-    /// Whether a task's thread has ended well (a process has nothing to join); awake at the deadline or in a second.
+    /// Whether a task's thread has ended well (a process need not be joined); returns at the deadline or after a
+    /// second.
     fn join_thread(&mut self, task: usize, deadline_ns: u64) -> Result<bool, BenchError> {
         let Handle::Thread { failed, thread } = &mut self.members[task].handle else { return Ok(true) };
         let look_again = monotonic_ns() + 1_000_000_000;
@@ -233,7 +235,7 @@ impl Herd {
     /// A deadline of the watch has come: stop flag, tick, or the end of patience.
     fn at_deadline(&self, watch: &mut Watch<'_>, line: &mut Timeline, unfinished: usize) -> Result<(), BenchError> {
         let now = monotonic_ns();
-        // A tick that falls on the end comes first: it closes the last window of a switchback.
+        // A tick that coincides with the end comes first, because it closes the last window of a switchback.
         if now >= watch.next_tick_ns {
             watch.next_tick_ns = watch.observer.tick(now, &watch.progress);
             if let Some(why) = watch.observer.trouble() {

@@ -1,4 +1,5 @@
-//! Burners as a load: forked by the trial process, running until its stop flag, and counting what they got.
+//! Burners as a load: the trial process forks them, they run until its stop flag is set, and they record how much CPU
+//! time they got.
 
 use crate::burn::{self, Config};
 use crate::error::BenchError;
@@ -9,7 +10,8 @@ use schedlab_sys::{affinity, fd, pidfd, process, signal, thread};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// Words a burner leaves in its group line: it runs, and the CPU time it used at its end (complete when not 0).
+/// Words that a burner writes into its group's line: that it runs, and at its end the CPU time it used (valid if not
+/// 0).
 const RUNNING: usize = 0;
 const CPU_NS: usize = 1;
 
@@ -28,7 +30,7 @@ pub(super) struct Burners {
 }
 
 impl Burners {
-    /// Forks them. `number` is the load's, for messages.
+    /// Forks the burners. `number` is the load's, for messages.
     pub(super) fn start(config: Config, separate_session: bool, number: usize) -> Result<Self, BenchError> {
         let threads = config.threads as usize;
         let cells =
@@ -48,7 +50,7 @@ impl Burners {
             if process::die_with_parent(trial).is_err() {
                 return 1;
             }
-            // Every burner a session: a leader's task group is shared by its own children only.
+            // Every burner leads its own session: a session leader shares its task group with its own children only.
             if separate_session && process::new_session().is_err() {
                 return 2;
             }
@@ -91,7 +93,7 @@ impl Burners {
         self.burners.iter().map(|burner| burner.pid).collect()
     }
 
-    /// A burner that has ended although it was not stopped.
+    /// Reports a burner that has ended although it was not stopped.
     pub(super) fn trouble(&self) -> Option<String> {
         let fds: Vec<_> = self.burners.iter().map(|burner| burner.pidfd.as_fd()).collect();
         let ended = fd::poll_any(&fds, 0).ok()?.iter().position(|&ended| ended)?;
@@ -103,14 +105,15 @@ impl Burners {
         self.cells.stop_flag().set();
     }
 
-    /// What they achieved in the last `over_ns` of the `ran_ns` since they started; after [`Self::ask_to_stop`].
+    /// What the burners achieved in the last `over_ns` of the `ran_ns` since they started; call it after
+    /// [`Self::ask_to_stop`].
     pub(super) fn report(&self, over_ns: u64, ran_ns: u64) -> LoadReport {
         let give_up = monotonic_ns() + 2_000_000_000;
         let (mut achieved, mut alive) = (0, true);
         for (index, burner) in self.burners.iter().enumerate() {
             let used = loop {
                 let used = self.cells.group(index)[CPU_NS].load(Acquire);
-                // Gone without having said how much it used: killed, or reaped by the workload's own wait.
+                // It ended without recording how much it used: it was killed, or reaped by the workload's own wait.
                 let gone = !matches!(process::try_wait_for(burner.pid), Ok(None));
                 if used > 0 || gone || monotonic_ns() > give_up {
                     break self.cells.group(index)[CPU_NS].load(Acquire).max(used);
@@ -120,7 +123,7 @@ impl Burners {
             alive &= used > 0;
             achieved += used;
         }
-        // The burners' CPU time is known over their whole life; a shorter measured part gets its share of it.
+        // The burners' CPU time is known for their whole life; a shorter measured part is assigned its share.
         let scale = over_ns as f64 / ran_ns.max(1) as f64;
         LoadReport {
             spec: self.spec(),
@@ -134,7 +137,7 @@ impl Burners {
 impl Drop for Burners {
     fn drop(&mut self) {
         for burner in self.burners.drain(..) {
-            // Still ours unless it was reaped, and then the answer is ECHILD and nothing is signalled.
+            // The child is still ours unless it was reaped; then the result is ECHILD, and no signal is sent.
             if matches!(process::try_wait_for(burner.pid), Ok(None)) {
                 let _ = signal::kill(burner.pid, signal::SIGKILL);
                 let _ = process::wait_for(burner.pid);

@@ -1,4 +1,4 @@
-//! A command as a load: below a subreaper of its own, running beside the workload and ended with its whole tree.
+//! A command as a load: it has its own subreaper, runs while the workload runs, and is ended with its whole tree.
 
 use super::not_of_a_load;
 use crate::error::BenchError;
@@ -23,7 +23,7 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     for key in ["warmup", "timeout"] {
         config.spec.args.remove(key);
     }
-    // It is ended by the trial, not by a time.
+    // The trial ends it, not a time-out.
     config.script.timeout_ns = u64::MAX;
     Ok(config)
 }
@@ -34,13 +34,13 @@ pub(super) struct CommandLoad {
     spec: String,
     running: Running,
     started_ns: u64,
-    /// CPU time of the tree when the workload was about to start.
+    /// CPU time of the tree just before the workload started.
     before_ns: u64,
     trouble: Option<String>,
 }
 
 impl CommandLoad {
-    /// Starts the command and gives it its time to settle.
+    /// Starts the command and lets it settle.
     pub(super) fn start(config: &Config, separate_session: bool) -> Result<Self, BenchError> {
         config.script.check()?;
         let mut script = config.script.clone();
@@ -62,7 +62,7 @@ impl CommandLoad {
         Ok(load)
     }
 
-    /// Hears of an end until the deadline.
+    /// Watches, until the deadline, for the command's end.
     fn listen(&mut self, deadline_ns: u64) {
         if self.trouble.is_some() {
             return;
@@ -89,11 +89,11 @@ impl CommandLoad {
         tree::descendants(&tree::processes(Path::new("/proc")), self.running.subreaper(), &BTreeSet::new())
     }
 
-    /// CPU time of the tree so far, the ended ones included.
+    /// CPU time of the tree so far, including processes that have ended.
     fn cpu_ns(&self) -> u64 {
         let all = tree::processes(Path::new("/proc"));
         let mut processes = tree::descendants(&all, self.running.subreaper(), &BTreeSet::new());
-        // The subreaper's own row holds what it has reaped.
+        // The subreaper's own row contains what it has reaped.
         processes.extend(all.into_iter().filter(|process| process.pid == self.running.subreaper()));
         tree::cpu_ns(Path::new("/proc"), &processes)
     }
@@ -104,8 +104,8 @@ impl CommandLoad {
         self.trouble.clone()
     }
 
-    /// What it achieved since the workload was about to start, scaled to `over_ns` of the `ran_ns` since then; it has
-    /// not asked for a share of the CPU time. Ends the tree.
+    /// What it achieved since just before the workload started, scaled to `over_ns` of the `ran_ns` since then; a
+    /// command requests no particular share of the CPU time. Ends the tree.
     pub(super) fn report(&mut self, over_ns: u64, ran_ns: u64) -> LoadReport {
         self.listen(0);
         let used_ns = self.cpu_ns().saturating_sub(self.before_ns);

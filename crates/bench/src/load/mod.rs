@@ -1,6 +1,7 @@
-//! `--load`: burners or commands beside a workload. They are started by the trial process before the workload, run
-//! until they are stopped, share the trial's session, autogroup and cgroup unless told otherwise, and report what they
-//! achieved: a load that did not get its CPU time is a fact about the trial, one that ended early makes it an error.
+//! `--load`: burners or commands that run while a workload runs. The trial process starts them before the workload;
+//! they run until they are stopped, share the trial's session, autogroup and cgroup unless configured otherwise, and
+//! report what they achieved. If a load did not get its CPU time, that is a fact about the trial; if it ended early,
+//! the trial is an error.
 
 mod burners;
 mod command;
@@ -39,7 +40,7 @@ impl Part {
     }
 }
 
-/// Running background loads; dropping them kills and reaps every process of theirs.
+/// Running background loads; dropping them kills and reaps all their processes.
 #[derive(Debug)]
 pub struct Load {
     parts: Vec<Part>,
@@ -47,7 +48,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Validates that the specs can be loads: `burn` or `exec`, without an end of their own.
+    /// Checks that the specs can be loads: `burn` or `exec`, without an end of their own.
     pub fn check(specs: &[WorkloadSpec]) -> Result<(), BenchError> {
         specs.iter().try_for_each(|spec| match read(spec)? {
             Config::Burn(_) => Ok(()),
@@ -55,8 +56,8 @@ impl Load {
         })
     }
 
-    /// Starts the loads and waits until each of them runs. `separate_session`: each load gets a session of its own
-    /// (with autogroup on: a task group of its own).
+    /// Starts the loads and waits until all of them run. `separate_session`: each load gets a session of its own (and,
+    /// with autogroup on, its own task group).
     pub fn start(specs: &[WorkloadSpec], separate_session: bool) -> Result<Self, BenchError> {
         let mut load = Self { parts: Vec::with_capacity(specs.len()), started_ns: 0 };
         for (number, spec) in specs.iter().enumerate() {
@@ -69,7 +70,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Process ids of the loads, for the task-group table and for own-task marks in traces.
+    /// Process ids of the loads, for the task-group table and for marking our own tasks in traces.
     pub fn tids(&self) -> Vec<u32> {
         let tids = |part: &Part| match part {
             Part::Burn(burners) => burners.tids(),
@@ -78,7 +79,7 @@ impl Load {
         self.parts.iter().flat_map(tids).collect()
     }
 
-    /// Why a load has ended, if one has; cheap enough to be asked ten times a second.
+    /// Why a load has ended, if one has; cheap enough to be called ten times a second.
     pub fn trouble(&mut self) -> Option<String> {
         self.parts.iter_mut().find_map(|part| {
             let why = part.trouble()?;
@@ -86,8 +87,8 @@ impl Load {
         })
     }
 
-    /// Stops the loads; one report for each, over the time since start or the last `over_ns` when that is given as
-    /// above 0 and shorter.
+    /// Stops the loads; returns one report for each, for the time since its start or, if `over_ns` is above 0 and
+    /// shorter, for the last `over_ns`.
     pub fn stop(mut self, over_ns: u64) -> Vec<LoadReport> {
         let ran_ns = monotonic_ns() - self.started_ns;
         let over_ns = if over_ns == 0 { ran_ns } else { over_ns.min(ran_ns) };
@@ -119,7 +120,7 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     }
 }
 
-/// An option that says nothing of a load.
+/// An option that has no meaning for a load.
 fn not_of_a_load(workload: &'static str, option: &str) -> BenchError {
     let reason = format!("{option} says nothing of a background load: it runs until its trial ends");
     BenchError::Conflict { workload, reason }

@@ -50,19 +50,19 @@ pub(crate) struct Config {
     pub(crate) cpus: CpuList,
 }
 
-/// Bytes of the header that carries the sender's CPU and the send time.
+/// Bytes of the header, which contains the sender's CPU and the send time.
 pub(super) const HEADER_BYTES: usize = 16;
 
 impl Config {
     pub(crate) fn tasks(&self) -> usize {
         self.groups as usize * (self.senders + self.receivers) as usize
     }
-    /// Messages in all, in loops mode.
+    /// Total number of messages, in loops mode.
     pub(crate) fn messages(&self) -> Option<u64> {
         let pairs = u64::from(self.groups) * u64::from(self.senders) * u64::from(self.receivers);
         self.length.loops().map(|loops| pairs.saturating_mul(loops))
     }
-    /// Whether messages are long enough to carry the sender's CPU and the send time.
+    /// Whether messages are long enough for the header.
     pub(crate) fn has_header(&self) -> bool {
         self.bytes >= HEADER_BYTES
     }

@@ -1,10 +1,10 @@
 //! The timed loops of `messaging/1`: the shortest functions here, compiled once for each stamping level, delay and end
 //! condition.
 //!
-//! A message of 16 bytes or more begins with a header: a magic number, the kind and the sender's CPU in the first word,
-//! on a stamped message the CLOCK_MONOTONIC send time in the second. Where messages of several senders may interleave
-//! in a stream (TCP, messages over a page) a header can land inside another message: the magic shows it, and such a
-//! message is counted and verified by its bytes but has no tier and no latency.
+//! A message of 16 bytes or more begins with a header: the first word holds a magic number, the kind and the sender's
+//! CPU; in a stamped message the second word holds the CLOCK_MONOTONIC send time. Where messages of several senders may
+//! interleave in a stream (TCP, messages larger than a page), a header can end up inside another message. The magic
+//! number shows this; such a message is counted and its bytes are verified, but it has no tier and no latency.
 
 use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
@@ -38,7 +38,7 @@ fn get_word(message: &[u8], word: usize) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// A sender's loop; answers the messages sent.
+/// A sender's loop; returns the messages sent.
 pub(super) struct Send<'a, const HEADER: bool> {
     pub(super) outs: &'a [OwnedFd],
     pub(super) message: &'a mut [u8],
@@ -73,7 +73,7 @@ impl<const HEADER: bool> TimedLoop for Send<'_, HEADER> {
     }
 }
 
-/// After the stop flag: the last sender of the group to stop tells every receiver. It is then alone on the wire, so the
+/// After the stop flag: the last sender of the group to stop tells every receiver. By then nobody else sends, so the
 /// marker cannot interleave with anything.
 pub(super) fn send_end(outs: &[OwnedFd], message: &mut [u8], senders_left: &AtomicU64) -> Result<(), TaskError> {
     if senders_left.fetch_sub(1, AcqRel) != 1 {
@@ -121,7 +121,7 @@ impl<const HEADER: bool> TimedLoop for Receive<'_, HEADER> {
                     }
                 }
             }
-            // Short of the marker's own bytes, an `E` can only be part of an interleaved header.
+            // In a message shorter than the marker, an `E` can only be part of an interleaved header.
             if self.message[0] == END && self.senders_left.load(Acquire) == 0 && self.message.iter().all(|&b| b == END)
             {
                 break;

@@ -1,6 +1,6 @@
-//! `messaging/1`, reference of hackbench: in each group S senders spray messages to R receivers, each sender to all of them
-//! in turn; nobody replies. t0 and t1 of the legacy `Time:` are hackbench's own (see [`crate::herd`]): from after the
-//! last ready byte, before the wake byte, to after the last task has been reaped or joined.
+//! `messaging/1`; the reference is hackbench. In each group, S senders send messages to R receivers, each sender to all
+//! of them in turn; nobody replies. t0 and t1 of the legacy `Time:` are hackbench's own (see [`crate::herd`]): t0 is
+//! after the last ready byte and before the wake byte, t1 after the last task has been reaped or joined.
 
 mod config;
 mod loops;
@@ -29,7 +29,7 @@ impl Config {
         if !self.has_header() {
             return Ok(run);
         }
-        // A clock read on each side and the count.
+        // One clock read on each side, and one value counted.
         let parts = StampParts { clock_reads: 2.0, values: 1.0 };
         run.recorded(|| Recorder::new(&["latency"], &order.topology.tiers(), groups), parts)?.sampled(
             |level, cost_ns| {
@@ -39,7 +39,7 @@ impl Config {
         )
     }
 
-    /// The sender's part of a message, for counting those under way.
+    /// The sender's part of a message's cost, needed to count messages in flight.
     fn sending_share(&self) -> Result<f64, BenchError> {
         if self.length.loops().is_some() {
             return Ok(0.5);
@@ -81,7 +81,7 @@ impl Workload for Config {
         let tasks = self.tasks() as u64;
         let per_group = u64::from(self.senders) + u64::from(self.receivers);
         let what = format!("{} × {}", counted(self.groups, "groups"), counted(per_group, "tasks"));
-        // Process mode: the parent holds one group's write ends, the gate and a pair in the making.
+        // Process mode: the parent holds the write ends of one group, the gate, and the pair being made.
         let files = match self.mode {
             Mode::Process => u64::from(self.receivers) + 8,
             Mode::Thread => 2 * u64::from(self.receivers) * u64::from(self.groups) + tasks + 8,
@@ -95,7 +95,7 @@ impl Workload for Config {
         run.before_fork(observer)?;
         let _placed = spawn::Placed::enter(self)?;
         let herd = spawn::start(self, &run)?;
-        // 20 µs a message is ten times what a slow machine needs.
+        // 20 µs per message is ten times what a slow machine needs.
         let by_loops = |_| self.messages().unwrap_or(0).saturating_mul(20_000);
         let ended = run.run(herd, observer, self.length, by_loops, counted)?;
         outcome::build(self, &run, ended)

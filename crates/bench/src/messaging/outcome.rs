@@ -1,4 +1,4 @@
-//! From the finished tasks to the outcome: counts verified, hackbench's own lines, metrics.
+//! From the finished tasks to the outcome: verified counts, hackbench's own lines, metrics.
 
 use super::config::{Config, Transport};
 use super::spawn::senders_left;
@@ -20,7 +20,7 @@ pub(super) fn build(config: &Config, run: &Prepared<'_>, ended: Ended) -> Result
     })
 }
 
-/// Messages received, which must be all that were sent, and in loops mode as many as were ordered for each task.
+/// Messages received, which must equal the messages sent; in loops mode, also the number ordered for each task.
 fn verify(config: &Config, run: &Prepared<'_>, ended: &Ended) -> Result<u64, BenchError> {
     let (sent, received) = (ended.total("sender"), ended.total("receiver"));
     if sent != received {
@@ -37,8 +37,8 @@ fn verify(config: &Config, run: &Prepared<'_>, ended: &Ended) -> Result<u64, Ben
     }
 }
 
-/// What hackbench prints, word for word; `Time:` truncated to milliseconds as its `%lu.%03lu` does. With unequal
-/// senders and receivers the descriptors are those of the receivers' pairs.
+/// hackbench's output, word for word; `Time:` is truncated to milliseconds as by its `%lu.%03lu`. If there are not as
+/// many senders as receivers, the number of descriptors is that of the receivers' pairs.
 fn native_lines(config: &Config, time_ns: u64) -> Vec<String> {
     let Some(loops) = config.length.loops() else { return Vec::new() };
     let mode = match config.mode {

@@ -1,6 +1,6 @@
 //! Creates the tasks of `messaging/1` in hackbench's order: for each group, a pair and a receiver at a time, then the
-//! senders, then the parent closes the group's write ends. In process mode a receiver closes its write end and the
-//! parent each read end, as there; in thread mode nothing is closed.
+//! senders; then the parent closes the group's write ends. In process mode a receiver closes its write end and the
+//! parent each read end, as in hackbench; in thread mode nothing is closed.
 
 use super::config::Config;
 use super::loops::{FILL, Receive, Send, send_end};
@@ -54,7 +54,7 @@ impl Drop for Placed {
     }
 }
 
-/// What a task needs besides its descriptors.
+/// What a task needs in addition to its descriptors.
 #[derive(Clone)]
 struct Part {
     cells: TaskCells,
@@ -81,7 +81,7 @@ impl Part {
         }
     }
 
-    /// Before the gate: the message buffer, and the histograms mapped.
+    /// Before the gate: allocates the message buffer and maps the histograms.
     fn prepare(&self) -> Result<Vec<u8>, TaskError> {
         if let Some(recorder) = &self.recorder {
             recorder.fault_in(self.group);
@@ -121,7 +121,7 @@ impl Part {
     }
 }
 
-/// Messages each sender sends and each receiver gets; a receiver without a number runs to the end marker.
+/// Messages that each sender sends and each receiver gets; a receiver without a number runs until the end marker.
 fn loops(config: &Config) -> (Option<u64>, Option<u64>) {
     match config.length {
         Length::Loops(loops) => {
@@ -135,7 +135,7 @@ fn loops(config: &Config) -> (Option<u64>, Option<u64>) {
 pub(super) fn start(config: &Config, run: &Prepared<'_>) -> Result<Herd, BenchError> {
     let mut herd = run.herd(config.tasks(), config.transport.maker())?;
     for group in 0..config.groups {
-        // Loops mode never ends by a marker: the count stays above 0.
+        // In loops mode no marker ever ends the run: the count stays above 0.
         run.cells.group(group as usize)[0].store(config.senders.into(), Release);
         match config.mode {
             Mode::Process => start_processes(config, run, &mut herd, group)?,
@@ -158,7 +158,7 @@ fn start_processes(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: 
         let (input, mut own_out) = (pair.read, Some(pair.write));
         let part = Part::new(config, run, herd.next_task(), group, to_receive);
         let prepare = || {
-            // In the child only: hackbench's receiver closes its own write end and inherits the earlier ones.
+            // In the child only: like hackbench's, a receiver closes its own write end and inherits the earlier ones.
             own_out.take();
             part.prepare()
         };
@@ -179,8 +179,8 @@ fn start_threads(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: u3
     let outs = Arc::new(outs);
     for input in inputs {
         let part = Arc::new(Part::new(config, run, herd.next_task(), group, to_receive));
-        // The write ends stay open in every thread, as in the reference: a receiver that ends early must not turn a
-        // sender's write into a broken pipe before the count is compared.
+        // Every thread keeps the write ends open, as in the reference: a receiver that ends early must not break a
+        // sender's pipe before the counts are compared.
         let (mine, kept) = (Arc::clone(&part), Arc::clone(&outs));
         let body = move |message| {
             let _kept = kept;
@@ -196,7 +196,7 @@ fn start_threads(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: u3
     Ok(())
 }
 
-/// Senders that have not stopped yet, over all groups; 0 after a clean run by duration.
+/// Number of senders in all groups that have not stopped; 0 after a clean run by duration.
 pub(super) fn senders_left(config: &Config, run: &Prepared<'_>) -> u64 {
     (0..config.groups as usize).map(|group| run.cells.group(group)[0].load(Relaxed)).sum()
 }

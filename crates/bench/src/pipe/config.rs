@@ -10,7 +10,7 @@ use schedlab_plan::WorkloadSpec;
 use schedlab_plan::units::CpuList;
 use std::fmt;
 
-/// How many tokens are under way.
+/// How many tokens are in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tokens {
     /// `pipe/1`: strict ping-pong.
@@ -42,7 +42,7 @@ pub(crate) struct Config {
     pub(crate) cpus: CpuList,
 }
 
-/// Cgroups of the partners, this many levels below the trial's own.
+/// The partners' cgroups, this many levels below the trial's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Groups {
     None,
@@ -52,7 +52,7 @@ pub(crate) enum Groups {
     Shared(u32),
 }
 
-/// Groups within groups; systemd's services and containers are three to six levels down.
+/// Most levels of nested groups; systemd's services and containers are three to six levels down.
 const DEEPEST: u32 = 16;
 
 impl Groups {
@@ -67,7 +67,7 @@ impl Groups {
         }
     }
 
-    /// Of the parents and of the children, or of both; each level's name is its number.
+    /// The groups of the parents and of the children, or of both; each level is named by its number.
     pub(crate) fn names(self) -> Vec<String> {
         let nested =
             |name: &str, depth: u32| (2..=depth).fold(name.to_owned(), |path, level| format!("{path}/{level}"));
@@ -165,7 +165,7 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
         tokens,
         copies: copies as u32,
         pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
-        // A page: with two tokens under way a larger one could fill both pipes and block both writers.
+        // At most a page: with two tokens in flight, a larger one could fill both pipes and block both writers.
         bytes: args.bytes_or(8, 4, 4096)? as usize,
         length,
         length_written,
@@ -182,7 +182,7 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
         return Err(args.conflict("cgroups= moves whole processes; use mode=process"));
     }
     match config.length {
-        // The all-ones counter of a 4-byte token is its end marker.
+        // In a 4-byte token, the counter with all bits set is the end marker.
         Length::Loops(loops) if !config.is_wide() && loops >= u64::from(u32::MAX) => {
             Err(args.conflict("a token below 8 bytes counts to 2^32 - 2; use fewer loops or bytes=8"))
         }

@@ -1,11 +1,11 @@
 //! The timed loops of `pipe/1` and `pipe2/1`, compiled once for each stamping level, delay, end condition and width.
 //!
-//! Every token is verified on both sides. A token of 8 bytes or more holds a 48-bit counter and the writer's CPU above
-//! it; shorter ones hold a 32-bit counter. The counter with all bits set ends a copy.
+//! Every token is verified on both sides. A token of 8 bytes or more holds a 48-bit counter and, above it, the writer's
+//! CPU; shorter ones hold a 32-bit counter. The counter with all bits set ends a copy.
 //!
-//! Stamps of the strict loop, by hand: W = before the parent's write, R' = after the child's read, W' = before the
-//! child's write, R = after the parent's read. latency = R − W; the legs are R' − W, W' − R', R − W' and (next W) − R,
-//! the last of which holds the parent's own bookkeeping.
+//! The stamps of the strict loop: W = before the parent's write, R' = after the child's read, W' = before the child's
+//! write, R = after the parent's read. latency = R − W; the legs are R' − W, W' − R', R − W' and (next W) − R, the last
+//! of which includes the parent's own bookkeeping.
 
 use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
@@ -46,7 +46,7 @@ impl Side<'_> {
         fd::write_full(self.output.as_fd(), self.message).map_err(TaskError::at(Step::Write))
     }
 
-    /// The counter and the writer's CPU.
+    /// Reads the counter and the writer's CPU.
     #[inline(always)]
     fn read<const WIDE: bool>(&mut self) -> Result<(u64, u32), TaskError> {
         fd::read_full(self.input.as_fd(), self.message).map_err(TaskError::at(Step::Read))?;
@@ -69,13 +69,13 @@ fn must_equal(got: u64, sent: u64) -> Result<(), TaskError> {
     if got == sent { Ok(()) } else { Err(TaskError { step: Step::Token, detail: got }) }
 }
 
-/// What both loops of a copy see besides their own descriptors.
+/// What both loops of a copy share, besides their own descriptors.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
     pub(super) topology: &'a Topology,
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) copy: usize,
-    /// The copy's line, in which the child leaves its stamps.
+    /// The copy's line, into which the child writes its stamps.
     pub(super) line: &'a [AtomicU64],
     pub(super) counter: &'a AtomicU64,
 }
@@ -148,7 +148,7 @@ impl<const WIDE: bool> TimedLoop for StrictParent<'_, WIDE> {
     }
 }
 
-/// The child of the strict loop; ends at the end token, whatever ends the parent.
+/// The child of the strict loop; it ends at the end token, whatever made the parent send it.
 pub(super) struct StrictChild<'a, const WIDE: bool> {
     pub(super) side: Side<'a>,
     pub(super) shared: Shared<'a>,
@@ -178,8 +178,8 @@ impl<const WIDE: bool> TimedLoop for StrictChild<'_, WIDE> {
     }
 }
 
-/// Either side of the two-token loop: write, then read the partner's. The parent decides the end; its end token takes
-/// the place of its next one, and it reads the one the child has written meanwhile.
+/// Either side of the two-token loop: writes, then reads the partner's token. The parent decides when to end: it sends
+/// the end token in place of its next one, and reads the one that the child has written meanwhile.
 pub(super) struct TwoTokens<'a, const WIDE: bool> {
     pub(super) side: Side<'a>,
     pub(super) shared: Shared<'a>,

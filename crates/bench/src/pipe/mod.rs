@@ -1,9 +1,10 @@
-//! `pipe/1` and `pipe2/1`: two tasks pass a token through two pipes, references of UnixBench context1 and `perf bench sched
-//! pipe`. Strict: the parent writes and reads, the child reads and writes; one token, one round trip per operation.
-//! Two tokens (`perf bench sched pipe` since Linux 6.15): both write, then both read.
+//! `pipe/1` and `pipe2/1`: two tasks pass a token through two pipes; the references are UnixBench context1 and `perf
+//! bench sched pipe`. Strict: the parent writes and reads, the child reads and writes; one token, one round trip per
+//! operation. Two tokens (`perf bench sched pipe` since Linux 6.15): both write, then both read.
 //!
-//! t0 is before the wake byte that releases all copies; t1 is the end of the steady state: the stop flag, or with
-//! `loops` the last task's last operation. The references begin before fork and pipe(): a difference of less than 1 ms.
+//! t0 is before the wake byte that releases all copies; t1 is the end of the steady state: when the stop flag is set,
+//! or with `loops` the last task's last operation. The references start their clock before fork and pipe(), a
+//! difference of less than 1 ms.
 
 mod config;
 mod loops;
@@ -27,7 +28,7 @@ use schedlab_plan::{TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::fd;
 use std::path::PathBuf;
 
-/// Series of the strict loop; the index is what [`loops`] records under.
+/// Series of the strict loop; [`loops`] records by their index.
 const STRICT_SERIES: &[&str] = &[
     "latency",
     "leg_parent_write_to_child_read",
@@ -42,7 +43,7 @@ impl Config {
     fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
         let copies = self.copies as usize;
         let (series, clock_reads) = match self.tokens {
-            // The parent's write, read and next write, the child's read and write.
+            // Clock reads: the parent's write, read and next write, the child's read and write.
             Tokens::One => (STRICT_SERIES, 5.0),
             Tokens::Two => (TWO_TOKEN_SERIES, 2.0),
         };
@@ -58,7 +59,7 @@ impl Config {
 }
 
 impl Config {
-    /// The `cgroup.procs` of the parents and of the children, where they have groups.
+    /// The `cgroup.procs` of the parents and of the children, if they have groups.
     fn sides<'o>(&self, order: &'o RunOrder) -> Result<Option<[&'o PathBuf; 2]>, BenchError> {
         match (self.cgroups, &order.cgroups[..]) {
             (Groups::None, _) => Ok(None),
@@ -131,7 +132,7 @@ impl Workload for Config {
         let sides = self.sides(order)?;
         run.before_fork(observer)?;
         let herd = spawn::start(self, &run, &places, sides)?;
-        // 200 µs a round trip: two idle exits on a slow virtual machine.
+        // 200 µs per round trip: two idle exits on a slow virtual machine.
         let by_loops = |loops: u64| loops.saturating_mul(200_000).saturating_mul(self.copies.into());
         let ended = run.run(herd, observer, self.length, by_loops, "parent")?;
         outcome::build(self, &run, ended)

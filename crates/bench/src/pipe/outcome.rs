@@ -1,4 +1,4 @@
-//! From finished copies to the outcome: counts verified, index, spread and fairness across copies.
+//! From finished copies to the outcome: verified counts, index, spread and fairness across copies.
 
 use super::config::{Config, Tokens};
 use crate::dispatch::Length;
@@ -7,7 +7,7 @@ use crate::metrics::{across_copies, metric};
 use crate::prepared::{Ended, Prepared};
 use schedlab_plan::{Direction, TaskRecord, TrialOutcome, counted};
 
-/// UnixBench's baseline for context1 ("George", a SPARCstation 20-61), which it rates 10.0.
+/// UnixBench's baseline for context1 ("George", a SPARCstation 20-61), which has the index 10.0.
 const CONTEXT1_BASELINE_LPS: f64 = 4000.0;
 
 pub(super) fn build(config: &Config, run: &Prepared<'_>, ended: Ended) -> Result<TrialOutcome, BenchError> {
@@ -28,7 +28,7 @@ pub(super) fn build(config: &Config, run: &Prepared<'_>, ended: Ended) -> Result
     Ok(TrialOutcome { native_lines, notes: notes(config), ..run.outcome(info, ended, operations, own) })
 }
 
-/// Operations of each copy: both sides must have counted the same, and in loops mode as many as were ordered.
+/// Operations of each copy: both sides must have counted the same number, in loops mode the number ordered.
 fn verify(config: &Config, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
     let mut copies = Vec::with_capacity(tasks.len() / 2);
     for pair in tasks.chunks_exact(2) {

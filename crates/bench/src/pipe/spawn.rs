@@ -14,7 +14,7 @@ use schedlab_sys::fd;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// What a task needs besides its descriptors.
+/// What a task needs in addition to its descriptors.
 #[derive(Clone)]
 struct Part {
     cells: TaskCells,
@@ -32,7 +32,7 @@ struct Part {
 }
 
 impl Part {
-    /// Before the gate: own cgroup and CPU, histograms mapped, buffer allocated.
+    /// Before the gate: enters its cgroup, moves to its CPU, maps the histograms and allocates the buffer.
     fn prepare(&self) -> Result<Vec<u8>, TaskError> {
         if let Some(procs) = &self.cgroup_procs {
             std::fs::write(procs, "0").map_err(TaskError::at(Step::Cgroup))?;

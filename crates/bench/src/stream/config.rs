@@ -15,7 +15,7 @@ pub(crate) struct Config {
     pub(crate) bytes: usize,
     pub(crate) length: Length,
     pub(crate) length_written: bool,
-    /// SO_SNDBUF, bytes; `None` lets it grow by itself.
+    /// SO_SNDBUF, bytes; with `None` it grows by itself.
     pub(crate) send_buffer: Option<u32>,
     pub(crate) push: Push,
     pub(crate) cpus: CpuList,
@@ -34,7 +34,7 @@ pub(crate) struct Veth {
     pub(crate) name: Option<String>,
 }
 
-/// What decides when a segment that is not full leaves.
+/// What decides when a segment that is not full is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     /// Nagle's rule, and the kernel's autocorking: TCP's default.
@@ -131,7 +131,7 @@ fn veth(args: &Arguments<'_>) -> Result<Option<Veth>, BenchError> {
 
 fn bit_rate(args: &Arguments<'_>, text: &str) -> Result<u64, BenchError> {
     let rate = units::parse_bit_rate(text).map_err(|e| args.bad("rate", text, e.to_string()))?;
-    // Below, what waits in the socket buffers takes longer to drain than a trial takes.
+    // At a lower rate, the socket buffers take longer to drain than a trial lasts.
     if (1_000_000..=1_000_000_000_000).contains(&rate) {
         return Ok(rate);
     }
@@ -158,7 +158,7 @@ fn namespace_name(args: &Arguments<'_>, text: &str) -> Result<String, BenchError
 fn send_buffer(args: &Arguments<'_>) -> Result<Option<u32>, BenchError> {
     let Some(text) = args.get("sndbuf").filter(|text| *text != "auto") else { return Ok(None) };
     let bytes = units::parse_bytes(text).map_err(|e| args.bad("sndbuf", text, e.to_string()))?;
-    // Below, the kernel takes its own minimum and the size would not be what was asked for.
+    // Below that, the kernel uses its own minimum, and the size would not be the one asked for.
     if (4096..=1 << 29).contains(&bytes) {
         return Ok(Some(bytes as u32));
     }

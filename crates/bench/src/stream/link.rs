@@ -1,9 +1,9 @@
-//! What the streams run over: loopback, or a veth pair between two network namespaces of the trial's own, its sending
-//! side behind a token bucket filter when a rate is asked for, so that segments queue.
+//! What the streams run over: loopback, or a veth pair between two network namespaces of the trial's own. If a rate is
+//! given, a token bucket filter shapes the sending side, so that segments queue.
 //!
-//! The control process goes into the senders' namespace and stays there, so `net.*` settings and TCP counters are the
-//! senders'. Nothing needs taking down: without a name the kernel removes both namespaces, and with them pair and
-//! filter, when the last process and socket in them is gone, however it went.
+//! The control process enters the senders' namespace and stays there, so `net.*` settings and TCP counters are the
+//! senders'. Nothing needs to be torn down: unless they have names, the kernel removes both namespaces, with the pair
+//! and the filter, when the last process and socket in them is gone, however it ended.
 
 use super::INFO;
 use super::config::Veth;
@@ -18,16 +18,16 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Both namespaces are new and hold nothing else, so names, indices and addresses (of TEST-NET-1, RFC 5737) are free.
+/// Both namespaces are new and empty, so names, indices and addresses (from TEST-NET-1, RFC 5737) are unused.
 const SENDING: VethEnd<'_> = VethEnd { name: "stream-tx", index: 100 };
 const RECEIVING: VethEnd<'_> = VethEnd { name: "stream-rx", index: 101 };
 const SENDING_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RECEIVING_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 const PREFIX: u8 = 30;
 
-/// More than the largest packet TCP hands down (64 kB and a header for each of its segments): none is cut by the filter.
+/// More than the largest packet that TCP hands down (64 kB plus a header for each segment), so the filter splits none.
 const BURST_BYTES: u32 = 128 << 10;
-/// What a stream may have in the queue without one of its packets being dropped, by default.
+/// By default, what a stream may have in the queue without any of its packets being dropped.
 const QUEUE_BYTES_PER_STREAM: u32 = 1 << 20;
 
 /// A veth pair in place; the calling process is in the senders' namespace.
@@ -60,7 +60,7 @@ impl VethLink {
         Ok(Self { sending, receiving, _names: names })
     }
 
-    /// A listener on the receiving side; the caller is back in the senders' namespace.
+    /// A listener on the receiving side; afterwards the caller is back in the senders' namespace.
     pub(super) fn listen(&self) -> Result<TcpListener, BenchError> {
         let doing = || BenchError::io("listening in the receivers' network namespace");
         self.receiving.enter().map_err(doing())?;
@@ -72,7 +72,7 @@ impl VethLink {
 
 fn new_namespace(veth: &Veth, side: &str, names: &mut Vec<NetName>) -> Result<(NetNamespace, Rtnetlink), BenchError> {
     namespace::enter_new_net().map_err(|e| match e.raw_os_error() {
-        // EPERM, ENOSPC: no right, or a limit of 0 on user or network namespaces.
+        // EPERM, ENOSPC: no permission, or a limit of 0 on user or network namespaces.
         Some(1 | 28) => not_possible(format!(
             "a network namespace of its own was refused ({e}); link=veth needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) \
              or user namespaces (sysctl user.max_user_namespaces)"

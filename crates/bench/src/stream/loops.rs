@@ -1,8 +1,8 @@
-//! The timed loops of `stream/1`. A sender sends the next buffer of its ring, as netperf does; a receiver takes what is
-//! there until the end of the stream.
+//! The timed loops of `stream/1`. A sender sends the next buffer of its ring, as netperf does; a receiver receives
+//! whatever has arrived, until the end of the stream.
 //!
-//! A stream carries no header, so the sender leaves the CPU it runs on in a word it shares with its receiver, and only
-//! when that changes; the receiver derives the tier of each receive from it.
+//! A stream has no header, so the sender stores its CPU in a word that it shares with its receiver, and only when the
+//! CPU changes; the receiver derives the tier of each receive from it.
 
 use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
@@ -17,7 +17,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A sender's loop; answers the messages sent and how many of them were stamped.
+/// A sender's loop; returns the messages sent and how many of them were stamped.
 pub(super) struct Send<'a> {
     pub(super) socket: BorrowedFd<'a>,
     /// Several buffers of `stride` bytes.
@@ -48,7 +48,7 @@ impl TimedLoop for Send<'_> {
             let before_ns = if due { monotonic_ns() } else { 0 };
             tcp::send_all(self.socket, message).map_err(TaskError::at(Step::Write))?;
             if due && let Some(recorder) = self.recorder {
-                // One series without tiers: which one is named does not matter.
+                // The series has no tiers, so any tier may be named.
                 let end_ns = monotonic_ns();
                 recorder.record_operation(0, Tier::SameCpu, self.stream, end_ns - before_ns, end_ns);
                 work.stamped += 1;
@@ -64,7 +64,7 @@ impl TimedLoop for Send<'_> {
     }
 }
 
-/// A receiver's loop: its length is the sender's business.
+/// A receiver's loop: the sender determines its length.
 pub(super) struct Receive<'a> {
     pub(super) socket: BorrowedFd<'a>,
     pub(super) buffer: &'a mut [u8],
@@ -77,7 +77,7 @@ pub(super) struct Receive<'a> {
 }
 
 impl Receive<'_> {
-    /// Receives until the sender has shut its side down; answers the bytes received and the tiers, one for a receive.
+    /// Receives until the sender has shut its side down; returns the bytes received and the tiers, one per receive.
     pub(super) fn run(self) -> Result<(u64, Work), TaskError> {
         let (mut received, mut work) = (0u64, Work::default());
         loop {

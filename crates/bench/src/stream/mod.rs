@@ -1,9 +1,9 @@
-//! `stream/1`, reference of netperf's TCP_STREAM with small sends: each sender writes messages into its TCP connection as
-//! fast as the connection takes them, each receiver counts the bytes that arrive.
+//! `stream/1`; the reference is netperf's TCP_STREAM with small sends. Each sender writes messages into its TCP
+//! connection as fast as the connection accepts them; each receiver counts the bytes that arrive.
 //!
-//! t0 is before the wake byte that releases all streams, t1 the stop flag, or with `loops` the end of the last stream.
-//! netperf's clock runs from its connect to the receiver's end of the stream: its row is printed with that end, and
-//! connecting is before t0.
+//! t0 is before the wake byte that releases all streams; t1 is when the stop flag is set, or with `loops` the end of
+//! the last stream. netperf's clock runs from its connect to the receiver's end of stream: the row printed here uses
+//! that end, and connecting is before t0.
 
 mod config;
 mod link;
@@ -32,7 +32,7 @@ use std::net::Ipv4Addr;
 #[derive(Debug)]
 pub(crate) struct Stream {
     config: Config,
-    /// Made ahead of the run by [`Workload::enter_own_net`].
+    /// Made before the run by [`Workload::enter_own_net`].
     link: Option<VethLink>,
 }
 
@@ -48,7 +48,7 @@ impl Config {
         Prepared::new(order, self.tasks(), streams, self.length.loops().is_none())?
             .recorded(|| Recorder::new(&["send"], &[], streams), parts)?
             .sampled(|level, cost_ns| {
-                // A send that joins a segment already queued is cheaper than one through the whole stack; a write into
+                // A send that is appended to a queued segment is cheaper than one through the whole stack. A write into
                 // a pipe is as cheap, so the interval errs towards fewer stamps.
                 let message_ns = calibrate::message_ns(fd::pipe_pair, self.bytes)?;
                 Ok(stamp::every(level, cost_ns, message_ns, 1))
@@ -60,11 +60,11 @@ impl Config {
         let streams = u64::from(self.streams);
         let rate = self.veth.as_ref().and_then(|veth| veth.rate_bits_per_s);
         let carried_ns = |bytes: u64| rate.map_or(0, |rate| (bytes as f64 * 8e9 / rate as f64) as u64);
-        // What a send buffer may hold when the senders stop; 4 MB is how far the kernel lets one grow.
+        // What a send buffer may hold when the senders stop; the kernel lets one grow to 4 MB.
         let drain_ns = carried_ns(streams * u64::from(self.send_buffer.unwrap_or(4 << 20)));
         match self.length {
             Length::DurationNs(ns) => ns + drain_ns,
-            // 20 µs a message is ten times what a slow machine needs.
+            // 20 µs per message is ten times what a slow machine needs.
             Length::Loops(loops) => {
                 let messages = loops.saturating_mul(streams);
                 let sent_ns = carried_ns(messages.saturating_mul(self.bytes as u64));

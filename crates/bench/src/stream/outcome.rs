@@ -1,4 +1,4 @@
-//! From the finished tasks to the outcome: bytes verified stream by stream, netperf's own row, throughput, CPU and
+//! From the finished tasks to the outcome: bytes verified for each stream, netperf's own row, throughput, CPU time and
 //! segments.
 
 use super::config::Config;
@@ -33,7 +33,8 @@ pub(super) fn build(
     Ok(TrialOutcome { native_lines, ..run.outcome(&super::INFO, ended, operations, own) })
 }
 
-/// Messages of each stream. Its receiver's bytes must be its sender's, and in loops mode as many as were ordered.
+/// Messages of each stream. The receiver must have got all bytes that the sender sent, in loops mode the number
+/// ordered.
 fn verify(config: &Config, run: &Prepared<'_>, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
     let mut streams = Vec::with_capacity(tasks.len() / 2);
     for pair in tasks.chunks_exact(2) {
@@ -52,8 +53,8 @@ fn verify(config: &Config, run: &Prepared<'_>, tasks: &[TaskRecord]) -> Result<V
     Ok(streams)
 }
 
-/// What the streams cost: CPU time of all tasks over the bytes they moved, and over the time they took, which is what
-/// `perf stat` calls "CPUs utilized" (task-clock over elapsed).
+/// CPU cost of the streams: CPU time of all tasks over the bytes moved, and over the time taken; `perf stat` calls the
+/// latter "CPUs utilized" (task-clock over elapsed).
 fn cpu(tasks: &[TaskRecord], line: &Timeline, bytes: u64) -> Vec<Metric> {
     let Some(busy_ns) = tasks.iter().map(|task| task.run_ns.filter(|&ns| ns > 0).or(task.cpu_ns)).sum::<Option<u64>>()
     else {
@@ -68,7 +69,7 @@ fn cpu(tasks: &[TaskRecord], line: &Timeline, bytes: u64) -> Vec<Metric> {
     ]
 }
 
-/// How the bytes were cut, as TCP_INFO of the senders' connections has counted it over their whole lives.
+/// How the bytes were segmented, from TCP_INFO of the senders' connections, counted over their whole lives.
 fn segments(sockets: &Sockets, line: &Timeline) -> Result<Vec<Metric>, BenchError> {
     let (mut bytes, mut segments, mut retransmitted) = (0, 0, 0);
     for socket in &sockets.senders {
@@ -77,7 +78,7 @@ fn segments(sockets: &Sockets, line: &Timeline) -> Result<Vec<Metric>, BenchErro
         segments += counts.data_segments_sent;
         retransmitted += counts.bytes_retransmitted;
     }
-    // Kernels before 4.19 count neither.
+    // Kernels before 4.19 lack the byte count.
     if bytes == 0 || segments == 0 {
         return Ok(Vec::new());
     }
@@ -89,7 +90,7 @@ fn segments(sockets: &Sockets, line: &Timeline) -> Result<Vec<Metric>, BenchErro
     ])
 }
 
-/// What netperf prints, with the sum of the streams where it would print one after the other.
+/// netperf's output, with the sum of the streams where netperf would print one row after another.
 fn native_lines(config: &Config, line: &Timeline, sockets: &Sockets, bytes: u64) -> Vec<String> {
     let elapsed_s = line.drained_ns.saturating_sub(line.t0_ns).max(1) as f64 / 1e9;
     let megabits_per_s = bytes as f64 * 8.0 / 1e6 / elapsed_s;

@@ -1,6 +1,6 @@
 //! Creates the tasks of `stream/1`: for each stream a connection, its receiver, its sender. The control process keeps
-//! the senders' sockets, to ask the kernel at the end what it counted for each; every end of a stream is said by
-//! shutdown(2), because a close is not seen while another process holds the socket.
+//! the senders' sockets, so that it can read the kernel's counters for each at the end. Every stream is ended with
+//! shutdown(2), because a close has no effect while another process holds the socket.
 
 use super::config::{Config, Push};
 use super::loops::{Receive, Send};
@@ -17,15 +17,15 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// Words of a stream's own line.
+/// Words of a stream's line.
 const SENDER_CPU: usize = 0;
 const RECEIVED_BYTES: usize = 1;
 
-/// netperf's fill has no meaning; ours neither.
+/// The fill byte; it has no meaning, as in netperf.
 const FILL: u8 = b'-';
 
-/// The senders' sockets, in the order of the streams, and the socket buffers they were made with: netperf reads, prints
-/// and uses these, and not what a buffer has grown to by the time it is connected.
+/// The senders' sockets, in the order of the streams, and the sizes of the socket buffers when they were made: netperf
+/// reads, prints and uses these, and not what a buffer has grown to by the time it is connected.
 #[derive(Debug)]
 pub(super) struct Sockets {
     pub(super) senders: Vec<TcpStream>,
@@ -41,7 +41,7 @@ pub(super) fn start(
 ) -> Result<(Herd, Sockets), BenchError> {
     let mut herd = run.herd(config.tasks(), fd::pipe_pair)?;
     let buffers = || BenchError::io("reading the sizes of socket buffers");
-    // The listener is as new as netperf's socket, and its sizes are what an accepted one begins with.
+    // The listener is as new as netperf's socket, and accepted sockets start with its sizes.
     let mut sockets = Sockets {
         senders: Vec::new(),
         send_buffer: tcp::send_buffer(listener.as_fd()).map_err(buffers())?,
@@ -74,7 +74,7 @@ fn open(config: &Config, listener: &TcpListener, stream: u32) -> Result<Connecti
     Ok(connection)
 }
 
-/// The kernel doubles what it takes; less than that is a cut it does not report.
+/// The kernel doubles the value that it accepts; a smaller result means that it was silently capped.
 fn set_send_buffer(socket: &TcpStream, asked: u32) -> Result<(), BenchError> {
     let doing = || BenchError::io("setting SO_SNDBUF");
     tcp::set_send_buffer(socket.as_fd(), asked).map_err(doing())?;
@@ -86,7 +86,7 @@ fn set_send_buffer(socket: &TcpStream, asked: u32) -> Result<(), BenchError> {
     Err(BenchError::NotPossibleHere { workload: super::INFO.name, reason })
 }
 
-/// What a task needs besides its socket.
+/// What a task needs in addition to its socket.
 struct Part {
     cells: TaskCells,
     task: usize,
@@ -116,7 +116,7 @@ fn start_receiver(
     let part = Part::new(config, run, herd.next_task(), stream);
     let prepare = || {
         confine(config.cpus.as_slice())?;
-        // netserver receives into as much as the socket's buffer holds.
+        // netserver's receive buffer is as large as the socket's buffer.
         Ok(vec![FILL; buffer_bytes.max(1) as usize])
     };
     let body = |mut buffer: Vec<u8>| {
@@ -130,7 +130,7 @@ fn start_receiver(
         };
         let (received, work) = receive.run()?;
         part.word(RECEIVED_BYTES).store(received, Release);
-        // The sender waits for this end, as netperf does for netserver's.
+        // The sender waits for this end of stream, as netperf does for netserver's.
         socket.shutdown(Shutdown::Write).map_err(TaskError::at(Step::Write))?;
         Ok(work)
     };
@@ -173,7 +173,7 @@ fn start_sender(
     herd.fork("sender", stream, prepare, body)
 }
 
-/// Says the end of the stream and waits for the receiver's, so that everything sent has been received.
+/// Ends the stream and waits for the receiver to end its side, so that everything sent has been received.
 fn end(socket: &TcpStream) -> Result<(), TaskError> {
     socket.shutdown(Shutdown::Write).map_err(TaskError::at(Step::Write))?;
     let mut none = [0; 16];

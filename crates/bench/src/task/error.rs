@@ -1,4 +1,4 @@
-//! Where a task of the workload failed, as two words of its cell.
+//! Where a task of the workload failed, stored as two words in its cell.
 
 use schedlab_sys::binder::protocol::returned;
 use std::io;
@@ -9,7 +9,7 @@ pub(crate) enum Step {
     Ready,
     Read,
     Write,
-    /// The token that came back is not the one that went out; the detail is what came back.
+    /// The token that came back is not the one that was sent; the detail is what came back.
     Token,
     /// The detail is an errno.
     ParentGone,
@@ -20,12 +20,12 @@ pub(crate) enum Step {
     Filter,
     SyncWakeUp,
     Memory,
-    /// A thread of the task's own could not be started, or died.
+    /// A thread that the task started failed to start, or died.
     Thread,
     Policy,
     BinderOpen,
     ContextManager,
-    /// The binder driver answered with an error; the detail is its number.
+    /// The binder driver returned an error; the detail is its number.
     BinderAnswer,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct TaskError {
 }
 
 impl TaskError {
-    /// For `map_err`: the step and the errno (the other end's close counts as EPIPE).
+    /// For `map_err`: the step and the errno (if the other end was closed, EPIPE).
     pub(crate) fn at(step: Step) -> impl FnOnce(io::Error) -> Self {
         const EPIPE: i32 = 32;
         move |error| Self { step, detail: error.raw_os_error().unwrap_or(EPIPE) as u64 }
@@ -90,7 +90,7 @@ impl TaskError {
     }
 }
 
-/// The driver's own name of its answer.
+/// The driver's own name for what it returned.
 fn binder_answer(number: u64) -> &'static str {
     match number as u32 {
         returned::DEAD_REPLY => "BR_DEAD_REPLY (its partner is gone)",

@@ -1,6 +1,6 @@
-//! What each task of a workload shares with the control process: one cell of atomics in memory that fork does not copy.
-//! The first cache line is the task's own hot line (its operation counter), the rest is written before the release and
-//! after the last operation only.
+//! What each task of a workload shares with the control process: a cell of atomics in shared memory, which fork does
+//! not copy. The first cache line is the task's own hot line (its operation counter); the rest is written only before
+//! the release and after the last operation.
 
 mod error;
 
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Words of one task: three padded lines.
 const TASK_WORDS: usize = 3 * WORDS_PER_TASK_LINE;
-/// Words of one group or copy: the senders still sending, or the child's stamps.
+/// Words of one group or copy: the number of senders still sending, or the child's stamps.
 const GROUP_WORDS: usize = WORDS_PER_TASK_LINE;
 
 /// Word offsets in a task's cell; the first 16 are the hot line.
@@ -38,13 +38,13 @@ mod word {
     pub(super) const SCHEDSTAT: usize = 32;
     /// cpu_ns, voluntary, involuntary before release and at the end.
     pub(super) const RUSAGE: usize = 38;
-    /// Bit 0: schedstat is valid, bit 1: the end rusage is valid (threads).
+    /// Bit 0: schedstat is valid; bit 1: the rusage at the end is valid (threads).
     pub(super) const VALID: usize = 44;
     /// nr_migrations before release and at the end (bit 2 of VALID).
     pub(super) const MIGRATIONS: usize = 45;
 }
 
-/// The flag that ends a run by time; a line of its own that only the control process writes.
+/// The flag that ends a run by time; it has its own line, which only the control process writes.
 #[derive(Debug, Clone)]
 pub(crate) struct StopFlag(Arc<SharedWords>);
 
@@ -56,8 +56,8 @@ impl StopFlag {
     pub(crate) fn set(&self) {
         self.0.words()[0].store(1, Release);
     }
-    /// Sleeps until `at_ns` (CLOCK_MONOTONIC), in pieces, so that a long sleep does not outlive the flag by more than
-    /// one of them. Whether it slept to the end.
+    /// Sleeps until `at_ns` (CLOCK_MONOTONIC) in pieces, so that a long sleep ends at most one piece after the flag is
+    /// set. Returns whether it slept to the end.
     pub(crate) fn sleep_until_ns(&self, at_ns: u64) -> bool {
         const PIECE_NS: u64 = 20_000_000;
         while !self.is_set() {
@@ -106,7 +106,7 @@ impl TaskCells {
         &self.shared.words()[start..start + TASK_WORDS]
     }
 
-    /// The task's operation counter; a relaxed store by its owner, read by ticks of the control process.
+    /// The task's operation counter; its owner stores to it (relaxed), and ticks of the control process read it.
     #[inline(always)]
     pub(crate) fn counter(&self, task: usize) -> &AtomicU64 {
         &self.cell(task)[word::OPERATIONS]
@@ -116,7 +116,7 @@ impl TaskCells {
         self.counter(task).load(Relaxed)
     }
 
-    /// What the task verified at its end (messages sent or received, round trips).
+    /// What the task had verified at its end (messages sent or received, round trips).
     pub(crate) fn verified(&self, task: usize) -> u64 {
         self.cell(task)[word::VERIFIED].load(Acquire)
     }
@@ -144,8 +144,8 @@ impl TaskCells {
         Some(TaskError { step: *step, detail: cell[word::ERROR_DETAIL].load(Acquire) })
     }
 
-    /// The task as a row; `reaped` is what wait4 said of a process (its whole life, from which the part before release
-    /// is taken off).
+    /// The task as a row; `reaped` is what wait4 returned for a process (it covers the whole life; the part before the
+    /// release is subtracted).
     pub(crate) fn record(&self, task: usize, role: &str, group: u32, reaped: Option<Rusage>) -> TaskRecord {
         let cell = self.cell(task);
         let load = |index: usize| cell[index].load(Acquire);
@@ -179,7 +179,7 @@ impl TaskCells {
     }
 }
 
-/// Task-side view of the task's own cell.
+/// A task's view of its own cell.
 pub(crate) struct OwnCell<'a> {
     cells: &'a TaskCells,
     task: usize,
@@ -188,12 +188,13 @@ pub(crate) struct OwnCell<'a> {
 }
 
 impl<'a> OwnCell<'a> {
-    /// Before release: faults the shared words in, opens schedstat and takes the baselines.
+    /// Before the release: faults the shared words in, opens schedstat and takes the baselines.
     pub(crate) fn prepare(cells: &'a TaskCells, task: usize) -> Self {
         let end = cells.shared.words().len();
         cells.shared.fault_in(0..end, false);
         let schedstat = File::open("/proc/thread-self/schedstat").ok();
-        // Some 10 µs to read, which hackbench's `Time:` would hold: left out where `Time:` is reported.
+        // Reading it takes some 10 µs, which hackbench's `Time:` would include, so it is not read where `Time:` is
+        // reported.
         let sched = cells.reads_migrations.then(|| File::open("/proc/thread-self/sched").ok()).flatten();
         let own = Self { cells, task, schedstat, sched };
         let cell = cells.cell(task);
@@ -203,7 +204,7 @@ impl<'a> OwnCell<'a> {
         own
     }
 
-    /// What the task has used so far, which is taken off at its end.
+    /// Records what the task has used so far, which is subtracted at its end.
     pub(crate) fn take_baselines(&self) {
         self.take_migrations(word::MIGRATIONS);
         self.take_schedstat(word::SCHEDSTAT);
@@ -218,7 +219,7 @@ impl<'a> OwnCell<'a> {
         }
     }
 
-    /// The line `se.nr_migrations : N` of the open file.
+    /// Reads the line `se.nr_migrations : N` from the open file.
     fn take_migrations(&self, at: usize) -> bool {
         let Some(file) = &self.sched else { return false };
         let mut text = [0u8; 2048];
@@ -231,7 +232,7 @@ impl<'a> OwnCell<'a> {
         true
     }
 
-    /// One pread of the open file: `run_ns run_delay_ns timeslices`.
+    /// Reads `run_ns run_delay_ns timeslices` with one pread of the open file.
     fn take_schedstat(&self, at: usize) -> bool {
         let Some(file) = &self.schedstat else { return false };
         let mut text = [0u8; 96];
@@ -245,7 +246,8 @@ impl<'a> OwnCell<'a> {
         found == 3
     }
 
-    /// After the last operation: the task's sums and its end readings. `whole_process`: wait4 will give the rusage.
+    /// After the last operation: stores the task's sums and its final readings. `whole_process`: wait4 will provide the
+    /// rusage.
     pub(crate) fn finish(&self, outcome: Result<Work, TaskError>, whole_process: bool) -> Result<(), TaskError> {
         mark::done();
         let cell = self.cells.cell(self.task);
@@ -277,13 +279,13 @@ impl<'a> OwnCell<'a> {
     }
 }
 
-/// What a task's loop hands back.
+/// What a task's loop returns.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Work {
     /// Operations done and verified.
     pub(crate) operations: u64,
     /// Stamped ones.
     pub(crate) stamped: u64,
-    /// By tier, for the task that knows them.
+    /// Counts by tier, if the task knows them.
     pub(crate) tiers: [u64; Tier::ALL.len()],
 }

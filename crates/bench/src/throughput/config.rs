@@ -12,10 +12,10 @@ use schedlab_plan::units::CpuList;
 /// The references' payloads: 4 B to 64 KiB by factors of two.
 pub(super) const SWEEP: [usize; 15] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 
-/// What Google Benchmark's own output looks like.
+/// The form of Google Benchmark's own output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Ours: its table, and below it everything else.
+    /// None of Google Benchmark's: our own table, and below it everything else.
     None,
     Console,
     Json,
@@ -29,7 +29,7 @@ pub(super) const FORMATS: [(&str, Format); 3] =
 pub(super) struct Config {
     /// Payloads in bytes, one after the other.
     pub(super) payloads: Vec<usize>,
-    /// Operations of each payload, or the time of all of them together.
+    /// Number of operations of each payload, or the time of all payloads together.
     pub(super) length: Length,
     pub(super) length_written: bool,
     pub(super) pairs: u32,
@@ -40,7 +40,7 @@ pub(super) struct Config {
     pub(super) format: Format,
 }
 
-/// Google Benchmark's least time of a benchmark.
+/// Google Benchmark's minimum time per benchmark.
 const PAYLOAD_NS: u64 = 500_000_000;
 
 /// `throughput/1`.
@@ -82,7 +82,7 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let cpus = args.cpus()?;
     let payloads = match args.get("bytes") {
         None | Some("sweep") => SWEEP.to_vec(),
-        // Binder maps 1 MiB for what a process has received and not freed.
+        // Binder maps 1 MiB for what a process has received and not yet freed.
         Some(_) => vec![args.bytes_or(0, 1, 256 << 10)? as usize],
     };
     let pairs = args.number_or_ncpu("pairs", 1_000, &cpus)?;
@@ -106,18 +106,18 @@ impl Config {
         self.payloads.len() > 1
     }
 
-    /// The largest payload there and back.
+    /// The size of the largest payload, for request and reply.
     pub(super) fn sizes(&self) -> Sizes {
         let largest = self.payloads.iter().copied().max().unwrap_or(1);
         Sizes { request: largest, reply: largest }
     }
 
-    /// The time for each payload, when the run ends by time.
+    /// The time for each payload, if the run ends by time.
     pub(super) fn payload_ns(&self) -> Option<u64> {
         self.length.duration_ns().map(|ns| (ns / self.payloads.len() as u64).max(1))
     }
 
-    /// The arguments as the canonical spec spells them.
+    /// The arguments in their canonical form.
     pub(super) fn arguments(&self) -> Vec<(&'static str, String)> {
         let bytes = if self.is_sweep() { "sweep".to_owned() } else { self.payloads[0].to_string() };
         let format = FORMATS.iter().find(|(_, format)| *format == self.format).map_or("", |(word, _)| word);

@@ -1,5 +1,5 @@
-//! Google Benchmark's own output: the console table and the JSON that its `compare.py` reads. Layout as of its 1.8:
-//! the context, then one entry for each payload.
+//! Google Benchmark's own output: the console table, and the JSON that its `compare.py` reads. The layout is that of
+//! version 1.8: the context, then one entry for each payload.
 
 use super::measured::Row;
 use schedlab_plan::units::utc;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What the library reports about the machine.
+/// What the library prints about the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Context {
     /// `2026-11-21T14:05:35+00:00`.
@@ -22,7 +22,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads it from this machine, now; the roots are `/proc` and `/sys`.
+    /// Reads it from this machine; the roots are `/proc` and `/sys`.
     pub(super) fn read(proc_root: &Path, sys_root: &Path, num_cpus: usize) -> Self {
         let text = |path: &str| fs::read_to_string(proc_root.join(path)).unwrap_or_default();
         let [year, month, day, hour, minute, second] = utc(realtime_ns() / 1_000_000_000);
@@ -40,7 +40,8 @@ impl Context {
     }
 }
 
-/// A count of bytes as the console writes it: `3.77k` is not binary, `3.68Ki` is; ours is binary as the library's is.
+/// A number of bytes as the console prints it: `3.77k` is decimal, `3.68Ki` is binary; ours is binary, as the library's
+/// is.
 fn human_readable(value: f64) -> String {
     const PREFIXES: [&str; 6] = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
     let mut scaled = value;
@@ -56,7 +57,7 @@ fn human_readable(value: f64) -> String {
     format!("{text}{}", PREFIXES[prefix])
 }
 
-/// Ten places for a time, fewer decimals the longer it is.
+/// A time in ten columns, with fewer decimals the longer it is.
 fn time(ns: f64) -> String {
     match ns {
         ..1.0 => format!("{ns:10.3}"),

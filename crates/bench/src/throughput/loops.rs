@@ -58,28 +58,28 @@ impl TimedLoop for Echoes<'_> {
 pub(super) struct ClientTask<'a> {
     pub(super) pair: usize,
     pub(super) payloads: &'a [usize],
-    /// Operations of each payload, or `None`: as many as fit into `payload_ns`.
+    /// Number of operations of each payload; with `None`, as many as fit into `payload_ns`.
     pub(super) loops: Option<u64>,
     pub(super) payload_ns: u64,
-    /// The loops are compiled for this; the number of operations is the client's.
+    /// What the loops are compiled for; the client determines the number of operations.
     pub(super) order: LoopOrder,
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) pace: &'a Pace,
     pub(super) counter: &'a AtomicU64,
 }
 
-/// The share of a payload's time that a trial batch must take before the rest is reckoned from it.
+/// A trial batch must take 1 / this of a payload's time before the number of operations is extrapolated from it.
 const TRIAL_SHARE: u64 = 20;
 
 impl ClientTask<'_> {
-    /// All payloads, one after the other; the buffers were made before the gate.
+    /// Runs all payloads, one after the other; the buffers were made before the gate.
     pub(super) fn run(&self, caller: &mut dyn Caller, buffers: &mut Buffers) -> Result<Work, TaskError> {
         let mut work = Work::default();
         for series in 0..self.payloads.len() {
             self.pace.wait_for_all(series);
             let batch = self.measure(caller, buffers, series, &mut work)?;
             self.pace.leave(self.pair, series, batch);
-            // The server changes over after one more echo of this payload.
+            // The server switches to the next payload after one more echo of this one.
             self.pace.announce(self.pair, self.payloads.get(series + 1).copied());
             self.echo(caller, buffers, series, 1, &mut work, None)?;
         }
@@ -107,7 +107,7 @@ impl ClientTask<'_> {
         Ok(Batch { operations, real_ns: t1 - t0, cpu_ns })
     }
 
-    /// How many operations fit: batches that double, until one is long enough to reckon from.
+    /// Finds out how many operations fit: batches double in size until one is long enough to extrapolate from.
     fn fitting(
         &self,
         caller: &mut dyn Caller,
@@ -146,7 +146,7 @@ impl ClientTask<'_> {
     }
 }
 
-/// A client's payload and what came back of it.
+/// A client's payload, and the bytes that came back.
 pub(super) struct Buffers {
     payload: Vec<u8>,
     echo: Vec<u8>,
@@ -158,19 +158,19 @@ impl Buffers {
         Self { payload: (0..bytes).map(|i| i as u8).collect(), echo: vec![0; bytes] }
     }
 
-    /// The last echo must be the payload; it is forgotten, so that the next one cannot pass for it.
+    /// The last echo must equal the payload; afterwards it is overwritten, so that it cannot pass for the next one.
     fn verify(&mut self, bytes: usize) -> Result<(), TaskError> {
         let wrong = self.payload[..bytes].iter().zip(&self.echo).position(|(sent, got)| sent != got);
         if let Some(at) = wrong {
             return Err(TaskError { step: Step::Token, detail: self.echo[at].into() });
         }
-        // The complement of the pattern differs from it everywhere.
+        // The complement of the pattern differs from it in every byte.
         self.echo.iter_mut().zip(&self.payload).for_each(|(echo, sent)| *echo = !sent);
         Ok(())
     }
 }
 
-/// The server: echoes payloads of the present size until the last one has been done with.
+/// The server: echoes payloads of the current size until all sizes are done.
 pub(super) fn serve(
     server: &mut dyn Server,
     pace: &Pace,
@@ -182,7 +182,7 @@ pub(super) fn serve(
     let mut bytes = Some(first);
     while let Some(size) = bytes {
         server.receive(&mut buffer[..size])?;
-        // Read before the reply: after it the client may announce the size after next.
+        // Read before the reply: after it, the client may already announce the size after the next.
         bytes = pace.announced(pair);
         server.reply(&buffer[..size])?;
         work.operations += 1;

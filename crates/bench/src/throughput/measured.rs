@@ -13,11 +13,11 @@ pub(super) struct Row {
     pub(super) pairs: usize,
     /// Operations of all pairs.
     pub(super) operations: u64,
-    /// Mean over the pairs, as the library means over its threads.
+    /// Mean over the pairs, as the library averages over its threads.
     pub(super) real_ns_per_op: f64,
-    /// CPU time of the client thread alone, as the library counts it.
+    /// CPU time of the client thread only, as the library counts it.
     pub(super) cpu_ns_per_op: f64,
-    /// Payload bytes that arrived at servers per second of real time, sum over the pairs; as many came back.
+    /// Payload bytes that arrived at the servers per second of real time, summed over the pairs; as many came back.
     pub(super) bytes_per_s: f64,
 }
 
@@ -46,7 +46,8 @@ impl Row {
     }
 }
 
-/// libhwbinder_benchmark's name for binder, so that the two can be compared by name; the like for other transports.
+/// libhwbinder_benchmark's name for binder, so that the two can be compared by name; similar names for other
+/// transports.
 fn name(transport: Transport, bytes: usize, pairs: usize) -> String {
     let kind = if transport == Transport::Binder { "binderize" } else { transport.name() };
     let threads = if pairs > 1 { format!("/threads:{pairs}") } else { String::new() };
@@ -75,7 +76,7 @@ mod tests {
         let row = Row::new(Transport::Binder, 64, &batches);
         assert_eq!((row.name.as_str(), row.operations), ("BM_sendVec_binderize/64/threads:2", 1_500));
         assert_eq!((row.real_ns_per_op, row.cpu_ns_per_op), (1_500.0, 600.0));
-        // 1.5 million echoes of 64 bytes in a second.
+        // 1.5 million echoes of 64 bytes per second.
         assert_eq!((row.bytes_per_s, row.operations_per_s()), (96e6, 1.5e6));
         assert_eq!(name(Transport::SeccompNotify { sync: true }, 4, 1), "BM_sendVec_seccomp-notify-sync/4");
     }

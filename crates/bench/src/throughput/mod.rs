@@ -1,9 +1,9 @@
-//! `throughput/1`, reference of libbinder_benchmark and libhwbinder_benchmark: a client sends a payload to a server process,
-//! which sends it back, over payloads of 4 B to 64 KiB. How long an echo takes in real time and in CPU time of the
-//! client, and how many bytes a second move; printed as Google Benchmark prints it.
+//! `throughput/1`; the references are libbinder_benchmark and libhwbinder_benchmark. A client sends a payload to a
+//! server process, which sends it back, for payloads of 4 B to 64 KiB. It measures how long an echo takes in real time
+//! and in CPU time of the client, and how many bytes are moved per second, and prints them as Google Benchmark does.
 //!
-//! t0 and t1 of each payload are in [`loops`]; the phases of the run also hold what is not measured: the search for the
-//! number of operations, and one echo between two payloads.
+//! t0 and t1 of each payload are in [`loops`]; the phases of the run also include parts that are not measured: the
+//! search for the number of operations, and one echo between two payloads.
 
 mod config;
 mod google_benchmark;
@@ -51,7 +51,7 @@ const SWEEP_SERIES: &[&str] = &[
 const _: () = assert!(SWEEP_SERIES.len() == SWEEP.len());
 const ONE_SERIES: &[&str] = &["latency"];
 
-/// A prepared run, and the batches through which a client and its server agree.
+/// A prepared run, and the memory through which clients and servers agree on batches.
 struct Run<'a> {
     config: &'a Config,
     shared: Prepared<'a>,
@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
         let series = if config.payloads.len() == SWEEP.len() { SWEEP_SERIES } else { ONE_SERIES };
         let parts = StampParts { clock_reads: 2.0, values: 1.0 };
         let shared = Prepared::new(order, config.transport.managers() + 2 * pairs, 1, true)?
-            // The payload is the user's: no room for a CPU number, so tiers are unknown.
+            // The whole payload is the user's, without room for a CPU number, so tiers are unknown.
             .recorded(|| Recorder::new(series, &[], 1), parts)?
             .sampled(|level, cost_ns| {
                 let one_way_ns = calibrate::message_ns(fd::pipe_pair, smallest)?;
@@ -104,12 +104,12 @@ impl Workload for Config {
         run.shared.before_fork(observer)?;
         let herd = spawn::start(&run, &places)?;
         let expected_ns = match self.length {
-            // The clients' own search takes about a fifth more.
+            // The clients' search takes about a fifth more.
             Length::DurationNs(ns) => ns.saturating_mul(2),
-            // 1 ms an echo: 64 KiB on a slow virtual machine.
+            // 1 ms per echo: 64 KiB on a slow virtual machine.
             Length::Loops(loops) => loops.saturating_mul(1_000_000 * self.payloads.len() as u64),
         };
-        // The clients end it: how many operations fit into a payload's time is theirs to find.
+        // The clients end the run, because they find out how many operations fit into a payload's time.
         let ended = run.shared.run_for(herd, observer, None, expected_ns, "client")?;
         outcome::build(&run, ended)
     }

@@ -1,4 +1,4 @@
-//! From finished pairs to the outcome: counts verified, a row for each payload, Google Benchmark's lines.
+//! From finished pairs to the outcome: verified counts, a row for each payload, Google Benchmark's lines.
 
 use super::config::Format;
 use super::google_benchmark::{self, Context};
@@ -23,10 +23,10 @@ pub(super) fn build(run: &Run<'_>, ended: Ended) -> Result<TrialOutcome, BenchEr
     })
 }
 
-/// All echoes, measured and not: client and server of each pair must have counted the same.
+/// All echoes, measured or not: client and server of each pair must have counted the same number.
 fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<u64, BenchError> {
     let mut sum = 0;
-    // A binder run's first process is its context manager.
+    // The first process of a binder run is its context manager.
     for (pair, two) in tasks[run.config.transport.managers()..].chunks_exact(2).enumerate() {
         let (served, done) = (two[0].operations, two[1].operations);
         if served != done {
@@ -38,7 +38,7 @@ fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<u64, BenchError> {
     Ok(sum)
 }
 
-/// Over all payloads the geometric mean, which a single payload is its own; then each of a sweep.
+/// The geometric mean over all payloads (of a single payload, its own value); then, in a sweep, each payload.
 fn row_metrics(rows: &[Row]) -> Vec<Metric> {
     let mean = |of: fn(&Row) -> f64| {
         let logs = rows.iter().map(|row| of(row).max(f64::MIN_POSITIVE).ln());

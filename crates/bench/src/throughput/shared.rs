@@ -1,4 +1,4 @@
-//! What the processes of `throughput/1` share: which payload a pair is at, a barrier before each payload, so that
+//! What the processes of `throughput/1` share: the payload that each pair is at, a barrier before each payload, so that
 //! pairs measured together run together, and each client's batches.
 
 use schedlab_sys::futex;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// The measured operations of one payload of one client.
+/// The measured operations of one client with one payload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) operations: u64,
@@ -23,7 +23,7 @@ const BATCH_WORDS: usize = 3;
 pub(super) struct Pace {
     /// A line for each pair: the size its server expects next, 0 for none.
     sizes: SharedWords,
-    /// Clients that have reached each payload, all payloads together.
+    /// Number of clients that have reached each payload.
     arrived: SharedFutexes,
     batches: SharedWords,
     pairs: usize,
@@ -55,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// Client: the size of the payload after the next echo; `None`: there will be none.
+    /// Client: the payload size that follows the next echo; `None` if there is none.
     pub(super) fn announce(&self, pair: usize, bytes: Option<usize>) {
         self.sizes.words()[pair * WORDS_PER_TASK_LINE].store(bytes.unwrap_or(0) as u64, Release);
     }
@@ -79,7 +79,7 @@ impl Pace {
         }
     }
 
-    /// Control process: what the client left.
+    /// Control process: what the client recorded.
     pub(super) fn batch(&self, pair: usize, series: usize) -> Batch {
         let words = &self.batches.words()[self.batch_at(pair, series)..];
         let [operations, real_ns, cpu_ns] = [0, 1, 2].map(|i| words[i].load(Acquire));

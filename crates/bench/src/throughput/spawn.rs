@@ -30,7 +30,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
             payloads: &config.payloads,
             loops: config.length.loops(),
             payload_ns: config.payload_ns().unwrap_or(0),
-            // How many operations a batch has is the client's.
+            // The client determines how many operations a batch has.
             order: run.shared.loops(pair, None),
             recorder: run.shared.recorder.as_ref(),
             pace: &run.pace,

@@ -33,7 +33,7 @@ impl Config {
         self.interval_ns + u64::from(thread) * self.distance_ns
     }
 
-    /// The longest interval, ns: what a thread may still sleep when the run ends.
+    /// The longest interval, ns: how long a thread may still sleep when the run ends.
     pub(super) fn longest_ns(&self) -> u64 {
         self.interval_of(self.threads - 1)
     }
@@ -69,7 +69,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     parse: |spec| Ok(Box::new(read(spec)?)),
 };
 
-/// A period above this would keep a stopped run waiting, and more threads would stretch the longest one.
+/// A longer period would keep a stopped run waiting, and more threads would stretch the longest one.
 const LONGEST_NS: u64 = 10_000_000_000;
 
 fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
@@ -113,7 +113,7 @@ fn dma_latency(args: &Arguments<'_>) -> Result<Wish, BenchError> {
     match args.get("dma-latency") {
         None | Some("auto") => Ok(Wish::Auto),
         Some("none") => Ok(Wish::Leave),
-        // A bare 0 is what cyclictest's users write; any other number needs its unit.
+        // cyclictest's users write a bare 0; any other number needs a unit.
         Some(_) => {
             let ns = args.time_or("dma-latency", 0, 0, 1_000_000_000)?;
             Ok(Wish::Micros((ns / 1_000) as u32))

@@ -1,7 +1,7 @@
 //! /dev/cpu_dma_latency: as long as the file is held open, no CPU enters an idle state whose exit takes longer than the
-//! microseconds written to it. cyclictest writes 0 unless told otherwise, so the cost of leaving idle is not in its
-//! figures. The kernel drops the request when the file closes, SIGKILL included: nothing to journal.
-//! Source: Documentation/power/pm_qos_interface.rst.
+//! number of microseconds written to it. cyclictest writes 0 by default, so its figures do not include the cost of
+//! leaving idle. The kernel drops the request when the file is closed, even by SIGKILL, so nothing needs to be
+//! journaled. Source: Documentation/power/pm_qos_interface.rst.
 
 use crate::error::BenchError;
 use std::fs::{File, OpenOptions};
@@ -13,7 +13,7 @@ pub(super) const DEVICE: &str = "/dev/cpu_dma_latency";
 /// What to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// 0 µs where we may, nothing (and a note) where not: cyclictest's way.
+    /// 0 µs if we may, otherwise nothing (and a note): cyclictest's behaviour.
     Auto,
     /// Exactly this, or an error.
     Micros(u32),
@@ -26,7 +26,7 @@ pub(super) enum Wish {
 pub(super) struct DmaLatency {
     _held: Option<File>,
     micros: Option<u32>,
-    /// What a reader of the result must know.
+    /// A note for readers of the result.
     pub(super) note: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl DmaLatency {
     }
 }
 
-/// The device takes a 32-bit number in the machine's own order.
+/// The device takes a 32-bit number in native byte order.
 fn write(device: &Path, micros: u32) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open(device)?;
     file.write_all(&micros.to_ne_bytes())?;

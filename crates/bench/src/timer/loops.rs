@@ -1,8 +1,8 @@
 //! The timed loop of `timer/1`, compiled once for each stamping level, delay and end condition.
 //!
-//! t0 of a wakeup is the instant its period begins (what the sleep was armed for), t1 the first clock read after the
-//! sleep. At `off` there is no clock in the loop: periods pass unseen, and a thread that fell behind catches up by
-//! sleeps that return at once.
+//! t0 of a wakeup is the instant at which its period begins (the expiry that the sleep was armed for), t1 the first
+//! clock read after the sleep. At `off` there is no clock in the loop: missed periods go unnoticed, and a thread that
+//! fell behind catches up with sleeps that return at once.
 
 use super::periods::Periods;
 use crate::delay::Delay;
@@ -26,7 +26,7 @@ pub(super) struct Timer<'a> {
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) thread: usize,
     pub(super) counter: &'a AtomicU64,
-    /// Where the thread leaves its [`Tally`].
+    /// Where the thread stores its [`Tally`].
     pub(super) line: &'a [AtomicU64],
 }
 
@@ -58,18 +58,18 @@ impl TimedLoop for Timer<'_> {
 }
 
 impl Timer<'_> {
-    /// A call, not inlined: against a wakeup it costs nothing, and there are a dozen loops.
+    /// Not inlined: the cost of a call is negligible against a wakeup, and there are a dozen loops.
     #[inline(never)]
     fn record(&self, series: usize, ns: u64) {
         if let Some(recorder) = self.recorder {
-            // Tiers are unknown to a timer: the waker is an interrupt.
+            // A timer has no tiers, because its waker is an interrupt.
             recorder.record(series, Tier::SameCpu, self.thread, ns);
         }
     }
 }
 
 impl Timer<'_> {
-    /// The wakeup itself, late once however many periods it slept through.
+    /// The wakeup itself, which counts as late once, however many periods the thread slept through.
     #[inline(never)]
     fn record_wake(&self, ns: u64, now_ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -85,7 +85,7 @@ pub(super) struct Tally {
     pub(super) act_ns: u64,
     pub(super) sum_ns: u64,
     pub(super) max_ns: u64,
-    /// Periods that began while the thread slept on.
+    /// Periods that began while the thread was still asleep.
     pub(super) missed: u64,
     /// Most of them in one go.
     pub(super) missed_at_once: u64,
@@ -112,7 +112,7 @@ impl Tally {
         line.iter().zip(self.words()).for_each(|(word, value)| word.store(value, Release));
     }
 
-    /// What the thread of this line left.
+    /// The tally that the thread of this line stored.
     pub(super) fn of(line: &[AtomicU64]) -> Self {
         let [min_ns, act_ns, sum_ns, max_ns, missed, missed_at_once, wakes] =
             std::array::from_fn(|i| line[i].load(Acquire));

@@ -1,9 +1,11 @@
-//! `timer/1`, reference of cyclictest: each thread sleeps to absolute instants, one interval apart, and measures how late it
-//! wakes. Unlike the reference it leaves no period out: those that began while a late thread still slept are counted as
-//! missed, each with its own lateness, so that a stall weighs as long as it lasts (no coordinated omission).
+//! `timer/1`; the reference is cyclictest. Each thread sleeps until absolute instants, one interval apart, and measures
+//! how late it wakes. Unlike the reference it leaves out no period: those that began while a late thread was still
+//! asleep count as missed, each with its own lateness, so that a stall weighs as much as it lasts (no coordinated
+//! omission).
 //!
-//! t0 of the run is before the wake byte that releases all threads, t1 the stop flag, or with `loops` the last
-//! thread's last wakeup. t0 of a wakeup is the instant its period begins, t1 the clock read after the sleep.
+//! t0 of the run is before the wake byte that releases all threads; t1 is when the stop flag is set, or with `loops`
+//! the last thread's last wakeup. t0 of a wakeup is the instant at which its period begins, t1 the clock read after the
+//! sleep.
 
 mod config;
 mod dma_latency;
@@ -35,7 +37,7 @@ use schedlab_sys::fd;
 use std::path::Path;
 
 impl Config {
-    /// The CPUs of a thread; empty is free.
+    /// The CPUs of a thread; if empty, it may run anywhere.
     fn cpus_of(&self, thread: u32, topology: &Topology) -> Vec<u32> {
         let cpus = if self.cpus.is_empty() { topology.allowed() } else { self.cpus.as_slice() };
         match self.pin_each {
@@ -44,8 +46,8 @@ impl Config {
         }
     }
 
-    /// The shared cells of a run. Each wakeup is stamped at `sampled` too: its clock read is what detects a missed
-    /// period, and it is one in a millisecond.
+    /// The shared cells of a run. Each wakeup is stamped even at `sampled`: its clock read is what detects a missed
+    /// period, and there is only one per millisecond.
     fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
         let threads = self.threads as usize;
         let parts = StampParts { clock_reads: 1.0, values: SERIES.len() as f64 };
@@ -84,7 +86,7 @@ struct Part {
 }
 
 impl Part {
-    /// Before the gate: own CPU and policy, histograms mapped.
+    /// Before the gate: sets CPU and policy, and maps the histograms.
     fn prepare(&self) -> Result<(), TaskError> {
         confine(&self.cpus)?;
         if let Some(recorder) = &self.recorder {
@@ -137,7 +139,7 @@ impl Workload for Config {
     }
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
-        // A thread holds its two /proc files open in the one process.
+        // Each thread keeps two /proc files open, all in one process.
         let files = if self.mode == Mode::Thread { 2 * u64::from(self.threads) + 16 } else { 16 };
         limits.fit(INFO.name, &format!("{} timer threads", self.threads), self.threads.into(), files)
     }

@@ -31,7 +31,8 @@ pub(super) fn build(
     Ok(TrialOutcome { native_lines, notes, ..run.outcome(&INFO, ended, wakes, own) })
 }
 
-/// In loops mode as many wakeups as were ordered; every period that began is in the distribution, missed or not.
+/// In loops mode, the number of wakeups must be the number ordered; every period that began must be in the
+/// distribution, missed or not.
 fn verify(config: &Config, ended: &Ended, tallies: &[Tally], timed: bool) -> Result<(), BenchError> {
     if let Some(loops) = config.length.loops()
         && let Some(task) = ended.tasks.iter().find(|task| task.operations != loops)
@@ -61,7 +62,7 @@ fn missed(wakes: u64, tallies: &[Tally]) -> Vec<Metric> {
     ]
 }
 
-/// What `cyclictest -q -N` prints: its columns are of the wakeups alone, without the periods that were missed.
+/// The output of `cyclictest -q -N`: its columns cover only the wakeups, not the missed periods.
 fn rows(config: &Config, tasks: &[TaskRecord], tallies: &[Tally]) -> Vec<String> {
     let priority = config.policy.map_or(0, |policy| policy.sched_numbers().1);
     let row = |(task, tally): (&TaskRecord, &Tally)| {

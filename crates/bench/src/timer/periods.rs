@@ -10,9 +10,9 @@ pub(super) struct Periods {
 /// What one wakeup found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Woke {
-    /// Behind the instant it was armed for, ns: cyclictest's latency.
+    /// How long after the instant it was armed for the thread woke, ns: cyclictest's latency.
     pub(super) late_ns: u64,
-    /// Periods that began while the thread still slept.
+    /// Periods that began while the thread was still asleep.
     pub(super) missed: u64,
 }
 
@@ -28,8 +28,9 @@ impl Periods {
         self.next_ns
     }
 
-    /// The thread woke at `now_ns`. `each` gets the lateness of the period it was armed for and then of every period
-    /// missed meanwhile: a wakeup 10 ms late at an interval of 1 ms is 10, 9, …, 1 ms, not one value of 10 ms.
+    /// The thread woke at `now_ns`. `each` gets the lateness of the period that the timer was armed for and then of
+    /// every period missed meanwhile: a wakeup 10 ms late with an interval of 1 ms gives 10, 9, …, 1 ms, not one value
+    /// of 10 ms.
     #[inline(always)]
     pub(super) fn woke(&mut self, now_ns: u64, mut each: impl FnMut(u64)) -> Woke {
         let late_ns = now_ns.saturating_sub(self.next_ns);
@@ -45,7 +46,7 @@ impl Periods {
         Woke { late_ns, missed }
     }
 
-    /// On to the next period without looking at the clock.
+    /// Goes on to the next period without reading the clock.
     #[inline(always)]
     pub(super) fn pass(&mut self) {
         self.next_ns += self.interval_ns;
@@ -91,8 +92,8 @@ mod tests {
         check("|...|...W...|w..", &[(4, 0, &[4]), (5, 1, &[5, 1])]);
     }
 
-    /// The theory of the injected stall: 100 ms at 1 kHz every 5 s delay one period in fifty by 0 … 100 ms, so p99 is
-    /// half a stall; what cyclictest keeps is one value in 4901, which no p99 shows.
+    /// The expected effect of the injected stall: 100 ms at 1 kHz every 5 s delay one period in fifty by 0 … 100 ms, so
+    /// p99 is half a stall; cyclictest keeps one value in 4901, which no p99 shows.
     #[test]
     fn a_stall_moves_the_p99_of_all_periods_and_not_that_of_the_wake_ups() {
         const MS: u64 = 1_000_000;

@@ -1,4 +1,5 @@
-//! The threads' policy: tried first, so that a right which is missing is one clear line before anything is set up.
+//! The threads' policy: it is tried first, so that a missing permission is reported in one clear line before anything
+//! is set up.
 
 use super::INFO;
 use crate::error::BenchError;

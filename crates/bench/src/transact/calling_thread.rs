@@ -1,5 +1,5 @@
-//! The threads of a client that transact: its own under SCHED_OTHER (or what an arm set), and one under SCHED_FIFO 99,
-//! made anew for each transaction as the references do, or kept.
+//! The threads of a client that make transactions: its own, under SCHED_OTHER (or what an arm set), and one under
+//! SCHED_FIFO 99, which is either created for each transaction, as in the references, or kept.
 
 use super::config::FifoThread;
 use super::message::{Attributes, REPLY_BYTES, Reply, Request};
@@ -22,13 +22,13 @@ pub(super) struct Sample {
     /// CLOCK_MONOTONIC; 0 when not timed.
     pub(super) end_ns: u64,
     pub(super) caller_tid: u32,
-    /// The CPU right before the call; the caller may have been moved before it got to transact, as in the references.
+    /// The CPU right before the call; as in the references, the caller may be migrated before it makes the transaction.
     pub(super) caller_cpu: u32,
     pub(super) caller: Attributes,
     pub(super) reply: Reply,
 }
 
-/// What every calling thread of a client uses.
+/// What all calling threads of a client share.
 #[derive(Clone, Copy)]
 pub(super) struct Calling<'a> {
     pub(super) client: &'a dyn Client,
@@ -37,7 +37,7 @@ pub(super) struct Calling<'a> {
 
 // `dyn Client` and `dyn Timed` are Sync, so this is Send: threads of the scope take copies.
 impl<'a> Calling<'a> {
-    /// The calling thread, ready to transact.
+    /// The calling thread, ready for transactions.
     pub(super) fn here(self) -> Result<CallingThread<'a>, TaskError> {
         let attributes = sched_attr::get(0).map_err(TaskError::at(Step::Policy))?.into();
         Ok(CallingThread { caller: self.client.caller()?, timed: self.timed, tid: thread::current_tid(), attributes })
@@ -53,7 +53,7 @@ pub(super) struct CallingThread<'a> {
 }
 
 impl CallingThread<'_> {
-    /// Transaction `number`, its reply verified.
+    /// Makes transaction `number` and verifies the reply.
     pub(super) fn transact(&mut self, number: u64) -> Result<Sample, TaskError> {
         let caller_cpu = cpu_number::current_cpu();
         let request = Request { number, cpu: caller_cpu, caller: self.attributes };
@@ -76,7 +76,7 @@ fn become_fifo() -> Result<(), TaskError> {
     sched_attr::set_policy(0, sched_attr::SCHED_FIFO, FIFO_PRIORITY.into()).map_err(TaskError::at(Step::Policy))
 }
 
-/// What the calling thread has used in its life.
+/// What the calling thread has used in its whole life.
 fn used() -> FifoUse {
     let usage = rusage::of_thread();
     FifoUse {
@@ -124,7 +124,7 @@ impl<'scope, 'env> FifoCaller<'scope, 'env> {
         })
     }
 
-    /// One transaction under SCHED_FIFO; `None` when there is no such thread here.
+    /// One transaction under SCHED_FIFO; `None` if there is no such thread here.
     pub(super) fn transact(&mut self, number: u64) -> Option<Result<Sample, TaskError>> {
         match self {
             Self::None => None,
@@ -133,7 +133,7 @@ impl<'scope, 'env> FifoCaller<'scope, 'env> {
         }
     }
 
-    /// Ends the thread, if there is one; what all of them used.
+    /// Ends the thread, if there is one; returns what all FIFO threads used.
     pub(super) fn finish(self) -> Result<FifoUse, TaskError> {
         match self {
             Self::None => Ok(FifoUse::default()),
@@ -158,7 +158,7 @@ fn fresh<'scope, 'env>(
     Ok(sample)
 }
 
-/// A FIFO thread that transacts when asked to.
+/// A FIFO thread that makes transactions on request.
 pub(super) struct KeptThread<'scope> {
     orders: SyncSender<u64>,
     answers: Receiver<Result<Sample, TaskError>>,
@@ -177,7 +177,7 @@ impl<'scope> KeptThread<'scope> {
             let own = OwnCell::prepare(cells, cell);
             let mut thread = become_fifo().and_then(|()| calling.here());
             let mut work = Work::default();
-            // Both channels end when the client drops its sides of them.
+            // Both channels end when the client drops its ends.
             while let Ok(number) = ordered.recv() {
                 let sample = thread.as_mut().map_err(|e| *e).and_then(|t| t.transact(number));
                 work.operations += 1;
@@ -185,7 +185,7 @@ impl<'scope> KeptThread<'scope> {
                     break;
                 }
             }
-            // Its error, if there was one, has gone to the client with the answer.
+            // An error has already been sent to the client with the reply.
             let _ = own.finish(Ok(work), false);
             used()
         };

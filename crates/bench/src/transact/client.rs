@@ -1,5 +1,5 @@
-//! The client process: in each iteration a transaction from the FIFO thread and then one from its own, as the references.
-//! Everything but [`super::timed`] is outside the timed region.
+//! The client process: each iteration makes a transaction from the FIFO thread and then one from its own thread, as in
+//! the references. Everything except [`super::timed`] is outside the timed region.
 
 use super::calling_thread::{Calling, CallingThread, FifoCaller, Sample, spawn};
 use super::config::FifoThread;
@@ -17,16 +17,16 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Transactions of the nice probe.
 const NICE_PROBES: u64 = 10;
-/// How much nicer than the server its caller is then.
+/// How much higher than the server's the caller's nice value is then.
 const NICER_BY: i32 = 5;
 
-/// Everything a client knows; copied into its process by the fork.
+/// Everything that a client needs; the fork copies it into the client's process.
 pub(super) struct ClientTask<'a> {
     pub(super) pair: usize,
     pub(super) task: usize,
     /// The cell of its FIFO thread, when one is kept.
     pub(super) kept_cell: usize,
-    /// Iterations, or `None`: until the stop flag.
+    /// Number of iterations; `None` runs until the stop flag is set.
     pub(super) loops: Option<u64>,
     pub(super) fifo: Option<FifoThread>,
     pub(super) deadline_ns: u64,
@@ -41,7 +41,7 @@ pub(super) struct ClientTask<'a> {
 }
 
 impl ClientTask<'_> {
-    /// Transacts until the end, tells the server, and leaves the account.
+    /// Makes transactions until the end, tells the server, and stores the account.
     pub(super) fn run(&self, client: &dyn Client) -> Result<Work, TaskError> {
         let calling = Calling { client, timed: self.timed };
         let mut count = Count { task: self, work: Work::default(), account: Account::default() };
@@ -126,7 +126,7 @@ impl Count<'_> {
         if !self.task.stop_on_miss || stop.is_set() {
             return;
         }
-        // The trace first: every microsecond overwrites what led to the miss.
+        // Stop the trace first: every further microsecond may overwrite what led to the miss.
         if let Some(trace) = self.task.trace {
             trace.stop();
         }
@@ -134,8 +134,8 @@ impl Count<'_> {
         self.account.first_miss = Some(FirstMiss { class, iteration, took_ns, at_ns: monotonic_ns() });
     }
 
-    /// Some transactions, outside all measured ones, from a thread that is nicer than the server: does the server
-    /// take that over while it serves? Raising nice needs no right, and ends with the thread.
+    /// Some transactions, outside the measured ones, from a thread with a higher nice value than the server's: does the
+    /// server adopt it while it serves? Raising nice needs no permission, and ends with the thread.
     fn probe_nice<'scope, 'env>(
         &mut self,
         scope: &'scope std::thread::Scope<'scope, 'env>,

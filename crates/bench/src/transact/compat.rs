@@ -1,15 +1,16 @@
-//! The references' own output: hwbinder's latency test and schd-dbg, their keys in their order, so that scripts written for
-//! them read ours. Five significant digits instead of two; percentiles from narrow buckets instead of 0.39 ms wide
-//! ones; the deadline holds for both classes. A class that was not permitted, or not timed, has null for its numbers.
+//! The references' own output: that of hwbinder's latency test and of schd-dbg, with their keys in their order, so that
+//! scripts written for them can read ours. There are five significant digits instead of two, percentiles come from
+//! narrow buckets instead of ones 0.39 ms wide, and the deadline applies to both classes. A class that was not
+//! permitted, or not timed, has null for its numbers.
 
 use super::config::Config;
 use super::measured::{ClassMeasured, Measured};
 use super::report::{Class, Tally};
 
-/// The share of transactions served on the caller's CPU above which the references print GOOD.
+/// If more than this share of transactions was served on the caller's CPU, the references print GOOD.
 const GOOD_SYNC_SHARE: f64 = 0.6;
 
-/// `GOOD` or `POOR`, as the references judge.
+/// `GOOD` or `POOR`, by the references' rule.
 pub(super) fn sync_word(not_sync: u64, of: u64) -> &'static str {
     if sync_share(not_sync, of) > GOOD_SYNC_SHARE { "GOOD" } else { "POOR" }
 }
@@ -19,7 +20,7 @@ pub(super) fn sync_share(not_sync: u64, of: u64) -> f64 {
     1.0 - not_sync as f64 / of.max(1) as f64
 }
 
-/// A number with five significant digits, without an exponent; null when there is none.
+/// A number with five significant digits, without an exponent; null if there is none.
 pub(super) fn five_digits(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return "null".to_owned() };
     let rounded: f64 = format!("{value:.4e}").parse().unwrap_or(value);
@@ -63,9 +64,9 @@ fn config_line(config: &Config, measured: &Measured, passthrough: &str) -> Strin
     format!("\"cfg\":{{\"pair\":{pairs},\"iterations\":{iterations},\"deadline_us\":{deadline_us}{passthrough}}},")
 }
 
-/// What `libhwbinder_latency` prints: cfg, raw data when asked for, ALL, P0…, inheritance.
+/// The output of `libhwbinder_latency`: cfg, raw data if asked for, ALL, P0…, inheritance.
 pub(super) fn hwbinder(config: &Config, measured: &Measured) -> Vec<String> {
-    // Passthrough is a call inside one process; ours are always two.
+    // Passthrough is a call inside one process; our client and server are always two processes.
     let mut lines = vec!["{".to_owned(), config_line(config, measured, ",\"passthrough\":0")];
     if config.raw_data {
         for (number, pair) in measured.pairs.iter().enumerate() {
@@ -89,8 +90,8 @@ pub(super) fn hwbinder(config: &Config, measured: &Measured) -> Vec<String> {
     lines
 }
 
-/// What `schd-dbg` prints: cfg, P0…, inheritance; its R counts only servers at the highest FIFO priority as not in
-/// step, but divides by all transactions.
+/// The output of `schd-dbg`: cfg, P0…, inheritance; its R counts as out of sync only transactions whose server ran at
+/// the highest FIFO priority, but divides by all transactions.
 pub(super) fn schd_dbg(config: &Config, measured: &Measured) -> Vec<String> {
     let mut lines = vec!["{".to_owned(), config_line(config, measured, "")];
     for (number, pair) in measured.pairs.iter().enumerate() {
@@ -104,12 +105,13 @@ pub(super) fn schd_dbg(config: &Config, measured: &Measured) -> Vec<String> {
     lines
 }
 
-/// The references judge by the priority alone; unlike them, a kernel or transport that cannot inherit is N/A, not a FAIL.
+/// The references judge by the priority alone; unlike them, a kernel or transport that cannot inherit is N/A here, not
+/// FAIL.
 fn tail(measured: &Measured) -> [String; 2] {
     [format!("\"inheritance\": \"{}\"", measured.inheritance.priority.word()), "}".to_owned()]
 }
 
-/// A line for each transaction, as `-v` of the references prints it in several.
+/// A line for each transaction, where the references' `-v` prints several.
 pub(super) fn verbose(measured: &Measured) -> Vec<String> {
     let policy = |policy: u8| match policy {
         0 => "SCHED_OTHER",

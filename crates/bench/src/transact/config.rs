@@ -9,10 +9,10 @@ use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_plan::WorkloadSpec;
 use schedlab_plan::units::{self, CpuList};
 
-/// What the FIFO transaction runs on.
+/// Which thread makes the FIFO transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FifoThread {
-    /// A new thread for each transaction, as the references make it: cold stack and all.
+    /// A new thread for each transaction, as in the references, with its cold stack.
     Fresh,
     /// One thread for the whole run.
     Kept,
@@ -34,7 +34,7 @@ pub(super) struct Config {
     pub(super) pairs: u32,
     pub(super) deadline_ns: u64,
     pub(super) transport: Transport,
-    /// A device other than the one found by itself.
+    /// A device to use instead of the one found automatically.
     pub(super) binder_device: Option<String>,
     pub(super) fifo_thread: FifoThread,
     pub(super) pin: Pin,
@@ -52,7 +52,7 @@ pub(super) const COMPATS: [(&str, Compat); 3] =
     [("none", Compat::None), ("hwbinder", Compat::Hwbinder), ("schd-dbg", Compat::SchdDbg)];
 const NO_YES: [(&str, bool); 2] = [("no", false), ("yes", true)];
 
-/// The word for a value of an option.
+/// The option's word for a value.
 pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, one)| one == value).map_or("", |(word, _)| word)
 }
@@ -129,7 +129,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     parse: |spec| Ok(Box::new(read(spec)?) as Box<dyn Workload>),
 };
 
-/// Transactions whose raw data are kept at most: 24 bytes each.
+/// Most transactions whose raw data are kept, at 24 bytes each.
 const MAX_KEPT: u64 = 2_000_000;
 
 pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
@@ -192,7 +192,7 @@ impl Config {
         self.raw_data || self.verbose
     }
 
-    /// The arguments as the canonical spec spells them.
+    /// The arguments in their canonical form.
     pub(super) fn arguments(&self) -> Vec<(&'static str, String)> {
         let yes = |value: bool| word(&NO_YES, &value).to_owned();
         vec![

@@ -1,5 +1,6 @@
-//! Whether the server ran as its caller while it served: PASS, FAIL, or N/A with the reason, for policy, priority and
-//! nice each. The references compare the priority alone, and call a kernel that cannot inherit a failure.
+//! Whether the server ran with its caller's attributes while it served: PASS, FAIL, or N/A with the reason, separately
+//! for policy, priority and nice. The references compare the priority only, and count a kernel that cannot inherit as a
+//! failure.
 
 use super::report::Tally;
 use crate::transport::Transport;
@@ -44,15 +45,15 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Mainline's binder; the patch for more is Android's.
+/// For mainline's binder; the patch that passes on more is Android's.
 const NICE_ONLY: &str = "this kernel's binder hands on nice alone: it has no tracepoint binder_set_priority";
 
-/// What is known before the counts are looked at.
+/// What is known before the counts are evaluated.
 pub(super) struct Circumstances {
     pub(super) transport: Transport,
     /// Why there was no FIFO class, if there was none.
     pub(super) fifo_refused: Option<String>,
-    /// Whether this kernel can hand real-time policies on over the transport.
+    /// Whether this kernel can pass on real-time policies over the transport.
     pub(super) kernel_inherits_real_time: bool,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Inheritance {
 }
 
 impl Inheritance {
-    /// `fifo` is the FIFO class over all pairs; `nice` the nice probes and how many of them differed.
+    /// `fifo` is the FIFO class over all pairs; `nice` is the number of nice probes and of those that differed.
     pub(super) fn judge(circumstances: &Circumstances, fifo: Tally, nice: (u64, u64)) -> Self {
         let transport = circumstances.transport;
         if !transport.inherits() {
@@ -135,7 +136,7 @@ mod tests {
         let mainline = judge(binder, None, false, (100, 100), (10, 0));
         assert_eq!(words(&mainline), ["N/A", "N/A", "PASS"]);
         assert!(mainline.to_string().contains("hands on nice alone"), "{mainline}");
-        // What is seen counts more than what a symbol says.
+        // What was observed counts more than what a symbol suggests.
         assert_eq!(words(&judge(binder, None, false, (0, 0), (10, 0))), ["PASS", "PASS", "PASS"]);
     }
 

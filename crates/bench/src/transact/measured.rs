@@ -1,4 +1,4 @@
-//! The measurements of a finished run, by pair and class, and their sum; what the summaries print.
+//! The measurements of a finished run, by pair and class, and their sum: the basis of the summaries.
 
 use super::Run;
 use super::config::Config;
@@ -21,7 +21,7 @@ impl ClassMeasured {
         self.histogram.merge(&other.histogram);
     }
 
-    /// Share of the transactions that met the deadline; `None` when none was timed.
+    /// Share of the transactions that met the deadline; `None` if none was timed.
     pub(super) fn met_share(&self) -> Option<f64> {
         let timed = self.histogram.count();
         (timed > 0).then(|| 1.0 - self.tally.misses as f64 / timed as f64)
@@ -31,9 +31,9 @@ impl ClassMeasured {
 /// One pair, or the sum of all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairMeasured {
-    /// By [`Class`]; nothing was counted in a class that was not permitted.
+    /// By [`Class`]; a class that was not permitted has no counts.
     pub(super) classes: [ClassMeasured; 2],
-    /// Every transaction by class, when kept; empty in the sum.
+    /// Every transaction by class, if they are kept; empty in the sum.
     pub(super) kept: [Vec<Kept>; 2],
 }
 
@@ -99,7 +99,7 @@ impl Measured {
         Self { pairs, all, inheritance, first_miss, fifo_refused: circumstances.fifo_refused }
     }
 
-    /// Iterations ordered or, by duration, those of the busiest pair.
+    /// Iterations ordered; in a run by duration, those of the busiest pair.
     pub(super) fn iterations(&self, config: &Config) -> u64 {
         let done = self.pairs.iter().map(|pair| pair.class(Class::Other).tally.transactions);
         config.length.loops().unwrap_or_else(|| done.max().unwrap_or(0))
@@ -113,7 +113,7 @@ pub(super) fn slowest(run: &Run<'_>) -> Vec<SlowOperation> {
     all
 }
 
-/// The histograms of all pairs: each class whole and by tier.
+/// The histograms of all pairs, for each class as a whole and by tier.
 pub(super) fn histograms(run: &Run<'_>) -> Vec<NamedHistogram> {
     let mut all: Vec<NamedHistogram> = Vec::new();
     for named in run.recorders.iter().flat_map(|recorder| recorder.histograms()) {

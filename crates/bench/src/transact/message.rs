@@ -1,4 +1,4 @@
-//! The request and the reply of a transaction: 16 bytes there as schd-dbg's parcel, 8 bytes back.
+//! The request and the reply of a transaction: a request has 16 bytes, like schd-dbg's parcel, and a reply 8 bytes.
 
 use schedlab_sys::sched_attr::SchedAttr;
 
@@ -8,10 +8,10 @@ pub(super) const REPLY_BYTES: usize = 8;
 /// The number of a transaction that ends the server.
 const END: u64 = u64::MAX;
 
-/// Bits of a transaction's number that come back in the reply.
+/// Bits of a transaction's number that the reply contains.
 const ECHO_BITS: u32 = 24;
 
-/// Scheduling attributes of one side, as far as inheritance is judged by them.
+/// The scheduling attributes of one side by which inheritance is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Attributes {
     pub(super) policy: u8,
@@ -25,7 +25,7 @@ impl From<SchedAttr> for Attributes {
     }
 }
 
-/// What a client sends: the number of the transaction, and where and how the caller runs, as the references do.
+/// What a client sends: the number of the transaction, and the caller's CPU and attributes, as in the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) number: u64,
@@ -63,7 +63,7 @@ impl Request {
     }
 }
 
-/// What the server answers: the transaction's number (its low bits), and where and how the server ran while it served.
+/// What the server replies: the low bits of the transaction's number, and its CPU and attributes while it served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) number: u64,
@@ -72,7 +72,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// In one word below 2^63, so that it can be the result of a system call: number, CPU, policy, priority, nice.
+    /// One word below 2^63, so that it can be the result of a system call: number, CPU, policy, priority, nice.
     #[inline]
     pub(super) fn to_bytes(self) -> [u8; REPLY_BYTES] {
         let nice = (i64::from(self.server.nice) + 20) as u64;
@@ -92,7 +92,7 @@ impl Reply {
         Self { number: word >> 37, cpu: (word >> 21 & 0xffff) as u32, server }
     }
 
-    /// Whether it answers the request of this number.
+    /// Whether this is the reply to the request with this number.
     #[inline]
     pub(super) fn answers(&self, number: u64) -> bool {
         self.number == number & ((1 << ECHO_BITS) - 1)

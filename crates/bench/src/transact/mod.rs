@@ -1,10 +1,10 @@
-//! `transact/1`, reference of Android's libhwbinder_latency and schd-dbg: pairs of a client and a server process; in each
-//! iteration the client makes one transaction from a SCHED_FIFO 99 thread and one from its own SCHED_OTHER thread.
-//! How long each took, whether it met the deadline, whether it was served on the caller's CPU (SYNC), and whether the
-//! server ran with the caller's policy, priority and nice value.
+//! `transact/1`; the references are Android's libhwbinder_latency and schd-dbg. It runs pairs of a client and a server
+//! process; in each iteration the client makes one transaction from a SCHED_FIFO 99 thread and one from its own
+//! SCHED_OTHER thread. It measures how long each took, whether it met the deadline, whether it was served on the
+//! caller's CPU (SYNC), and whether the server ran with the caller's policy, priority and nice value.
 //!
-//! t0 and t1 of a transaction are in [`timed`]. The run's t0 is before the wake byte that releases all pairs, its t1
-//! the end of the last client's last iteration, or the stop flag.
+//! t0 and t1 of a transaction are in [`timed`]. The run's t0 is before the wake byte that releases all pairs; its t1 is
+//! the end of the last client's last iteration, or when the stop flag is set.
 
 mod calling_thread;
 mod client;
@@ -39,12 +39,12 @@ use schedlab_sys::{rights, sched_attr};
 use std::path::Path;
 use trace_stop::TraceStop;
 
-/// A prepared run, and what its pairs leave.
+/// A prepared run, and the memory that its pairs write to.
 struct Run<'a> {
     config: &'a Config,
     shared: Prepared<'a>,
     reports: Reports,
-    /// One for each pair; none when nothing is timed.
+    /// One for each pair; empty if nothing is timed.
     recorders: Vec<Recorder>,
     fifo_refused: Option<String>,
     trace: Option<TraceStop>,
@@ -53,11 +53,12 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
         let pairs = config.pairs as usize;
-        // The last third: a kept FIFO thread of each client.
+        // The last third is for each client's kept FIFO thread.
         let mut shared = Prepared::new(order, config.transport.managers() + 3 * pairs, 1, true)?;
         let kept = config.length.loops().filter(|_| config.keeps_all()).unwrap_or(0);
         let reports = Reports::new(pairs, kept).map_err(mapping())?;
-        // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the references.
+        // Every transaction must be checked against the deadline, so at every level but `off` each is timed, as in the
+        // references.
         let timed_pairs = if order.stamping == Stamping::Off { 0 } else { pairs };
         let tiers = order.topology.tiers();
         let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map(|recorder| recorder.beside(order));
@@ -65,7 +66,7 @@ impl<'a> Run<'a> {
         if let Some(recorder) = recorders.first() {
             shared.stamped_by(recorder, StampParts { clock_reads: 2.0, values: 1.0 });
         }
-        // A trace of ours beside the trial is stopped too, unless another one is named.
+        // A trace of ours that runs during the trial is stopped too, unless another one is named.
         let beside = order.trace_instance.as_deref().filter(|_| config.stop_on_miss).and_then(Path::to_str);
         let trace = config.trace_instance.as_deref().or(beside).map(TraceStop::open).transpose()?;
         Ok(Self { config, shared, reports, recorders, fifo_refused: fifo_refused(), trace })
@@ -79,7 +80,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a thread of ours may not run under SCHED_FIFO 99; `None` when it may.
+/// Why a thread of ours may not run under SCHED_FIFO 99; `None` if it may.
 fn fifo_refused() -> Option<String> {
     let tried = rights::try_policy(sched_attr::SCHED_FIFO, calling_thread::FIFO_PRIORITY.into());
     tried.err().map(|error| format!("SCHED_FIFO 99 was refused ({error}); it needs CAP_SYS_NICE or `ulimit -r 99`"))
@@ -104,7 +105,7 @@ impl Workload for Config {
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
         let pairs = u64::from(self.pairs);
-        // A client may have one thread besides its own at a time.
+        // Besides its own thread, a client may have one more at a time.
         let tasks = 3 * pairs + self.transport.managers() as u64;
         limits.fit(INFO.name, &format!("{pairs} pairs × 3 tasks"), tasks, Transport::FILES_PER_LINK + 16)
     }
@@ -130,7 +131,7 @@ impl Workload for Config {
         let run = Run::new(self, order)?;
         run.shared.before_fork(observer)?;
         let herd = spawn::start(&run, &places)?;
-        // 2 ms an iteration: a slow virtual machine's thread creation and two idle exits.
+        // 2 ms per iteration: creating a thread on a slow virtual machine, and two idle exits.
         let by_loops = |loops: u64| loops.saturating_mul(2_000_000).saturating_mul(self.pairs.into());
         let ended = run.shared.run(herd, observer, self.length, by_loops, "client")?;
         outcome::build(&run, ended)

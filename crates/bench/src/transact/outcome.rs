@@ -1,4 +1,4 @@
-//! From finished pairs to the outcome: counts verified, metrics of both classes, the lines to print.
+//! From finished pairs to the outcome: verified counts, metrics of both classes, the lines to print.
 
 use super::Run;
 use super::config::{Compat, FifoThread};
@@ -30,11 +30,11 @@ pub(super) fn build(run: &Run<'_>, mut ended: Ended) -> Result<TrialOutcome, Ben
     Ok(TrialOutcome { native_lines, notes, ..run.shared.outcome(&INFO, ended, operations, own) })
 }
 
-/// Transactions of all pairs: client and server must have counted the same, and unless a miss ended the run, as many
-/// as were ordered.
+/// Transactions of all pairs: client and server must have counted the same number and, unless a miss ended the run, the
+/// number ordered.
 fn verify(run: &Run<'_>, members: &[TaskRecord]) -> Result<u64, BenchError> {
     let mut sum = 0;
-    // A binder run's first process is its context manager.
+    // The first process of a binder run is its context manager.
     for (pair, two) in members[run.config.transport.managers()..].chunks_exact(2).enumerate() {
         let (served, done) = (two[0].operations, two[1].operations);
         let account = run.reports.account(pair);
@@ -56,7 +56,8 @@ fn verify(run: &Run<'_>, members: &[TaskRecord]) -> Result<u64, BenchError> {
 /// The role of a client's FIFO thread in the task table.
 const FIFO_ROLE: &str = "client_fifo";
 
-/// A row for the FIFO threads of each client, taken out of the client's own, which wait4 counted with all its threads.
+/// Adds a row for the FIFO threads of each client, subtracted from the client's own row, because wait4 counted the
+/// client with all its threads.
 fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord> {
     let mut tasks = Vec::with_capacity(members.len() * 3 / 2);
     for mut task in members {
@@ -79,8 +80,8 @@ fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord>
         task.operations -= fifo_transactions;
         let fifo = match run.config.fifo_thread {
             FifoThread::Kept => run.shared.cells.record(run.kept_cell(pair), FIFO_ROLE, task.group, None),
-            // Threads of one transaction each: their sums. Their clocks do not have their ends, so their time on a CPU is
-            // not known as the kernel counts it.
+            // The sum over threads of one transaction each. Their clocks do not include their exits, so their CPU time
+            // is not known as the kernel counts it.
             FifoThread::Fresh => TaskRecord {
                 tid,
                 role: FIFO_ROLE.to_owned(),
@@ -97,7 +98,7 @@ fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord>
     tasks
 }
 
-/// Mean, worst and missed share of a class that was timed.
+/// Mean, worst, and share of missed deadlines of a class that was timed.
 fn class_metrics(measured: &Measured, class: Class) -> Vec<Metric> {
     let one = measured.all.class(class);
     let (Some(mean), Some(met)) = (one.histogram.mean_ns(), one.met_share()) else { return Vec::new() };
@@ -123,7 +124,7 @@ fn sync_metrics(measured: &Measured) -> Vec<Metric> {
     seen.map(share).collect()
 }
 
-/// The lines to print, and those to print apart: nothing may come between the lines that a reference tool prints.
+/// The lines to print, and those to print separately: nothing may come between the lines that a reference tool prints.
 fn print(run: &Run<'_>, measured: &Measured) -> (Vec<String>, Vec<String>) {
     let config = run.config;
     let verbose = if config.verbose { compat::verbose(measured) } else { Vec::new() };
@@ -141,7 +142,7 @@ fn print(run: &Run<'_>, measured: &Measured) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// Each class's nanoseconds by pair, in the order of the iterations.
+/// Each class's times in ns by pair, in the order of the iterations.
 fn raw_lines(measured: &Measured) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, pair) in measured.pairs.iter().enumerate() {
@@ -182,7 +183,7 @@ fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
 
 fn trace_note(run: &Run<'_>) -> String {
     let Some(trace) = &run.trace else {
-        // Recorded and nothing to stop it by: there is no instance.
+        // A trace was recorded, but has no instance through which it could be stopped.
         if run.shared.order.keep_slowest {
             return "the trace was not stopped: it is read from perf's ring buffers, which a miss cannot stop (--source tracefs \
                     needs an instance); what is kept ends with the run"

@@ -1,5 +1,5 @@
-//! What a client process leaves for the control process, in shared memory: counts of each class, what became of the
-//! nice probe, what its FIFO threads used, the first miss, and, when asked, every transaction.
+//! What a client process stores for the control process in shared memory: the counts of each class, the result of the
+//! nice probe, what its FIFO threads used, the first miss and, if asked for, every transaction.
 
 use super::message::{Attributes, Reply};
 use schedlab_sys::shared_memory::SharedWords;
@@ -29,9 +29,9 @@ impl Class {
 pub(super) struct Tally {
     pub(super) transactions: u64,
     pub(super) misses: u64,
-    /// The server ran on another CPU than the caller had before the call.
+    /// Transactions whose server ran on another CPU than the caller's before the call.
     pub(super) not_sync: u64,
-    /// The same, only where the server ran at the highest FIFO priority: what schd-dbg counts.
+    /// Only those of them whose server ran at the highest FIFO priority: what schd-dbg counts.
     pub(super) not_sync_at_fifo: u64,
     pub(super) policy_differs: u64,
     pub(super) priority_differs: u64,
@@ -57,7 +57,7 @@ impl Tally {
     }
 }
 
-/// What the FIFO threads of a client used, all of them together.
+/// What the FIFO threads of a client used, in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FifoUse {
     /// The last one's thread id.
@@ -92,7 +92,7 @@ pub(super) struct FirstMiss {
 pub(super) struct Account {
     /// By class.
     pub(super) tallies: [Tally; 2],
-    /// Transactions with a raised nice value, and those whose server did not take it over.
+    /// Number of transactions with a raised nice value, and of those whose server did not adopt it.
     pub(super) nice_probes: u64,
     pub(super) nice_differs: u64,
     pub(super) fifo_use: FifoUse,
@@ -110,7 +110,7 @@ impl Account {
         let rest = [self.nice_probes, self.nice_differs, tid.into(), cpu_ns, voluntary_switches, involuntary_switches];
         words[2 * Tally::WORDS..2 * Tally::WORDS + 6].copy_from_slice(&rest);
         if let Some(miss) = self.first_miss {
-            // The instant is never 0, so it says that there was one.
+            // The instant is never 0, so it shows that there was a miss.
             let miss = [miss.at_ns.max(1), miss.class as u64, miss.iteration, miss.took_ns];
             words[2 * Tally::WORDS + 6..].copy_from_slice(&miss);
         }
@@ -154,7 +154,7 @@ const KEPT_WORDS: usize = 3;
 pub(super) struct Reports {
     shared: Arc<SharedWords>,
     pairs: usize,
-    /// Iterations of which every transaction is kept; 0: none.
+    /// Number of iterations whose transactions are all kept; 0: none.
     kept: usize,
 }
 
@@ -165,7 +165,7 @@ impl Reports {
         Ok(Self { shared: Arc::new(SharedWords::new(words)?), pairs, kept })
     }
 
-    /// In the client, after its last transaction.
+    /// Called in the client, after its last transaction.
     pub(super) fn store(&self, pair: usize, account: Account) {
         let start = pair * Account::WORDS;
         for (word, value) in self.shared.words()[start..].iter().zip(account.to_words()) {
@@ -173,7 +173,7 @@ impl Reports {
         }
     }
 
-    /// In the control process, once the client has ended.
+    /// Called in the control process, once the client has ended.
     pub(super) fn account(&self, pair: usize) -> Account {
         let words = &self.shared.words()[pair * Account::WORDS..];
         Account::from_words(std::array::from_fn(|i| words[i].load(Acquire)))
@@ -191,7 +191,7 @@ impl Reports {
         }
     }
 
-    /// Keeps one transaction, when they are kept.
+    /// Keeps one transaction, if they are kept.
     pub(super) fn keep(&self, pair: usize, class: Class, iteration: u64, kept: &Kept) {
         if iteration as usize >= self.kept {
             return;

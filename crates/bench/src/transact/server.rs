@@ -1,11 +1,11 @@
-//! The server process: answers where and how it ran, until the end.
+//! The server process: replies with its CPU and scheduling attributes, until the end.
 
 use super::message::{REQUEST_BYTES, Reply, Request};
 use crate::task::{Step, TaskError, Work};
 use crate::transport::Server;
 use schedlab_sys::{cpu_number, sched_attr};
 
-/// Serves until the client ends it; counts what it served.
+/// Serves until the client ends it; counts the transactions served.
 pub(super) fn serve(server: &mut dyn Server) -> Result<Work, TaskError> {
     let mut work = Work::default();
     let mut bytes = [0; REQUEST_BYTES];

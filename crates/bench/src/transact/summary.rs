@@ -1,5 +1,5 @@
-//! Our own words for a run: both classes of all pairs and of each, the share in step, deadlines with an interval,
-//! inheritance.
+//! Our own summary of a run: both classes, for all pairs and for each, the share in sync, missed deadlines with an
+//! interval, inheritance.
 
 use super::compat::{five_digits, sync_share, sync_word};
 use super::config::{Config, FIFO_THREADS, word};
@@ -66,9 +66,9 @@ fn missed(class: &ClassMeasured) -> String {
     format!("{misses} of {of}, {share} % (95 % interval {} to {} %)", percent(low), percent(high))
 }
 
-/// Wilson's interval of a share at 95 %: unlike the normal one it is not empty at no miss (where it ends at about
-/// 3.8 / n). It takes transactions as independent, which a disturbance that spans several of them is not. Wilson,
-/// "Probable inference", JASA 22 (1927).
+/// Wilson's interval for a share, at 95 %: unlike the normal approximation it is not empty if nothing was missed (then
+/// it ends at about 3.8 / n). It treats transactions as independent, which a disturbance that spans several of them
+/// violates. Wilson, "Probable inference", JASA 22 (1927).
 fn wilson_95(hits: u64, of: u64) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     if of == 0 {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_share_is_wilsons() {
-        // Values of the published formula, worked out apart from this code.
+        // Values of the published formula, computed independently of this code.
         for (hits, of, low, high) in [
             (0, 100, 0.0, 0.036_994),
             (10, 100, 0.055_229, 0.174_366),

@@ -1,28 +1,29 @@
 //! The timed region of `transact/1`.
 //!
 //! t0 is taken in the calling thread right before the request is handed to the transport, t1 right after the whole
-//! reply is there. Between them lie the request's way, the server's wakeup, its reading of its own CPU and scheduling
-//! attributes (as the references' servers do), the reply's way and the caller's wakeup. Making the FIFO thread is outside.
+//! reply has arrived. In between are the request's way, the server's wakeup, its reading of its own CPU and scheduling
+//! attributes (which the references' servers do too), the reply's way and the caller's wakeup. Creating the FIFO thread
+//! is outside.
 
 use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::task::TaskError;
 use crate::transport::Caller;
 use schedlab_sys::clock::monotonic_ns;
 
-/// One transaction, timed or not, chosen before the loop.
+/// Makes one transaction, timed or not, which is chosen before the loop.
 pub(super) trait Timed: Sync {
-    /// Transacts; the nanoseconds it took, or 0 when it is not timed.
+    /// Makes a transaction; returns the nanoseconds it took, or 0 if it is not timed.
     fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError>;
 }
 
-/// How long a transaction took and when it ended; zeros when not timed.
+/// How long a transaction took and when it ended; zeros if not timed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Took {
     pub(super) ns: u64,
     pub(super) end_ns: u64,
 }
 
-/// With a clock read on both sides, and a injected spin or none.
+/// With a clock read on both sides, and with or without an injected spin.
 struct Stamped<P>(P);
 
 impl<P: Delay + Sync> Timed for Stamped<P> {
@@ -48,7 +49,7 @@ impl<P: Delay + Sync> Timed for Unstamped<P> {
     }
 }
 
-/// The instance that a run asks for.
+/// The instance for a run.
 pub(super) fn choose(stamped: bool, delay: Option<&DelayCell>) -> Box<dyn Timed> {
     match (stamped, delay) {
         (true, None) => Box::new(Stamped(NoDelay)),

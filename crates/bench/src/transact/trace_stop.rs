@@ -1,5 +1,5 @@
-//! Stops a trace at the first missed deadline: writes 0 to `tracing_on` of one tracefs instance, from the client that
-//! saw the miss. The file is opened, and seen to say 1, before the tasks start. Source: Documentation/trace/ftrace.rst.
+//! Stops a trace at the first missed deadline: the client that saw the miss writes 0 to `tracing_on` of a tracefs
+//! instance. Before the tasks start, the file is opened and must read 1. Source: Documentation/trace/ftrace.rst.
 
 use super::config::INFO;
 use crate::error::BenchError;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Where tracefs is mounted, newest first.
 const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The open switch of one instance.
+/// The open switch of an instance.
 #[derive(Debug)]
 pub(super) struct TraceStop {
     tracing_on: File,
@@ -54,13 +54,13 @@ impl TraceStop {
         Ok(Self { tracing_on, path })
     }
 
-    /// Stops it; stopping twice does no harm. Errors are ignored, because the caller is being timed; the file shows
-    /// whether it worked.
+    /// Stops the trace; stopping twice does no harm. Errors are ignored, because the caller is being timed; the file
+    /// shows whether it worked.
     pub(super) fn stop(&self) {
         let _ = self.tracing_on.write_at(b"0", 0);
     }
 
-    /// `tracing_on` of the instance, and whether it is 0 now.
+    /// The path of the instance's `tracing_on`, and whether it is 0 now.
     pub(super) fn state(&self) -> (&Path, bool) {
         (&self.path, std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim() == "0"))
     }

@@ -1,6 +1,7 @@
-//! Transport over shared memory: the bytes lie in a shared mapping, and one futex word says whose turn it is. No
-//! spinning in user space: a transaction is two wakes and two waits, the least the kernel offers between processes.
-//! A task cannot see in the memory that its partner has died; the control process notices, and ends all tasks.
+//! Transport over shared memory: the bytes are in a shared mapping, and a futex word holds whose turn it is. There is
+//! no spinning in user space: a transaction is two wakes and two waits, the minimum that the kernel offers between
+//! processes. A task cannot see from the memory that its partner has died; the control process notices, and ends all
+//! tasks.
 
 use super::{Caller, Client, Link, Server, Sizes};
 use crate::task::TaskError;
@@ -21,7 +22,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Hands the turn over and wakes its owner.
+    /// Passes the turn to its next owner, and wakes it.
     #[inline(always)]
     fn pass_to(&self, owner: u32) {
         self.turn.word(0).store(owner, Release);
@@ -42,7 +43,7 @@ impl Memory {
     }
 }
 
-/// Copies bytes into shared words; the turn's release makes them visible.
+/// Copies bytes into shared words; passing the turn (release) makes them visible.
 #[inline(always)]
 fn put(words: &[AtomicU64], bytes: &[u8]) {
     let chunks = bytes.chunks_exact(8);
@@ -53,7 +54,7 @@ fn put(words: &[AtomicU64], bytes: &[u8]) {
     }
 }
 
-/// Copies shared words out, after the turn was acquired.
+/// Copies bytes out of shared words, after the turn was acquired.
 #[inline(always)]
 fn get(words: &[AtomicU64], bytes: &mut [u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks_mut(8)) {
@@ -70,7 +71,7 @@ impl FutexLink {
         Ok(Self(Arc::new(Memory { turn: SharedFutexes::new(1)?, bytes: SharedWords::new(words)? })))
     }
 
-    /// The mapping is shared with the parent already; its pages are not mapped in a fresh child.
+    /// The mapping is shared with the parent, but a new child has no page-table entries for it.
     fn end(&self) -> Arc<Memory> {
         self.0.bytes.fault_in(0..self.0.bytes.words().len(), true);
         Arc::clone(&self.0)

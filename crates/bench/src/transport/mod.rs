@@ -1,10 +1,10 @@
 //! How a request reaches a server process and how its reply comes back: several transports behind one set of traits,
 //! used by `transact/1` and `throughput/1`.
 //!
-//! A [`Link`] is opened by the control process before the fork; each of the two processes takes its own end and closes
-//! the other's. A client process may transact from several threads, one at a time: each has a [`Caller`] of its own,
-//! made before the timed region, so that a transaction allocates nothing. The traits are used as objects: which
-//! transport it is was decided before the timed region, and an indirect call costs a nanosecond beside microseconds.
+//! The control process opens a [`Link`] before the fork; each of the two processes takes its own end and closes the
+//! other's. A client process may make transactions from several threads, one at a time: each has its own [`Caller`],
+//! made before the timed region, so that a transaction allocates nothing. The traits are used as trait objects: the
+//! transport is chosen before the timed region, and an indirect call costs a nanosecond compared with microseconds.
 
 mod binder;
 mod futex;
@@ -37,7 +37,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// All of them by the words of an option.
+    /// All transports, by the option's words.
     pub(crate) const WORDS: [(&'static str, Self); 6] = [
         ("binder", Self::Binder),
         ("unix", Self::Unix),
@@ -60,12 +60,12 @@ impl Transport {
         Self::WORDS.iter().find(|(_, transport)| *transport == self).map_or("", |(word, _)| word)
     }
 
-    /// Whether a kernel can let the server run with its caller's scheduling attributes over this transport.
+    /// Whether there are kernels that let the server run with its caller's scheduling attributes over this transport.
     pub(crate) fn inherits(self) -> bool {
         self == Self::Binder
     }
 
-    /// Processes of a run besides its pairs.
+    /// Number of processes in a run in addition to its pairs.
     pub(crate) fn managers(self) -> usize {
         usize::from(self == Self::Binder)
     }
@@ -74,7 +74,7 @@ impl Transport {
     pub(crate) const FILES_PER_LINK: u64 = 8;
 }
 
-/// Whether this kernel's binder hands real-time policies on.
+/// Whether this kernel's binder passes on real-time policies.
 pub(crate) fn binder_inherits_real_time() -> bool {
     binder::inherits_real_time(Path::new("/proc"))
 }
@@ -84,12 +84,12 @@ pub(crate) struct Wiring {
     transport: Transport,
     sizes: Sizes,
     pairs: u32,
-    /// How to open the driver, when it is binder.
+    /// How to open the driver, if the transport is binder.
     open: Option<binder::Opener>,
 }
 
 impl Wiring {
-    /// Before the fork, in the control process; an error when this machine does not have the transport.
+    /// Called in the control process before the fork; an error if this machine lacks the transport.
     pub(crate) fn new(
         workload: &'static str,
         transport: Transport,
@@ -117,7 +117,7 @@ impl Wiring {
         opened().map_err(BenchError::io(format!("opening {} for pair {pair}", self.transport.name())))
     }
 
-    /// Forks the process that brings the pairs together, where the transport needs one; before any pair.
+    /// Forks the process that brings the pairs together, if the transport needs one; before any pair.
     pub(crate) fn start_manager(&self, herd: &mut Herd) -> Result<(), BenchError> {
         let Some(open) = &self.open else { return Ok(()) };
         let mut manager = binder::context_manager(open, self.pairs);
@@ -130,9 +130,9 @@ impl Wiring {
 
 /// The process that brings pairs together.
 pub(crate) trait Manager {
-    /// Before the gate, until every pair has met.
+    /// Runs before the gate, until every pair has met.
     fn prepare(&mut self) -> Result<(), TaskError>;
-    /// After it, until every pair is done; how many were.
+    /// Runs after the gate, until every pair is done; returns how many were.
     fn run(&mut self) -> Result<u64, TaskError>;
 }
 
@@ -153,7 +153,7 @@ pub(crate) trait Link {
 
 /// The client process's end.
 pub(crate) trait Client: Sync {
-    /// What the calling thread transacts with; not in the timed region.
+    /// What the calling thread makes its transactions with; made outside the timed region.
     fn caller(&self) -> Result<Box<dyn Caller + '_>, TaskError>;
 }
 
@@ -165,9 +165,9 @@ pub(crate) trait Caller {
 
 /// The server process's end; single-threaded.
 pub(crate) trait Server {
-    /// Blocks until the next request is there and fills `request` with it.
+    /// Blocks until the next request has arrived, and fills `request` with it.
     fn receive(&mut self, request: &mut [u8]) -> Result<(), TaskError>;
-    /// Answers the request received last.
+    /// Replies to the request received last.
     fn reply(&mut self, reply: &[u8]) -> Result<(), TaskError>;
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     const SIZES: Sizes = Sizes { request: 16, reply: 8 };
 
-    /// The server adds the two halves of the request, until both are 0; 77: this kernel has not got what it takes.
+    /// The server adds the two halves of the request, until both are 0; exit code 77: this kernel lacks what it takes.
     fn serve(link: &mut dyn Link) -> i32 {
         let Ok(mut server) = link.server() else { return 77 };
         let mut request = [0; 16];
@@ -205,8 +205,9 @@ mod tests {
         caller.transact(&request, &mut reply).ok().map(|()| u64::from_ne_bytes(reply))
     }
 
-    /// From one thread: this harness has several, and a fork may copy a lock of std's that one of them holds while it
-    /// starts, on which a thread started in the child would wait for ever. Both threads of a client are tested end to end.
+    /// From one thread only: the test harness has several, and a fork may copy a lock in std that one of them holds
+    /// while it starts; a thread started in the child would wait for it for ever. Both threads of a client are tested
+    /// end to end.
     fn transact(link: &mut dyn Link) -> i32 {
         let Ok(client) = link.client() else { return 77 };
         let mut caller = client.caller().unwrap();
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_transport_carries_requests_and_their_replies() {
-        // Binder has tests of its own, with a driver of their own.
+        // Binder has its own tests, with its own driver.
         for (word, transport) in Transport::WORDS.into_iter().skip(1) {
             let mut link = Wiring::new("test", transport, SIZES, 1, None).unwrap().link(0).unwrap();
             let server = process::fork_child(|| serve(link.as_mut())).unwrap();

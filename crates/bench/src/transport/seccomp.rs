@@ -1,7 +1,7 @@
-//! Transport by seccomp user notification: the client makes a system call that its filter hands to the server, which
-//! decides what it returns: what a sandbox's supervisor does for every call it emulates. Short messages travel in the
-//! call's registers; longer ones as addresses, and the server copies them out of and into the client's memory with
-//! process_vm_readv(2) and process_vm_writev(2), as supervisors do.
+//! Transport through seccomp user notification: the client makes a system call that its filter passes to the server,
+//! which determines its result; a sandbox's supervisor does this for every call that it emulates. Short messages are
+//! passed in the call's registers. Longer ones are passed as addresses, and the server copies them out of and into the
+//! client's memory with process_vm_readv(2) and process_vm_writev(2), as supervisors do.
 
 use super::{Caller, Client, Link, Server, Sizes};
 use crate::task::{Step, TaskError};
@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 const REGISTERS: Sizes = Sizes { request: 16, reply: 8 };
 
 pub(super) struct SeccompLink {
-    /// The client sends the listener of its filter through it.
+    /// Through it the client sends the listener of its filter.
     socket: Option<fd::Pair>,
     sync: bool,
     in_registers: bool,
@@ -47,7 +47,7 @@ impl Link for SeccompLink {
 
     fn server(&mut self) -> Result<Box<dyn Server>, TaskError> {
         let pair = self.take();
-        // Closed first: otherwise a client that died would never be noticed.
+        // Closed first; otherwise nobody would notice if the client died.
         drop(pair.write);
         let listener = fd_passing::receive(pair.read.as_fd()).map_err(TaskError::at(Step::Filter))?;
         Ok(Box::new(SeccompServer { listener, asked: None, in_registers: self.in_registers }))

@@ -1,5 +1,5 @@
-//! Transports over byte streams: a unix socket pair, or two pipes. A request is one write and one read of a fixed
-//! size on each side; short ones are resumed.
+//! Transports over byte streams: a unix socket pair, or two pipes. A request or reply is one write and one read of a
+//! fixed size; short ones are resumed.
 
 use super::{Caller, Client, Link, Server};
 use crate::task::{Step, TaskError};
@@ -13,13 +13,13 @@ struct Ends {
     output: OwnedFd,
 }
 
-/// Both ends, until a process takes its own and closes the other.
+/// Both ends, until a process takes its own and closes the other's.
 pub(super) struct StreamLink(Option<(Ends, Ends)>);
 
 impl StreamLink {
     pub(super) fn unix() -> io::Result<Self> {
         let pair = fd::unix_pair()?;
-        // Both directions share the socket; a second descriptor of it costs nothing.
+        // Both directions share the socket; a second descriptor for it costs nothing.
         let both = |socket: OwnedFd| Ok::<_, io::Error>(Ends { input: socket.try_clone()?, output: socket });
         Ok(Self(Some((both(pair.write)?, both(pair.read)?))))
     }

@@ -1,4 +1,4 @@
-//! The open loop's schedule: request n arrives at its instant whether anybody is ready for it or not.
+//! The open loop's schedule: request n arrives at its instant, whether or not anybody is ready for it.
 
 /// The arrivals that one task deals with: every `stride`-th of the whole schedule, from `first` on.
 #[derive(Debug, Clone, Copy)]
@@ -12,8 +12,8 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// The instant of this task's k-th arrival (from 0), CLOCK_MONOTONIC ns. The schedule's first is one period after
-    /// its start. Computed from the number and not by adding up, so that no rounding accumulates.
+    /// The instant of this task's k-th arrival (from 0), CLOCK_MONOTONIC ns. The schedule's first arrival is one period
+    /// after its start. It is computed from the number, not by repeated addition, so that rounding does not accumulate.
     #[inline(always)]
     pub(super) fn intended_ns(&self, k: u64) -> u64 {
         let number = self.first + k * self.stride + 1;
@@ -42,8 +42,9 @@ mod tests {
         values[(values.len() as f64 * q) as usize]
     }
 
-    /// The theory: one stall of 100 ms in 5 s at 1 kHz makes one request in fifty wait, evenly between 0 and 100 ms. So
-    /// p99 is half a stall and p99.9 95 ms. A closed loop sends nothing while it is stalled: one value in some 4 900.
+    /// The expected effect: one stall of 100 ms in 5 s at 1 kHz makes one request in fifty wait, evenly between 0 and
+    /// 100 ms. So p99 is half a stall, and p99.9 is 95 ms. A closed loop sends nothing while it is stalled: one value
+    /// in some 4 900.
     #[test]
     fn a_stall_moves_the_p99_of_the_open_loop_and_not_of_the_closed_one() {
         let stall = Stall { ns: 100 * MS, period_ns: 5_000 * MS };

@@ -17,16 +17,16 @@ pub(crate) struct Config {
     /// Workers of each messenger.
     pub(super) workers: u32,
     pub(super) think_ns: u64,
-    /// Matrix multiplications of a request.
+    /// Matrix multiplications per request.
     pub(super) work: u64,
     pub(super) footprint_bytes: u64,
     pub(super) lock: bool,
-    /// Pipe mode: bytes each side writes for a request.
+    /// Pipe mode: bytes that each side writes per request.
     pub(super) pipe_bytes: Option<usize>,
     /// Requests per second of the open loop, over all messengers; `None` is the closed loop.
     pub(super) rate: Option<u64>,
-    /// Each messenger with its workers: on one CPU, messengers going round the CPUs; or each messenger on a CPU of its own and
-    /// the workers on the others. Tiers are for pairs.
+    /// Each messenger shares one CPU with its workers, the messengers spread over the CPUs in turn; or each messenger
+    /// has a CPU of its own and the workers the others. Tiers are for pairs.
     pub(super) pin: Pin,
     pub(super) cpus: CpuList,
     pub(super) mode: Mode,
@@ -109,7 +109,7 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     Ok(config)
 }
 
-/// Messengers, and workers of each: `1x4`, or the options; by default one worker for each CPU we may use.
+/// Number of messengers and of workers for each: `1x4`, or the options; by default one worker for each CPU we may use.
 fn herd(args: &Arguments<'_>, cpus: &CpuList) -> Result<(u32, u32), BenchError> {
     if let Some(text) = args.shorthand() {
         if args.get("messengers").or(args.get("workers")).is_some() {
@@ -141,7 +141,7 @@ fn footprint(args: &Arguments<'_>) -> Result<u64, BenchError> {
 fn pipe(args: &Arguments<'_>) -> Result<Option<usize>, BenchError> {
     match args.get("pipe") {
         None | Some("off") => Ok(None),
-        // Whole words: a page is written with atomic stores, the only kind two processes may share.
+        // Whole words: pages are written with atomic stores, the only kind that two processes may share.
         Some(text) => Ok(Some(size(args, "pipe", text, 1, 1 << 20)?.next_multiple_of(8) as usize)),
     }
 }

@@ -1,5 +1,5 @@
-//! What a worker does with a request: schbench's work (think, then multiply matrices under a lock of the CPU), or its
-//! pipe mode (write a page that the messenger reads and writes).
+//! What a worker does for a request: schbench's work (think, then multiply matrices while holding a per-CPU lock), or
+//! its pipe mode (write a page that the messenger reads and writes).
 
 use crate::task::{Step, StopFlag, TaskError};
 use schedlab_sys::cpu_number::current_cpu;
@@ -13,14 +13,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-/// One kind of request. The loops call it through a pointer: against a wakeup the call costs nothing, and a copy of
-/// every loop for every job would.
+/// One kind of request. The loops call it through a pointer: the cost of the call is negligible against a wakeup,
+/// whereas compiling every loop for every job would not be.
 pub(super) trait Job {
-    /// Before the worker asks for its request number `number` (from 1).
+    /// Called before the worker makes its request number `number` (from 1).
     fn ask(&mut self, number: u64);
     /// Handles it.
     fn serve(&mut self, number: u64) -> Result<(), TaskError>;
-    /// Whether serving takes time worth a second stamp.
+    /// Whether serving takes long enough for a second stamp.
     fn is_timed(&self) -> bool;
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Compute {
     think: Duration,
     operations: u64,
     size: usize,
-    /// Three square matrices, one after the other: two factors, never written, and the product.
+    /// Three square matrices, one after the other: two factors, which are never written, and the product.
     matrices: PrivateWords,
     locks: Option<CpuLocks>,
     stop: StopFlag,
 }
 
-/// Rows of the three matrices of 64-bit numbers that fill a footprint.
+/// Rows of three matrices of 64-bit numbers that together fill a footprint.
 pub(super) fn matrix_size(footprint_bytes: u64) -> usize {
     (footprint_bytes / 3 / 8).isqrt().max(1) as usize
 }
@@ -56,7 +56,7 @@ impl Compute {
     }
 }
 
-/// Before the release, as a request does it: reads the factors, writes the product.
+/// Faults the memory in before the release, with the accesses of a request: reads the factors, writes the product.
 fn fault_in(words: &mut [u64], size: usize) {
     const PAGE_WORDS: usize = 4096 / 8;
     let (factors, product) = words.split_at_mut(2 * size * size);
@@ -66,9 +66,10 @@ fn fault_in(words: &mut [u64], size: usize) {
     product.fill(0);
 }
 
-/// Naive multiplication, row by column, that stores the sum after each step: what counts is the memory traffic, and it is
-/// to be the reference's. A cell may be any other for all the compiler knows, so it leaves the stores in; and the order of the
-/// factors is the order of the two loads, which where the factors are one page of zeros is worth a fifth (AMD Zen 4).
+/// Naive multiplication, row by column, that stores the sum after each step, because the memory traffic must be the
+/// reference's. As far as the compiler knows, any two cells may be the same, so it keeps the stores. The order of the
+/// factors is the order of the two loads; if the factors are the one page of zeros, it makes a difference of a fifth
+/// (AMD Zen 4).
 fn multiply(words: &mut [u64], size: usize) {
     if size == 0 {
         return;
@@ -95,7 +96,7 @@ impl Job for Compute {
 
     fn serve(&mut self, _number: u64) -> Result<(), TaskError> {
         if !self.think.is_zero() {
-            // A relative sleep, as schbench's usleep, needs no clock read.
+            // A relative sleep, like schbench's usleep, needs no clock read.
             std::thread::sleep(self.think);
         }
         let _held = self.locks.as_ref().and_then(|locks| locks.hold(&self.stop));
@@ -106,8 +107,8 @@ impl Job for Compute {
     }
 }
 
-/// One spin lock for each CPU, as schbench's: whoever is preempted while holding the lock of its CPU keeps the next
-/// worker there spinning.
+/// One spin lock per CPU, like schbench's: if a worker is preempted while it holds the lock of its CPU, the next worker
+/// there spins.
 #[derive(Debug, Clone)]
 pub(super) struct CpuLocks {
     shared: Arc<SharedWords>,
@@ -135,7 +136,7 @@ impl CpuLocks {
         self.shared.fault_in(0..self.shared.words().len(), true);
     }
 
-    /// The lock of the CPU the caller runs on; `None` when the run ended while it spun.
+    /// Takes the lock of the CPU that the caller runs on; `None` if the run ended while it spun.
     fn hold(&self, stop: &StopFlag) -> Option<Held<'_>> {
         loop {
             let cpu = current_cpu();
@@ -150,7 +151,7 @@ impl CpuLocks {
             if current_cpu() == cpu {
                 return Some(held);
             }
-            // Moved while it spun: the lock of another CPU protects nothing here.
+            // The task migrated while it spun, and the lock of another CPU protects nothing here.
         }
     }
 }
@@ -162,7 +163,7 @@ pub(super) struct Pages {
     words: usize,
 }
 
-/// What the worker writes differs from what the messenger answers with.
+/// Makes what the worker writes different from what the messenger writes in reply.
 const QUESTION: u64 = 1 << 63;
 
 impl Pages {
@@ -189,7 +190,7 @@ impl Pages {
         self.page(worker).iter().for_each(|word| word.store(value, Relaxed));
     }
 
-    /// The first and the last word must be what the partner wrote.
+    /// Checks that the first and the last word are what the partner wrote.
     fn must_hold(&self, worker: usize, value: u64) -> Result<(), TaskError> {
         let page = self.page(worker);
         let ends = [&page[0], &page[page.len() - 1]].map(|word| word.load(Relaxed));
@@ -199,7 +200,7 @@ impl Pages {
         }
     }
 
-    /// The messenger's side: reads the question and writes the answer over the whole page.
+    /// The messenger's side: reads the request, and overwrites the whole page with the reply.
     #[inline(always)]
     pub(super) fn answer(&self, worker: usize, number: u64) -> Result<(), TaskError> {
         self.must_hold(worker, QUESTION | number)?;
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(compute.matrices.words()[8..], [19, 22, 43, 50]);
     }
 
-    /// Pages of the matrices that are this process's own, and not the kernel's page of zeros.
+    /// Memory of the matrices that belongs to this process, as opposed to the kernel's page of zeros.
     fn own_kb(compute: &mut Compute) -> u64 {
         let address = compute.matrices.words().as_ptr().addr();
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();

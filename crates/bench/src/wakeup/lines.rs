@@ -1,11 +1,12 @@
-//! The lines of shared memory through which messengers and workers talk: one for each task, its futex word first.
+//! The lines of shared memory through which messengers and workers communicate: one for each task, with its futex word
+//! first.
 //!
-//! Closed loop, as in schbench: a worker puts itself on its messenger's list without a lock, posts the messenger and
-//! waits; the messenger takes the whole list at once and posts each worker on it. Open loop: the messenger raises a
-//! worker's count of posted requests and posts it; the requests themselves are instants of a known schedule, so a queue
-//! of any length needs no memory.
+//! Closed loop, as in schbench: a worker adds itself to its messenger's list without a lock, posts the messenger and
+//! waits; the messenger takes the whole list at once and posts each worker on it. Open loop: the messenger increments a
+//! worker's count of posted requests and posts the worker. The requests themselves are instants of a known schedule, so
+//! a queue of any length needs no memory.
 //!
-//! A waiter stores "blocked" before it looks for the last time, a poster makes its news visible before it looks at that
+//! A waiter stores "blocked" before it checks for the last time, and a poster publishes its change before it reads that
 //! word, both sequentially consistent: one of them sees the other, so no wakeup is lost.
 
 use schedlab_sys::clock::monotonic_ns;
@@ -38,7 +39,7 @@ mod messenger {
     pub(super) const EPOCH_NS: usize = 2;
 }
 
-/// In a list's head beside the worker's number: a worker on the list wants a timestamp.
+/// In a list's head, in addition to the worker's number: a worker on the list wants a timestamp.
 const WANTS_STAMP: u64 = 1 << 32;
 const NUMBER: u64 = WANTS_STAMP - 1;
 
@@ -64,9 +65,10 @@ impl Lines {
         Line { state: self.shared.word(task), words: self.shared.beside(task), scope: self.scope }
     }
 
-    /// A messenger takes everybody off its list and wakes them, latest first; how many. One clock read for all of them,
-    /// before the first wakeup, so that a messenger preempted within the list shows in the latency of the rest.
-    /// `prepare` runs for each before it is woken, knows whether a stamp is wanted and may take a later one.
+    /// The messenger takes all workers off its list and wakes them, latest first; returns how many. There is one clock
+    /// read for all of them, before the first wakeup, so that if the messenger is preempted within the list, the
+    /// latency of the remaining ones shows it. `prepare` runs for each worker before it is woken; it learns whether a
+    /// stamp is wanted and may take a later one.
     #[inline(always)]
     pub(super) fn wake_all<E>(
         &self,
@@ -80,7 +82,7 @@ impl Lines {
         while number != 0 {
             let task = (number - 1) as usize;
             let line = self.of(task);
-            // Read before the post: the worker may put itself on the list again at once.
+            // Read before the post, because the worker may add itself to the list again at once.
             number = line.words[worker::NEXT].load(Relaxed);
             let own_ns = prepare(task, wants_stamp)?;
             line.words[worker::WAKE_NS].store(own_ns.unwrap_or(batch_ns), Relaxed);
@@ -101,13 +103,13 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// About to wait: posts from now on are not lost.
+    /// Announces that the task is about to wait, so that no post from now on is lost.
     #[inline(always)]
     pub(super) fn block(self) {
         self.state.store(BLOCKED, SeqCst);
     }
 
-    /// Waits for the post; returns at once if it came since [`Self::block`].
+    /// Waits for a post; returns at once if one came since [`Self::block`].
     #[inline(always)]
     pub(super) fn wait(self) {
         while self.state.load(SeqCst) == BLOCKED {
@@ -123,7 +125,7 @@ impl Line<'_> {
         }
     }
 
-    /// The CPU its waker ran on at the last wakeup or post.
+    /// The CPU that its waker ran on at the last wakeup or post.
     #[inline(always)]
     pub(super) fn waker_cpu(self) -> u32 {
         self.words[worker::WAKER_CPU].load(Relaxed) as u32
@@ -146,13 +148,14 @@ impl Line<'_> {
         }
     }
 
-    /// When the messenger began the list that woke this worker, CLOCK_MONOTONIC ns; only for stamped requests.
+    /// When the messenger started on the list from which it woke this worker, CLOCK_MONOTONIC ns; only for stamped
+    /// requests.
     #[inline(always)]
     pub(super) fn wake_ns(self) -> u64 {
         self.words[worker::WAKE_NS].load(Relaxed)
     }
 
-    /// Before the release: how many workers this messenger serves.
+    /// Before the release: sets how many workers this messenger serves.
     pub(super) fn set_workers(self, workers: u32) {
         self.words[messenger::LEFT].store(workers.into(), Release);
     }
@@ -176,7 +179,7 @@ impl Line<'_> {
         self.words[messenger::EPOCH_NS].store(ns, Release);
     }
 
-    /// The schedule's start; known once a request was posted.
+    /// The schedule's start; valid once a request has been posted.
     pub(super) fn epoch_ns(self) -> u64 {
         self.words[messenger::EPOCH_NS].load(Acquire)
     }
@@ -189,7 +192,7 @@ impl Line<'_> {
         self.post();
     }
 
-    /// The messenger ends: nothing is posted after `end_ns`.
+    /// The messenger ends: no request after `end_ns` is posted.
     pub(super) fn close(self, end_ns: u64) {
         self.words[worker::END_NS].store(end_ns, SeqCst);
         self.post();
@@ -207,7 +210,8 @@ impl Line<'_> {
         self.words[worker::END_NS].load(SeqCst)
     }
 
-    /// The worker waits until more than `handled` requests are posted or the messenger has ended; whether it slept.
+    /// The worker waits until more than `handled` requests are posted or the messenger has ended; returns whether it
+    /// slept.
     #[inline(always)]
     pub(super) fn wait_for_news(self, handled: u64) -> bool {
         let mut slept = false;
@@ -223,7 +227,7 @@ impl Line<'_> {
         slept
     }
 
-    /// The worker leaves what it counted: requests not served, and those it found waiting.
+    /// The worker stores its counts: requests not served, and requests that had to queue.
     pub(super) fn leave_counts(self, unserved: u64, queued: u64) {
         self.words[worker::UNSERVED].store(unserved, Release);
         self.words[worker::QUEUED].store(queued, Release);

@@ -1,4 +1,5 @@
-//! The messengers' loops. They know nothing of stamping levels: a worker that wants a stamp says so on the list.
+//! The messengers' loops. They do not depend on the stamping level: a worker that wants a stamp sets a flag on the
+//! list.
 
 use super::arrivals::Arrivals;
 use super::job::Pages;
@@ -11,7 +12,7 @@ use schedlab_sys::clock::monotonic_ns;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A messenger and its workers, which are the tasks after it.
+/// A messenger and its workers, which are the tasks that follow it.
 pub(super) struct Messenger<'a> {
     pub(super) lines: &'a Lines,
     pub(super) task: usize,
@@ -28,14 +29,14 @@ impl<'a> Messenger<'a> {
         self.lines.of(self.task + 1 + number)
     }
 
-    /// Closed loop: wakes the workers that ask until every worker is done. Operations are wakeups.
+    /// Closed loop: wakes the workers that ask, until every worker is done. An operation is a wakeup.
     pub(super) fn serve(self) -> Result<Work, TaskError> {
         self.until_all_left(|_, _| Ok(None))
     }
 
-    /// The same with a page to answer for each worker; each gets its own stamp, after the page.
+    /// The same with a page to reply in for each worker; each gets its own stamp, after the page.
     pub(super) fn serve_pages(self, pages: &Pages, first_page: usize) -> Result<Work, TaskError> {
-        // Memory of the tasks; allocated before the loop.
+        // The tasks' memory, allocated before the loop.
         let mut answered = vec![0u64; self.workers];
         let first_worker = self.task + 1;
         self.until_all_left(|task, wants_stamp| {
@@ -63,8 +64,9 @@ impl<'a> Messenger<'a> {
         }
     }
 
-    /// Open loop: posts every request at its instant, to the workers in turn, until the flag or `total`. A messenger
-    /// that is late posts what is due at once, each with the instant it was meant for. Operations are requests posted.
+    /// Open loop: posts every request at its instant, to the workers in turn, until the stop flag is set or `total` is
+    /// reached. A messenger that is late posts everything due at once, each request with its intended instant. An
+    /// operation is a posted request.
     pub(super) fn generate(
         self,
         arrivals: Arrivals,
@@ -101,7 +103,7 @@ impl<'a> Messenger<'a> {
         Ok(Work { operations: self.end(&arrivals, posted, next, total, end_ns), ..Work::default() })
     }
 
-    /// All requests of a run by loops are posted: whether all workers are done, after one of them has reported.
+    /// In a run by loops, when all requests are posted: waits for a worker to report, and returns whether all are done.
     fn wait_for_leave(&self) -> bool {
         self.own().block();
         if self.own().workers_left() == 0 {
@@ -111,7 +113,7 @@ impl<'a> Messenger<'a> {
         false
     }
 
-    /// What is due by now and not posted yet has arrived too; then all are informed of the end.
+    /// What is due by now but not yet posted has arrived too; then all workers are told of the end.
     fn end(&self, arrivals: &Arrivals, mut posted: u64, mut next: usize, total: u64, end_ns: u64) -> u64 {
         while posted < total && arrivals.intended_ns(posted) <= end_ns {
             self.worker(next).post_one();

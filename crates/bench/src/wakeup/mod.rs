@@ -1,10 +1,10 @@
-//! `wakeup/2`, reference of schbench: messengers wake workers; a worker thinks, multiplies matrices and asks again. Beyond
-//! the reference an open loop: requests arrive on a schedule whether the workers are ready or not, and every latency counts
-//! from the instant a request was meant to arrive, so that a stall delays all who came meanwhile (no coordinated
-//! omission). No value is dropped, also not those below a microsecond.
+//! `wakeup/2`; the reference is schbench. Messengers wake workers; a worker thinks, multiplies matrices and asks again.
+//! Unlike the reference it also has an open loop: requests arrive on a schedule whether or not the workers are ready,
+//! and every latency is measured from the instant at which a request was meant to arrive, so that a stall delays all
+//! requests that arrive meanwhile (no coordinated omission). No value is dropped, not even those below a microsecond.
 //!
-//! t0 of the run is before the wake byte that releases all tasks, t1 the stop flag, or with `loops` the last task's last
-//! request. t0 and t1 of a request are in [`worker`].
+//! t0 of the run is before the wake byte that releases all tasks; t1 is when the stop flag is set, or with `loops` the
+//! last task's last request. t0 and t1 of a request are in [`worker`].
 
 mod arrivals;
 mod config;
@@ -36,10 +36,10 @@ use schedlab_sys::fd;
 use schedlab_sys::futex::Scope;
 use worker::{CLOSED_SERIES, OPEN_SERIES};
 
-/// Least time of one multiply-add of 64-bit numbers, ns: no CPU does four of them in one.
+/// Minimum time of one multiply-add of 64-bit numbers, ns; no CPU does four of them in one cycle.
 const MULTIPLY_ADD_NS: f64 = 0.1;
 
-/// A prepared run, and the memory through which messengers and workers talk and compute.
+/// A prepared run, and the memory through which messengers and workers communicate and compute.
 struct Run<'a> {
     config: &'a Config,
     shared: Prepared<'a>,
@@ -52,7 +52,7 @@ impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
         let tasks = config.tasks();
         let series = if config.rate.is_some() { OPEN_SERIES } else { CLOSED_SERIES };
-        // The messenger's stamp, the worker's at begin and end; and one count less than there are reads.
+        // Clock reads: the messenger's, and the worker's at begin and end. The values counted are one fewer.
         let parts = StampParts { clock_reads: 3.0, values: 2.0 };
         let shared = Prepared::new(order, tasks, 0, true)?
             .recorded(|| Recorder::with_untiered(series, &order.topology.tiers(), tasks), parts)?
@@ -63,7 +63,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             config,
             shared,
-            // A line for each task, of the same number.
+            // One line per task, with the task's number.
             lines: Lines::new(tasks, scope).map_err(mapping())?,
             locks: config.lock.then(|| CpuLocks::new(highest)).transpose().map_err(mapping())?,
             pages: pages.transpose().map_err(mapping())?,
@@ -72,25 +72,26 @@ impl<'a> Run<'a> {
 
     /// The loop order of the worker with this task number.
     fn loops(&self, task: usize) -> LoopOrder {
-        // The messenger ends an open loop: a worker that stopped by itself would leave late requests uncounted.
+        // The messenger ends an open loop: if a worker stopped by itself, late requests would not be counted.
         let open = self.config.rate.map(|_| u64::MAX);
         self.shared.loops(task, self.config.length.loops().or(open))
     }
 }
 
 impl Config {
-    /// A lower bound of the time from one request of a worker to its next, ns.
+    /// A lower bound on the time from one request of a worker to its next, ns.
     fn least_request_ns(&self) -> Result<f64, BenchError> {
-        // Two system calls are less than two switches, a multiplication takes its cube: lower bounds both.
+        // Both are lower bounds: two system calls cost less than two context switches, and a multiplication takes at
+        // least its multiply-adds.
         let wake_ns = calibrate::message_ns(fd::pipe_pair, 8)?;
         let cube = (matrix_size(self.footprint_bytes) as f64).powi(3);
         let work_ns = self.work as f64 * cube * MULTIPLY_ADD_NS;
-        // An open loop has the time between two arrivals for each, and sleeps the rest of it.
+        // In an open loop, each request has the time between two arrivals, and the worker sleeps for the rest of it.
         let arrival_ns = self.rate.map_or(0.0, |rate| 1e9 / rate as f64);
         Ok((wake_ns + self.think_ns as f64 + work_ns).max(arrival_ns))
     }
 
-    /// How long this many loops should take, ns; generous where only the work is known.
+    /// How long this many loops should take, ns; generous if only the work is known.
     fn expected_ns(&self, loops: u64) -> u64 {
         let requests = loops.saturating_mul(self.all_workers());
         if let Some(rate) = self.rate {
@@ -130,7 +131,7 @@ impl Workload for Config {
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
         let tasks = self.tasks() as u64;
-        // A thread holds its two /proc files open in the one process.
+        // Each thread keeps two /proc files open, all in one process.
         let files = if self.mode == Mode::Thread { 2 * tasks + 16 } else { 16 };
         let what = format!("{} messengers × {} workers", self.messengers, self.workers);
         limits.fit(INFO.name, &what, tasks, files)

@@ -1,4 +1,4 @@
-//! From the finished tasks to the outcome: wakeups and requests verified, what an open loop left unserved, schbench's
+//! From the finished tasks to the outcome: verified wakeups and requests, what an open loop left unserved, schbench's
 //! own lines.
 
 use super::{INFO, Run};
@@ -11,9 +11,9 @@ use schedlab_plan::{Direction, Histogram, Metric, NamedHistogram, TaskRecord, Tr
 /// What the workers of an open loop left behind.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Left {
-    /// Requests that arrived and were not begun.
+    /// Requests that arrived but were not started.
     unserved: u64,
-    /// Requests that their worker found waiting when it came for them.
+    /// Requests that were already waiting when their worker came for them.
     queued: u64,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn build(run: &Run<'_>, ended: Ended) -> Result<TrialOutcome, BenchEr
     }
     let native_lines = native_lines(&ended.line, rate, &ended.histograms);
     let mut outcome = run.shared.outcome(&INFO, ended, served, own);
-    // How late the generator was has no waker and no wakee.
+    // The generator's lateness has no waker and no wakee.
     outcome.histograms.retain(|named| named.name != "arrival_late" || named.tier.is_none());
     Ok(TrialOutcome { native_lines, notes: notes(served, left), ..outcome })
 }
@@ -42,8 +42,8 @@ fn left(run: &Run<'_>, tasks: &[TaskRecord]) -> Left {
     left
 }
 
-/// Requests served. Each is one wakeup of a messenger (closed) or one posted request (open), none lost; in loops mode
-/// as many as were ordered of each worker.
+/// Requests served. Each corresponds to one wakeup by a messenger (closed) or one posted request (open), and none is
+/// lost; in loops mode, each worker must have served the number ordered.
 fn verify(run: &Run<'_>, ended: &Ended, left: Left) -> Result<u64, BenchError> {
     let (given, served) = (ended.total("messenger"), ended.total("worker"));
     if given != served + left.unserved {
@@ -70,7 +70,7 @@ fn open_loop(asked: f64, rate: f64, served: u64, left: Left) -> Vec<Metric> {
     ]
 }
 
-/// schbench's tables, in whole microseconds as there, but with the values below one that it drops.
+/// schbench's tables, in whole microseconds as there, but including the values below one that it drops.
 fn native_lines(line: &Timeline, rate: f64, histograms: &[NamedHistogram]) -> Vec<String> {
     let seconds = (line.steady_end_ns - line.t0_ns) / 1_000_000_000;
     let mut lines = Vec::new();
@@ -103,7 +103,7 @@ fn percentiles(histogram: &Histogram) -> Vec<String> {
 
 fn notes(served: u64, left: Left) -> Vec<String> {
     let all = served + left.unserved;
-    // One request in flight is the rule, a hundredth of them a queue that never empties.
+    // One request in flight is normal; a hundredth of all requests is a queue that never empties.
     if left.unserved * 100 <= all {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Creates the tasks of `wakeup/2`: each messenger and then its workers, numbered as their lines.
+//! Creates the tasks of `wakeup/2`: each messenger followed by its workers, with the same numbers as their lines.
 
 use super::Run;
 use super::arrivals::Arrivals;
@@ -33,7 +33,7 @@ pub(super) fn places(config: &Config, topology: &Topology) -> Result<Vec<(Cpus, 
     Ok((0..messengers).map(place).collect())
 }
 
-/// What a task needs besides the shared lines.
+/// What a task needs in addition to the shared lines.
 #[derive(Clone)]
 struct Part {
     config: Config,
@@ -50,7 +50,7 @@ struct Part {
 }
 
 impl Part {
-    /// Number among the messenger's workers.
+    /// Its number among the messenger's workers.
     fn number(&self) -> usize {
         self.task - self.messenger_task() - 1
     }
@@ -64,7 +64,7 @@ impl Part {
         self.messenger * self.config.workers as usize
     }
 
-    /// Before the gate: own CPUs, lines, histograms and pages mapped.
+    /// Before the gate: moves to its CPUs, and maps lines, histograms and pages.
     fn prepare(&self) -> Result<(), TaskError> {
         confine(&self.cpus)?;
         self.lines.fault_in();
@@ -85,7 +85,7 @@ impl Part {
         Ok(())
     }
 
-    /// One arrival of the whole schedule per this many ns.
+    /// The period of the whole schedule, ns.
     fn period_ns(&self) -> f64 {
         self.config.rate.map_or(f64::INFINITY, |rate| 1e9 / rate as f64)
     }
@@ -110,7 +110,7 @@ impl Part {
         }
     }
 
-    /// The worker's job, its matrices allocated: before the gate.
+    /// The worker's job, with its matrices allocated; before the gate.
     fn compute(&self) -> Result<Compute, TaskError> {
         let Config { think_ns, work, footprint_bytes, .. } = self.config;
         Compute::new(think_ns, work, footprint_bytes, self.locks.clone(), self.cells.stop_flag())
@@ -138,7 +138,7 @@ impl Part {
             (None, None) => self.loops.run(Closed(self.worker(&mut job))),
             (None, Some(_)) => {
                 let (messengers, workers) = (u64::from(self.config.messengers), u64::from(self.config.workers));
-                // Every W-th request of its messenger, whose requests are every M-th of the schedule.
+                // A worker gets every W-th request of its messenger, which gets every M-th of the schedule.
                 let first = self.number() as u64 * messengers + self.messenger as u64;
                 let arrivals =
                     Arrivals { epoch_ns: 0, period_ns: self.period_ns(), first, stride: workers * messengers };

@@ -1,8 +1,8 @@
 //! The workers' timed loops, compiled once for each stamping level, delay and end condition.
 //!
-//! Closed loop: t0 of a wakeup is when the messenger begins the list the worker is on, t1 when the worker runs again.
-//! Open loop: t0 is the instant the request was meant to arrive, t1 when the worker begins it, whether it slept until
-//! then or was busy with an earlier one.
+//! Closed loop: t0 of a wakeup is when the messenger starts on the list that the worker is on, t1 is when the worker
+//! runs again. Open loop: t0 is the instant at which the request was meant to arrive, t1 is when the worker starts on
+//! it, whether it slept until then or was busy with an earlier one.
 
 use super::arrivals::Arrivals;
 use super::job::Job;
@@ -19,7 +19,7 @@ use schedlab_sys::cpu_number::current_cpu;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Series of the recorder; the messenger of an open loop records the third.
+/// Series of the recorder; the messenger of an open loop records into the third.
 pub(super) const CLOSED_SERIES: &[&str] = &["latency", "request"];
 pub(super) const OPEN_SERIES: &[&str] = &["latency", "request", "arrival_late"];
 const LATENCY: usize = 0;
@@ -30,7 +30,7 @@ pub(super) const ARRIVAL_LATE: usize = 2;
 pub(super) struct Worker<'a> {
     pub(super) own: Line<'a>,
     pub(super) messenger: Line<'a>,
-    /// Its number, which is that of its line.
+    /// Its task number, which is also that of its line.
     pub(super) task: usize,
     pub(super) job: &'a mut dyn Job,
     pub(super) topology: &'a Topology,
@@ -39,7 +39,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Counts the tier of the last wakeup and answers it.
+    /// Counts the tier of the last wakeup and returns it.
     #[inline(always)]
     fn tier(&self, work: &mut Work) -> Tier {
         let tier = self.topology.tier(self.own.waker_cpu(), current_cpu());
@@ -47,7 +47,7 @@ impl Worker<'_> {
         tier
     }
 
-    /// A call, not inlined: against a wakeup it costs nothing, and there are dozens of loops.
+    /// Not inlined: the cost of a call is negligible against a wakeup, and there are dozens of loops.
     #[inline(never)]
     fn record(&self, series: usize, tier: Tier, ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -55,7 +55,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The wakeup, from when it was meant until the worker runs.
+    /// Records the wakeup, from its intended instant until the worker runs.
     #[inline(never)]
     fn record_wake(&self, tier: Tier, meant_ns: u64, begun_ns: u64) {
         if let Some(recorder) = self.recorder {
@@ -64,7 +64,7 @@ impl Worker<'_> {
     }
 }
 
-/// Asks, waits, is woken, serves itself.
+/// Makes a request, waits, is woken, and serves the request itself.
 pub(super) struct Closed<'a>(pub(super) Worker<'a>);
 
 impl TimedLoop for Closed<'_> {
@@ -144,15 +144,16 @@ impl TimedLoop for Open<'_> {
 }
 
 impl Worker<'_> {
-    /// A worker that has served all it was to serve waits until the messenger has seen that of everybody.
+    /// A worker that has served all its requests waits until the messenger has seen that all workers have.
     fn wait_for_end(&self, served: u64) {
         while self.own.end_ns() == 0 {
             self.own.wait_for_news(self.own.posted().max(served));
         }
     }
 
-    /// Requests that arrived and were not begun: left out, they would make an overloaded run look fast. They count with
-    /// the time they had waited at the end, which is a lower bound, and belong to no tier. How many there are.
+    /// Counts requests that arrived but were not started: without them an overloaded run would look fast. Each counts
+    /// with the time it had waited at the end, which is a lower bound, and belongs to no tier. Returns how many there
+    /// are.
     fn count_unserved<S: Stamp>(&self, stamp: &mut S, arrivals: &Arrivals, work: &mut Work) -> u64 {
         let (posted, end_ns) = (self.own.posted(), self.own.end_ns());
         for k in work.operations..posted {

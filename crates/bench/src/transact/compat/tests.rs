@@ -1,4 +1,4 @@
-//! The references' schemas, and every number against the samples it was made from.
+//! Checks the references' schemas, and every number against the samples behind it.
 
 use super::*;
 use crate::transact::config;
@@ -50,7 +50,7 @@ fn config(text: &str) -> Config {
     config::read(&text.parse().unwrap()).unwrap()
 }
 
-/// The JSON, after its keys were seen to come in this order.
+/// Parses the JSON, after checking that its keys come in this order.
 fn parsed(lines: &[String], keys: &[&str]) -> Value {
     let text = lines.join("\n");
     let mut rest = text.as_str();
@@ -68,7 +68,7 @@ const CLASS_KEYS: [&str; 19] = [
 ];
 
 fn near(value: &Value, expected: f64) -> bool {
-    // Five significant digits, and 0.4 % for a quantile is checked by its caller.
+    // Equal to five significant digits; for a quantile, the caller allows 0.4 %.
     value.as_f64().is_some_and(|v| (v - expected).abs() <= expected.abs() * 5e-5)
 }
 
@@ -92,7 +92,7 @@ fn hwbinders_keys_order_and_numbers() {
     assert_eq!(p0["R"], 0.625);
     assert!(near(&p0["other_ms"]["avg"], 0.765) && near(&p0["other_ms"]["wst"], 3.0), "{p0}");
     assert!(near(&p0["fifo_ms"]["bst"], 0.011111) && near(&p0["fifo_ms"]["avg"], 6_526_163.0 / 4e6), "{p0}");
-    // The deadline itself is met; it holds for both classes.
+    // A transaction exactly at the deadline meets it; the deadline applies to both classes.
     assert_eq!((p0["fifo_ms"]["miss"].as_u64(), p0["other_ms"]["miss"].as_u64()), (Some(1), Some(1)));
     assert_eq!(p0["other_ms"]["meetR"], 0.75);
     let p50 = json["P1"]["fifodis"]["p50"].as_f64().unwrap();
@@ -106,7 +106,7 @@ fn hwbinders_keys_order_and_numbers() {
 #[test]
 fn schd_dbgs_keys_and_its_own_r() {
     let mut one = pair(&[10_000; 10], &[12_000; 10], [10, 10]);
-    // Eight FIFO transactions were served at FIFO 99 on another CPU: only these count, over both classes.
+    // Eight FIFO transactions were served at FIFO 99 on another CPU: only these count, relative to both classes.
     one.classes[Class::Fifo as usize].tally.not_sync_at_fifo = 8;
     let lines = schd_dbg(&config("transact:loops=10"), &measured(vec![one]));
     let keys =

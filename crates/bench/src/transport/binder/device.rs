@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Directories that a binderfs of our own may cover, in a mount namespace of our own.
 const MOUNT_POINTS: [&str; 4] = ["/dev/binderfs", "/mnt", "/srv", "/opt"];
 
-/// How to open the device: the one named, else a device of our own by binderfs, else the kernel's. Called by the
-/// control process before the fork, since its children must inherit the mount namespace.
+/// How to open the device: the named one; else a device of our own from binderfs; else the kernel's. The control
+/// process calls this before the fork, because its children must inherit the mount namespace.
 pub(in crate::transport) fn choose(
     workload: &'static str,
     named: Option<&str>,
@@ -22,7 +22,7 @@ pub(in crate::transport) fn choose(
         Some(path) => PathBuf::from(path),
         None => of_our_own(proc_root).unwrap_or_else(|| PathBuf::from(DEVICE)),
     };
-    // Opened here once, so that a machine without it says so before anything starts.
+    // Opened once here, so that a machine without binder reports that before anything starts.
     if let Err(error) = Device::open(&device) {
         let (device, hint) = (device.display(), hint(&error));
         let reason = format!(
@@ -44,7 +44,7 @@ fn hint(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// A device that no servicemanager has claimed, where the kernel has binderfs and we may mount it.
+/// A device that no servicemanager has claimed, if the kernel has binderfs and we may mount it.
 fn of_our_own(proc_root: &Path) -> Option<PathBuf> {
     if !binder::binderfs_is_known(proc_root) {
         return None;
@@ -53,8 +53,8 @@ fn of_our_own(proc_root: &Path) -> Option<PathBuf> {
     Binderfs::mount_own(mount_point).ok().map(|binderfs| binderfs.device().to_owned())
 }
 
-/// Whether this kernel's binder hands real-time policies on. Android's does, by a patch that mainline has not taken, and
-/// has a tracepoint for it, whose symbol no compiler can inline away.
+/// Whether this kernel's binder passes on real-time policies. Android's does, with a patch that is not in mainline; it
+/// adds a tracepoint, whose symbol no compiler can inline away.
 pub(in crate::transport) fn inherits_real_time(proc_root: &Path) -> bool {
     const SYMBOL: &[u8] = b" __tracepoint_binder_set_priority";
     let Ok(symbols) = File::open(proc_root.join("kallsyms")) else { return false };

@@ -1,6 +1,6 @@
-//! A binder driver in user space, for tests: processes are openings of it, threads are threads of the test. It takes the
-//! same bytes as the kernel's and answers with the same bytes: references, handles, payloads with addresses that must
-//! be freed, a context manager, loopers, deaths.
+//! A binder driver in user space, for tests: each open of it stands for a process, and the threads are those of the
+//! test. It takes the same bytes as the kernel's driver and returns the same bytes: references, handles, payloads with
+//! addresses that must be freed, a context manager, loopers, deaths.
 
 use schedlab_sys::binder::protocol::{
     FlatObject, OBJECT_BYTES, Stream, TYPE_BINDER, TYPE_HANDLE, Transaction, command, returned, split_first,
@@ -19,7 +19,7 @@ struct FakeThread {
     /// Returns that wait for it.
     todo: VecDeque<Stream>,
     is_looper: bool,
-    /// Whom it owes a reply, the last one first.
+    /// The tasks that it owes a reply, the last one first.
     serving: Vec<Task>,
 }
 
@@ -74,12 +74,12 @@ impl FakeKernel {
         self.state.lock().unwrap()
     }
 
-    /// Payloads that were received and not freed, over all living processes.
+    /// Payloads that were received and not freed, in all living processes.
     pub(super) fn leaked_payloads(&self) -> usize {
         self.lock().processes.iter().filter(|p| !p.is_dead).map(|p| p.payloads.len()).sum()
     }
 
-    /// Handles that some process has taken a reference on.
+    /// Number of handles that some process has acquired a reference to.
     pub(super) fn acquired(&self) -> usize {
         self.lock().processes.iter().map(|p| p.acquired.len()).sum()
     }
@@ -103,7 +103,8 @@ impl State {
         }
     }
 
-    /// The payload as `to` gets it: objects become handles of the receiver, and its own handles objects again.
+    /// The payload as `to` receives it: objects become handles of the receiver, and its own handles become objects
+    /// again.
     fn carry(&mut self, from: Task, to: usize, sent: &Transaction, outgoing: &Outgoing<'_>) -> Option<Transaction> {
         let mut data = outgoing.memory_at(sent.buffer, sent.data_size)?.to_vec();
         for offset in outgoing.memory_at(sent.offsets, sent.offsets_size)?.chunks_exact(8) {
@@ -181,7 +182,7 @@ impl State {
         if rest.is_empty() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// What the thread may take now.
+    /// What the thread can receive now.
     fn take(&mut self, task: Task) -> Option<Stream> {
         if let Some(ready) = self.thread(task).todo.pop_front() {
             return Some(ready);
@@ -207,7 +208,7 @@ impl Driver for FakeDevice {
         if returns.is_empty() {
             return Ok(Transferred { written, read: 0 });
         }
-        // The kernel's first return is always this one.
+        // The kernel always returns this first.
         let mut all = one(returned::NOOP).bytes().to_vec();
         loop {
             if let Some(ready) = state.take(task) {
@@ -241,7 +242,7 @@ impl Driver for FakeDevice {
 }
 
 impl Drop for FakeDevice {
-    /// The end of a process: those that wait for it get a dead reply.
+    /// A process ends: callers that wait for it get a dead reply.
     fn drop(&mut self) {
         let mut state = self.kernel.lock();
         let process = &mut state.processes[self.process];

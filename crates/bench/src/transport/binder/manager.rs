@@ -1,5 +1,6 @@
-//! The context manager of a run: a process of its own at handle 0, with which servers register their object under
-//! their pair's number, and from which clients get a handle to it. What Android's servicemanager does, without names.
+//! The context manager of a run: a separate process at handle 0, with which servers register their object under their
+//! pair's number, and from which clients get a handle to it. It does what Android's servicemanager does, but with
+//! numbers for names.
 
 use super::thread::{BinderThread, Payload};
 use crate::task::{Step, TaskError};
@@ -14,14 +15,14 @@ use std::collections::BTreeMap;
 /// The context manager's handle.
 const HANDLE: u32 = 0;
 
-/// What is asked of the manager.
+/// Requests to the manager.
 const REGISTER: u32 = 1;
 const LOOK_UP: u32 = 2;
 const DONE: u32 = 3;
 
 /// A pair's number, then an object.
 const NUMBERED_OBJECT_BYTES: usize = 8 + OBJECT_BYTES;
-/// The offset of the object in it, as the driver wants it.
+/// The offset of the object in it, in the driver's form.
 const OBJECT_OFFSET: [u8; 8] = 8u64.to_ne_bytes();
 
 fn numbered(pair: u64, object: FlatObject) -> [u8; NUMBERED_OBJECT_BYTES] {
@@ -69,7 +70,7 @@ impl ContextManager {
                 let mut pair = [0; 8];
                 thread.copy(&asked, &mut pair)?;
                 let Some(&handle) = self.handles.get(&u64::from_ne_bytes(pair)) else {
-                    // Not yet: the client asks again.
+                    // The object is not registered yet: the client asks again.
                     return thread.reply(&asked, Payload::plain(&[]));
                 };
                 let object = FlatObject { kind: TYPE_HANDLE, flags: 0, id: handle.into(), cookie: 0 };
@@ -87,7 +88,7 @@ impl ContextManager {
 }
 
 impl Manager for ContextManager {
-    /// Until every client has the handle of its server.
+    /// Serves until every client has its server's handle.
     fn prepare(&mut self) -> Result<(), TaskError> {
         let driver = (self.open)().map_err(TaskError::at(Step::BinderOpen))?;
         driver.become_context_manager().map_err(TaskError::at(Step::ContextManager))?;
@@ -100,7 +101,7 @@ impl Manager for ContextManager {
         Ok(())
     }
 
-    /// Until every client has said that it is done.
+    /// Serves until every client has reported that it is done.
     fn run(&mut self) -> Result<u64, TaskError> {
         while self.done < self.pairs {
             self.serve_one()?;
@@ -109,10 +110,10 @@ impl Manager for ContextManager {
     }
 }
 
-/// How long a server or client waits for those it needs; they start at the same time.
+/// How long a server or client waits for the processes it needs; they all start at the same time.
 const PATIENCE_NS: u64 = 20_000_000_000;
 
-/// Calls until `accept` takes the answer; a manager that is not there yet is a dead reply.
+/// Repeats a call until `accept` takes the reply; a manager that is not there yet causes a dead reply.
 fn call_until<T>(
     thread: &mut BinderThread,
     code: u32,
@@ -140,9 +141,9 @@ fn call_until<T>(
     }
 }
 
-/// Server side: makes this process's object known as that of `pair`.
+/// Server side: registers this process's object as that of `pair`.
 pub(super) fn register(thread: &mut BinderThread, pair: u64) -> Result<(), TaskError> {
-    // The driver takes name and cookie for pointers, which it never follows; the name must not be 0.
+    // The driver treats name and cookie as pointers, which it never follows; the name must not be 0.
     let object = FlatObject { kind: TYPE_BINDER, flags: SERVED_OBJECT_FLAGS, id: pair + 1, cookie: pair + 1 };
     let data = numbered(pair, object);
     call_until(thread, REGISTER, Payload { data: &data, offsets: &OBJECT_OFFSET }, |_, _| Ok(Some(())))
@@ -162,7 +163,7 @@ pub(super) fn look_up(thread: &mut BinderThread, pair: u64) -> Result<u32, TaskE
     })
 }
 
-/// Client side: there will be no more; the manager need not wait for this pair.
+/// Client side: reports that this pair is done, so that the manager need not wait for it.
 pub(super) fn done(thread: &mut BinderThread) -> Result<(), TaskError> {
     let reply = thread.call(HANDLE, DONE, Payload::plain(&[]))?;
     thread.free(&reply);

@@ -1,10 +1,11 @@
-//! Transport over the binder driver: what Android's processes transact by, and the only one of ours whose kernel lets
-//! a server run with its caller's scheduling attributes. Each process has the device open itself; a context manager of
-//! our own brings the pairs together (see [`manager`]), so no servicemanager is needed and several pairs share a device.
+//! Transport over the binder driver: what Android's processes use, and the only one of our transports with which a
+//! kernel lets a server run with its caller's scheduling attributes. Each process opens the device itself. A context
+//! manager of our own brings the pairs together (see [`manager`]), so no servicemanager is needed, and several pairs
+//! can share a device.
 //!
-//! A transaction is one ioctl of the client (send, wait, take the reply), and two of the server (send the reply; wait).
-//! Received payloads are copied out of the driver's mapping, as every other transport copies, and freed with the next
-//! call, as libbinder does.
+//! A transaction takes one ioctl in the client (send, wait, take the reply) and two in the server (send the reply;
+//! wait). Received payloads are copied out of the driver's mapping, because every other transport copies too, and freed
+//! with the next call, as libbinder does.
 
 mod device;
 #[cfg(test)]
@@ -26,10 +27,10 @@ use thread::{BinderThread, Payload};
 /// Opens the driver for the calling process.
 pub(super) type Opener = Arc<dyn Fn() -> io::Result<Arc<dyn Driver>> + Send + Sync>;
 
-/// What a client asks its server.
+/// The code of a client's request to its server.
 const TRANSACT: u32 = 1;
 
-/// The context manager's process, for `pairs` pairs.
+/// The process of the context manager, for `pairs` pairs.
 pub(super) fn context_manager(open: &Opener, pairs: u32) -> Box<dyn Manager> {
     Box::new(ContextManager::new(Arc::clone(open), pairs.into()))
 }
@@ -78,7 +79,7 @@ impl Client for BinderClient {
 
 impl Drop for BinderClient {
     fn drop(&mut self) {
-        // A manager that has died is noticed by the control process.
+        // If the manager has died, the control process notices.
         let _ = manager::done(&mut BinderThread::new(Arc::clone(&self.driver)));
     }
 }

@@ -10,7 +10,7 @@ fn opener(kernel: &Arc<FakeKernel>) -> Opener {
     Arc::new(move || Ok(Arc::new(kernel.open()) as Arc<dyn Driver>))
 }
 
-/// A server that answers with the request reversed, `requests` times.
+/// A server that replies with the request reversed, `requests` times.
 fn serve(open: &Opener, pair: u32, requests: u64) -> JoinHandle<Result<(), TaskError>> {
     let mut link = BinderLink::new(open, pair);
     spawn(move || {
@@ -47,7 +47,7 @@ fn ask(caller: &mut dyn Caller, pair: u32, i: u64) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Half of the requests from the client's own thread, half from one of its other threads.
+/// Makes half of the requests from the client's own thread, and half from another thread of it.
 fn transact(open: &Opener, pair: u32, requests: u64) -> JoinHandle<Result<(), TaskError>> {
     let mut link = BinderLink::new(open, pair);
     spawn(move || {
@@ -66,7 +66,7 @@ fn transact(open: &Opener, pair: u32, requests: u64) -> JoinHandle<Result<(), Ta
 fn several_pairs_find_each_other_through_one_manager_and_leave_no_payload() {
     let kernel = Arc::new(FakeKernel::default());
     let open = opener(&kernel);
-    // Clients and servers first: they wait for the manager, and clients for their server.
+    // Clients and servers are started first: they wait for the manager, and clients for their server.
     let clients: Vec<_> = (0..3).map(|pair| transact(&open, pair, 40)).collect();
     let servers: Vec<_> = (0..3).map(|pair| serve(&open, pair, 40)).collect();
     let manager = manage(&open, 3);

@@ -1,5 +1,5 @@
-//! One thread's conversation with a binder driver: commands are gathered and go out with the next call, returns are
-//! taken one by one. What the driver wants acknowledged is acknowledged here.
+//! One thread's conversation with a binder driver: commands are collected and sent with the next call, and returns are
+//! taken one by one. This code sends the acknowledgements that the driver requires.
 
 use crate::task::{Step, TaskError};
 use schedlab_sys::binder::protocol::{Stream, Transaction, command, returned, split_first};
@@ -18,7 +18,7 @@ pub(super) enum Event {
     Reply(Transaction),
 }
 
-/// A payload to send, with the offsets of the objects in it as the driver wants them.
+/// A payload to send, with the offsets of the objects in it in the driver's form.
 #[derive(Clone, Copy)]
 pub(super) struct Payload<'a> {
     pub(super) data: &'a [u8],
@@ -45,7 +45,7 @@ impl<'a> Payload<'a> {
 
 const NOTHING: Payload<'static> = Payload { data: &[], offsets: &[] };
 
-/// Bytes of returns taken at a time: some transactions.
+/// Bytes of returns read at a time: room for several transactions.
 const RETURN_BYTES: usize = 512;
 
 /// A thread of a process that has the driver open.
@@ -66,23 +66,23 @@ impl BinderThread {
         Self { driver, commands: Stream::with_room(), returns: Box::new([0; RETURN_BYTES]), unread: 0..0 }
     }
 
-    /// From now on transactions to objects of this process are delivered to this thread.
+    /// Makes the driver deliver transactions for objects of this process to this thread.
     pub(super) fn enter_looper(&mut self) {
         self.commands.push(command::ENTER_LOOPER);
     }
 
-    /// Takes a reference on a handle, before the payload that brought it is freed.
+    /// Acquires a reference to a handle, before the payload that contained it is freed.
     pub(super) fn acquire(&mut self, handle: u32) {
         self.commands.push_u32(command::ACQUIRE, handle);
     }
 
-    /// Gives a received payload back, with the next call.
+    /// Frees a received payload with the next call.
     #[inline]
     pub(super) fn free(&mut self, received: &Transaction) {
         self.commands.push_u64(command::FREE_BUFFER, received.buffer);
     }
 
-    /// Copies a received payload out; one of another length than `into` is a wrong answer.
+    /// Copies a received payload out; if its length is not that of `into`, it is a wrong reply.
     #[inline]
     pub(super) fn copy(&self, received: &Transaction, into: &mut [u8]) -> Result<(), TaskError> {
         if received.data_size != into.len() as u64 {
@@ -91,7 +91,7 @@ impl BinderThread {
         self.driver.copy_payload(received.buffer, into).map_err(refused)
     }
 
-    /// One synchronous transaction; the payload of what it returns must be freed.
+    /// Makes one synchronous transaction; the caller must free the payload of the transaction it returns.
     #[inline]
     pub(super) fn call(&mut self, handle: u32, code: u32, payload: Payload<'_>) -> Result<Transaction, TaskError> {
         self.commands.push_transaction(command::TRANSACTION, payload.transaction(handle.into(), code));
@@ -114,8 +114,8 @@ impl BinderThread {
         }
     }
 
-    /// Answers the transaction received last and frees its payload; the answer comes first, so that freeing is not in
-    /// the caller's time.
+    /// Replies to the transaction received last and frees its payload. The reply comes first, so that the caller's time
+    /// does not include the freeing.
     #[inline]
     pub(super) fn reply(&mut self, received: &Transaction, payload: Payload<'_>) -> Result<(), TaskError> {
         self.commands.push_transaction(command::REPLY, payload.transaction(0, 0));
@@ -127,14 +127,14 @@ impl BinderThread {
         Ok(())
     }
 
-    /// Sends what is gathered, and waits for nothing.
+    /// Sends the collected commands without waiting.
     fn flush(&mut self) {
         let outgoing = Outgoing { commands: self.commands.bytes(), data: &[], offsets: &[] };
         let _ = self.driver.write_read(&outgoing, &mut []);
         self.commands.clear();
     }
 
-    /// The next event; calls the driver, with the gathered commands and `sending`, once no return is left.
+    /// The next event; when no returns are left, calls the driver with the collected commands and `sending`.
     #[inline]
     fn next(&mut self, sending: Payload<'_>) -> Result<Event, TaskError> {
         let mut sending = sending;
