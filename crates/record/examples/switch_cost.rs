@@ -1,9 +1,9 @@
-//! What counting costs at a context switch: a pipe ping-pong of two processes on one CPU, bare and with each way of
-//! counting, in alternation. `cargo run --release -p schedlab-record --example switch_cost`
+//! The cost of counting at a context switch: a pipe ping-pong between two processes on one CPU, without counting and
+//! with each way of counting, in alternation. `cargo run --release -p schedlab-record --example switch_cost`
 //!
-//! Counted is the CPU time of both processes per round, so that other work on the machine matters little: t0 before the
-//! parent's first round of a slice of 20 000, t1 after its last; the child from its start to its end. Printed is the
-//! median over 15 slices of each.
+//! It measures the CPU time of both processes per round, so that other work on the machine matters little. For the
+//! parent, t0 is before the first round of a slice of 20 000 and t1 after the last; the child is measured from its
+//! start to its end. It prints the median over 15 slices of each.
 
 use schedlab_sys::perf_event::{Event, Group, Target};
 use schedlab_sys::{affinity, clock, process};

@@ -1,6 +1,7 @@
-//! Memory bandwidth by socket and die, from the counters of the memory controllers (uncore PMUs): Intel's `uncore_imc`,
-//! Kunpeng's `hisi_sccl*_ddrc*`, AMD's `amd_umc`. Each counts for all who use the memory, so beside other work that work is
-//! in it. A controller is opened on the CPU that its `cpumask` names for each socket or die.
+//! Memory bandwidth per socket and die, from the counters of the memory controllers (uncore PMUs): Intel's
+//! `uncore_imc`, Kunpeng's `hisi_sccl*_ddrc*`, AMD's `amd_umc`. Each counts the traffic of all users of the memory, so
+//! it includes that of other work on the machine. A controller is opened on the CPU that its `cpumask` names for each
+//! socket or die.
 
 use crate::Roots;
 use crate::event_source::{self, Pmu};
@@ -14,20 +15,20 @@ pub(crate) const NAMES: [&str; 2] = ["dram_read_bytes", "dram_write_bytes"];
 /// A kind of memory controller.
 struct Kind {
     is_one: fn(&str) -> bool,
-    /// How it is asked for reads and for writes.
+    /// The events that count reads and writes.
     events: [&'static str; 2],
     bytes: Bytes,
-    /// The die in its name, if only the name has it.
+    /// The die, taken from the PMU's name if only the name has it.
     die: fn(&str) -> Option<String>,
 }
 
 /// What a count stands for.
 enum Bytes {
-    /// `events/NAME.scale` in MiB; the events are names of the kernel.
+    /// `events/NAME.scale` in MiB; the events are names that the kernel defines.
     OfAlias,
-    /// So many bytes each; the events are names of the kernel.
+    /// This many bytes each; the events are names that the kernel defines.
     EachAlias(f64),
-    /// So many bytes each; the events are terms.
+    /// This many bytes each; the events are terms.
     EachTerms(f64),
 }
 
@@ -61,14 +62,14 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A controller on the CPU of one socket or die.
+/// A controller, opened on the CPU of one socket or die.
 #[derive(Debug)]
 struct Controller {
     /// `socket0`, `socket0.die1`, `socket0.sccl3`.
     scope: String,
     pmu: String,
     counters: PerCpu,
-    /// Bytes of a count of reads and of writes.
+    /// Bytes per count of reads and of writes.
     bytes: [f64; 2],
 }
 
@@ -110,12 +111,12 @@ impl Bandwidth {
         self.controllers.iter_mut().for_each(|c| c.counters.enable());
     }
 
-    /// Stops counting; the totals stay.
+    /// Stops counting; the totals remain readable.
     pub fn disable(&mut self) {
         self.controllers.iter_mut().for_each(|c| c.counters.disable());
     }
 
-    /// Bytes of each socket and die as rows, and bytes per second over `elapsed_ns` as metrics.
+    /// Bytes per socket and die as rows, and bytes per second over `elapsed_ns` as metrics.
     pub fn found(&mut self, elapsed_ns: u64) -> (Vec<Counter>, Vec<Metric>) {
         if self.controllers.is_empty() {
             let row = |name: &str| counter(name, "host", "perf", Count::NotCounted(self.absent.clone()));
@@ -132,7 +133,7 @@ impl Bandwidth {
         (rows, metrics)
     }
 
-    /// Controllers of one socket or die together; one that is missing would make the sum wrong.
+    /// Sums over the controllers of one socket or die; if one is missing, the sum would be wrong.
     fn sums(&mut self) -> BTreeMap<String, Sums> {
         let mut scopes: BTreeMap<String, Sums> = BTreeMap::new();
         for controller in &mut self.controllers {
@@ -190,7 +191,7 @@ fn controllers_of(roots: &Roots, name: &str, has_dies: bool, open: Open<'_>) -> 
     Err(why)
 }
 
-/// The two events of a controller and the bytes of a count of each.
+/// The two events of a controller, and the bytes per count of each.
 fn ask(kind: &Kind, pmu: &Pmu) -> Result<([Event; 2], [f64; 2]), String> {
     let mut events = [Event::Raw(RawEvent::default()); 2];
     let mut bytes = [0.0; 2];
@@ -211,7 +212,7 @@ fn ask(kind: &Kind, pmu: &Pmu) -> Result<([Event; 2], [f64; 2]), String> {
     Ok((events, bytes))
 }
 
-/// `socket0`, with the die where a socket has several.
+/// `socket0`, with the die if a socket has several.
 fn scope(roots: &Roots, cpu: u32, has_dies: bool, named_die: Option<String>) -> String {
     let topology = |what: &str| topology(roots, cpu, what);
     let socket = format!("socket{}", topology("physical_package_id").unwrap_or(0));
@@ -237,7 +238,7 @@ fn counter(name: &str, scope: &str, source: &str, count: Count) -> Counter {
     Counter { name: name.into(), scope: scope.into(), source: source.into(), count }
 }
 
-/// Bytes per second of the machine, and of each socket or die where there are several.
+/// Bytes per second of the machine, and of each socket or die if there are several.
 fn rates(rows: &[Counter], elapsed_ns: u64) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let seconds = elapsed_ns as f64 / 1e9;

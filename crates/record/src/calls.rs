@@ -1,6 +1,6 @@
-//! Calls of kernel functions, counted by kernel probes on every CPU while a trial runs: whether a patched path is taken,
-//! and how often. A function that the compiler inlined has no symbol and cannot be counted; that is said, and is never
-//! a count of 0.
+//! Calls of kernel functions, counted with kprobes on every CPU while a trial runs: whether a patched path is taken,
+//! and how often. A function that the compiler inlined has no symbol and cannot be counted; this is reported, and never
+//! becomes a count of 0.
 
 use crate::Roots;
 use crate::event_source::Pmu;
@@ -18,12 +18,12 @@ pub struct Calls(Vec<Function>);
 #[derive(Debug)]
 struct Function {
     name: String,
-    /// One for each CPU, or why there are none.
+    /// One group for each CPU, or why there are none.
     probes: Result<Vec<Group>, String>,
 }
 
 impl Calls {
-    /// Opens the probes, not yet counting.
+    /// Opens the probes; they do not count yet.
     pub fn open(roots: &Roots, functions: &[String]) -> Self {
         Self(functions.iter().map(|name| Function { name: name.clone(), probes: probes(roots, name) }).collect())
     }
@@ -88,7 +88,7 @@ fn refusal(roots: &Roots, name: &str, error: &io::Error) -> String {
     }
 }
 
-/// A sentence on the first of these functions that has no symbol here; `None` also where the symbols cannot be read.
+/// A sentence about the first of these functions that has no symbol here; `None` also if the symbols cannot be read.
 pub fn absent(roots: &Roots, functions: &[&str]) -> Option<String> {
     if functions.is_empty() {
         return None;
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn calls_are_counted_while_they_are_wanted() {
         let roots = Roots::default();
-        // Every new process passes here, and little else does.
+        // Every new process calls this function, and little else does.
         let mut calls = Calls::open(&roots, &["wake_up_new_task".into(), "schedlab_no_such_function".into()]);
         let missing = calls.counters().remove(1).count;
         assert!(missing.why_not().is_some(), "{missing:?}");

@@ -2,8 +2,8 @@
 
 use crate::{Roots, tables};
 
-/// The name of every counter that a trial on this kernel may have a row of. Rows of 0 are left out of trials, so a name
-/// that is in none of them may be a count of 0 or a typo: this decides which.
+/// The name of every counter of which a trial on this kernel may have a row. Rows of 0 are left out of trials, so a
+/// name that appears in no trial may be a count of 0 or a typing error: this list decides which.
 pub fn names(roots: &Roots) -> Vec<String> {
     let whole = COUNTERS.iter().map(|(name, ..)| *name).filter(|name| !name.contains([' ', '.']));
     whole.map(str::to_owned).chain(tables::names(roots)).collect()

@@ -1,4 +1,4 @@
-//! Which CPU this is, from /proc/cpuinfo: what a table of formulas is chosen by.
+//! Identifies the CPU, from /proc/cpuinfo: the tables of formulas are chosen by this.
 
 /// Vendor and model; unknown numbers are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct CpuIdentity {
 }
 
 impl CpuIdentity {
-    /// From the text of /proc/cpuinfo. `Err` when the CPUs are of two kinds, or the text names none.
+    /// Parses the text of /proc/cpuinfo. `Err` if there are two kinds of CPU, or the text names none.
     pub fn parse(cpuinfo: &str) -> Result<Self, String> {
         let mut kinds: Vec<Self> = Vec::new();
         for block in cpuinfo.split("\n\n").filter(|block| !block.trim().is_empty()) {

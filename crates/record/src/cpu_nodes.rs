@@ -3,7 +3,7 @@
 use schedlab_plan::units::CpuList;
 use std::path::Path;
 
-/// `(node, CPUs)`, ascending by node; empty where the kernel knows no nodes.
+/// `(node, CPUs)`, ascending by node; empty if the kernel knows no nodes.
 pub fn read(sys: &Path) -> Vec<(u32, CpuList)> {
     let Ok(entries) = std::fs::read_dir(sys.join("devices/system/node")) else { return Vec::new() };
     let mut nodes: Vec<(u32, CpuList)> = entries
@@ -11,7 +11,7 @@ pub fn read(sys: &Path) -> Vec<(u32, CpuList)> {
         .filter_map(|entry| {
             let number = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
             let list = std::fs::read_to_string(entry.path().join("cpulist")).ok()?;
-            // A node of memory only has an empty list, which is not a CPU list.
+            // A node with memory but no CPUs has an empty list, which does not parse as a CPU list.
             Some((number, list.parse().ok()?))
         })
         .collect();

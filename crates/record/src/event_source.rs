@@ -1,13 +1,13 @@
-//! PMUs as sysfs shows them, below bus/event_source/devices: their type number, how an event's terms become bits
-//! (`format/`), the events they name (`events/`, with `.scale` and `.unit`), and the CPUs to open them on. Source:
-//! Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Errors are reasons for a `NotCounted`.
+//! PMUs as sysfs shows them, in bus/event_source/devices: their type number, how an event's terms become bits
+//! (`format/`), the events that they name (`events/`, with `.scale` and `.unit`), and the CPUs to open them on. Source:
+//! Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Errors become the reason of a `NotCounted`.
 
 use crate::Roots;
 use schedlab_plan::units::CpuList;
 use schedlab_sys::perf_event::RawEvent;
 use std::path::{Path, PathBuf};
 
-/// Where the PMUs are, below the root of sysfs.
+/// Where the PMUs are, relative to the root of sysfs.
 const DEVICES: &str = "bus/event_source/devices";
 
 /// One PMU.
@@ -18,11 +18,11 @@ pub(crate) struct Pmu {
     pmu_type: u32,
 }
 
-/// An event of a PMU that names it itself.
+/// An event that the PMU itself names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Alias {
     pub(crate) event: RawEvent,
-    /// What a count is worth in `unit`; 1 without a `.scale`.
+    /// What one count is in `unit`; 1 without a `.scale`.
     pub(crate) scale: f64,
     /// The unit is mebibytes.
     pub(crate) is_mib: bool,
@@ -49,7 +49,7 @@ impl Pmu {
         self.pmu_type
     }
 
-    /// CPUs to open it on: `cpumask` of an uncore PMU (one per socket or die), `cpus` of one kind of core.
+    /// CPUs to open it on: `cpumask` of an uncore PMU (one per socket or die), `cpus` of a PMU for one kind of core.
     pub(crate) fn cpus(&self) -> Option<CpuList> {
         ["cpumask", "cpus"].iter().find_map(|file| text(&self.dir.join(file)).ok()?.parse().ok())
     }
@@ -64,7 +64,7 @@ impl Pmu {
         text(&self.dir.join("identifier")).ok()
     }
 
-    /// `event=0xa3,umask=0x14,cmask=20` as bits.
+    /// Encodes terms such as `event=0xa3,umask=0x14,cmask=20` as bits.
     pub(crate) fn encode(&self, terms: &str) -> Result<RawEvent, String> {
         let mut event = RawEvent { pmu_type: self.pmu_type, config: [0; 3], is_uncore: self.is_uncore() };
         for term in terms.split(',').map(str::trim).filter(|t| !t.is_empty()) {
@@ -93,7 +93,7 @@ impl Pmu {
         Ok(Alias { event: self.encode(&terms)?, scale, is_mib })
     }
 
-    /// PMUs with a `cpumask` count for what many cores share.
+    /// PMUs with a `cpumask` count events of a unit that many cores share.
     fn is_uncore(&self) -> bool {
         self.dir.join("cpumask").exists()
     }
@@ -111,7 +111,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Puts a value into the bits that a format names, low bits first: `config:0-7,32-35`, `config1:18`.
+/// Puts a value into the bits that a format describes, low bits first: `config:0-7,32-35`, `config1:18`.
 fn place(config: &mut [u64; 3], format: &str, value: u64) -> Result<(), String> {
     let wrong = || format!("the format `{format}` is not understood");
     let (word, ranges) = format.split_once(':').ok_or_else(wrong)?;

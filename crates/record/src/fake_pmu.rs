@@ -1,4 +1,5 @@
-//! A machine of files: PMUs in a temporary sysfs, and a kernel that answers each event with a given count. For tests.
+//! A machine made of files: PMUs in a temporary sysfs, and a fake kernel that gives each event a certain count. For
+//! tests.
 
 use crate::Roots;
 use crate::per_cpu::CountGroup;
@@ -42,7 +43,7 @@ impl Machine {
         files.iter().for_each(|(file, text)| self.file(&format!("{at}/{file}"), text));
     }
 
-    /// Which socket and die a CPU is in.
+    /// Sets the socket and die of a CPU.
     pub(crate) fn topology(&self, cpu: u32, socket: u32, die: u32) {
         let at = format!("sys/devices/system/cpu/cpu{cpu}/topology");
         self.file(&format!("{at}/physical_package_id"), &socket.to_string());
@@ -56,7 +57,7 @@ impl Drop for Machine {
     }
 }
 
-/// The fields of Intel's and AMD's core PMU, and Arm's.
+/// The format fields of Intel's and AMD's core PMU, and of Arm's.
 pub(crate) const X86_FORMAT: [(&str, &str); 4] = [
     ("format/event", "config:0-7,32-35"),
     ("format/umask", "config:8-15"),
@@ -82,8 +83,8 @@ impl CountGroup for Opened {
     }
 }
 
-/// A kernel in which every event has the count that `value` gives it on a CPU (`None`: there is no such counter), and
-/// each group had the PMU for a share of a second.
+/// A fake kernel in which every event has the count that `value` gives it on a CPU (`None`: there is no such counter),
+/// and each group had the PMU for a share of one second.
 pub(crate) fn kernel(
     value: impl Fn(RawEvent, u32) -> Option<u64>,
     share: f64,

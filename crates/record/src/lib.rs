@@ -1,10 +1,10 @@
-//! Counters of a trial: perf events, the tables of /proc before and after, and a series every 100 ms; and the scheduler
-//! tracer ([`tracer`]). It reads and writes down; it interprets nothing, except for the vendors' formulas of a top-down
-//! analysis, which come with their events and are pure functions of counts. Everything is chosen to disturb the
-//! measured tasks little: events are counted per CPU and not per task (see [`perf_counters`]), and a tick reads two
+//! Counters of a trial: perf events, the tables in /proc before and after, and a series every 100 ms; and the scheduler
+//! tracer ([`tracer`]). This crate reads and writes, and interprets nothing, except for the vendors' formulas for
+//! top-down analysis, which come with their events and are pure functions of counts. Everything is chosen to disturb
+//! the measured tasks little: events are counted per CPU and not per task (see [`perf_counters`]), and a tick reads two
 //! files.
 //!
-//! Parsers are pure functions over `&str` whose errors name the file, the line and the item.
+//! Parsers are pure functions over `&str`; their errors name the file, the line and the item.
 #![forbid(unsafe_code)]
 
 pub mod bandwidth;

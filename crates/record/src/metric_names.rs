@@ -1,4 +1,4 @@
-//! Names of the metrics that counters add to a trial, before one has run.
+//! Names of the metrics that counters add to a trial, known before a trial has run.
 
 use crate::{bandwidth, net_ticks, task_totals, topdown};
 

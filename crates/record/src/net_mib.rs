@@ -1,15 +1,15 @@
-//! /proc/net/netstat and /proc/net/snmp: counters of the network namespace the reader is in. Each group is a line of
-//! names and a line of values. Source: net/ipv4/proc.c, RFC 2012 for the Tcp group.
+//! /proc/net/netstat and /proc/net/snmp: counters of the reader's network namespace. Each group is a line of names and
+//! a line of values. Source: net/ipv4/proc.c, RFC 2012 for the Tcp group.
 
 use crate::parse_error::{FileLine, ParseError};
 
 /// The groups kept.
 const GROUPS: [&str; 2] = ["TcpExt", "Tcp"];
 
-/// Members of `Tcp` that are settings or levels, not counts: a difference of them means nothing.
+/// Members of `Tcp` that are settings or levels rather than counts, so their difference means nothing.
 const NOT_COUNTS: [&str; 5] = ["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab"];
 
-/// `("TcpExt.TCPAutoCorking", 17)` for every count of the groups `Tcp` and `TcpExt`.
+/// `("TcpExt.TCPAutoCorking", 17)` for every counter of the groups `Tcp` and `TcpExt`.
 pub fn parse(file: &'static str, text: &str) -> Result<Vec<(String, u64)>, ParseError> {
     let mut counts = Vec::new();
     let mut lines = text.lines().enumerate();

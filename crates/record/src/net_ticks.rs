@@ -1,5 +1,5 @@
-//! The TCP counters of the workload's network namespace, once a second. Apart from the 100 ms series because the files
-//! hold some 150 counters each: formatting them ten times a second would be a load of its own.
+//! The TCP counters of the workload's network namespace, once per second. They are not part of the 100 ms series,
+//! because the files contain some 150 counters each: formatting them ten times per second would be a load of its own.
 
 use crate::Roots;
 use crate::net_mib;
@@ -8,14 +8,14 @@ use schedlab_plan::{Direction, Metric, SeriesPoint};
 use std::collections::BTreeMap;
 use std::fs::File;
 
-/// The distance of samples, ns.
+/// Time between samples, ns.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// The files, as printed and as found below the procfs root.
+/// The files, as printed and relative to the procfs root.
 pub(crate) const NETSTAT: &str = "/proc/thread-self/net/netstat";
 pub(crate) const SNMP: &str = "/proc/thread-self/net/snmp";
 
-/// Counters that trials are compared by, as rates.
+/// Counters by which trials are compared, as rates.
 pub(crate) const RATES: [(&str, &str); 3] = [
     ("Tcp.OutSegs", "tcp_segments_out_per_s"),
     ("TcpExt.TCPAutoCorking", "tcp_autocorkings_per_s"),
@@ -32,7 +32,7 @@ struct Sample {
 /// The series while it is recorded.
 #[derive(Debug)]
 pub(crate) struct NetTicks {
-    /// Open since the start: they stay with the namespace they were opened in.
+    /// Open since the start, because they stay with the namespace in which they were opened.
     files: Vec<(&'static str, File)>,
     bytes: Vec<u8>,
     samples: Vec<Sample>,
@@ -41,7 +41,7 @@ pub(crate) struct NetTicks {
 }
 
 impl NetTicks {
-    /// Opens the files of the caller's namespace and takes the sample that the first interval starts from.
+    /// Opens the files of the caller's namespace and takes the sample at which the first interval starts.
     pub(crate) fn start(roots: &Roots, t0_ns: u64, now_ns: u64) -> Self {
         let open = |source: &'static str| {
             Some((source, File::open(roots.proc.join(source.trim_start_matches("/proc/"))).ok()?))
@@ -53,7 +53,7 @@ impl NetTicks {
         ticks
     }
 
-    /// Takes a sample when one is due; answers when the next one is.
+    /// Takes a sample if one is due; returns when the next one is.
     pub(crate) fn tick(&mut self, now_ns: u64) -> u64 {
         if now_ns >= self.next_ns {
             self.sample(now_ns);
@@ -106,7 +106,7 @@ impl NetTicks {
     fn sample(&mut self, now_ns: u64) {
         let mut counts = BTreeMap::new();
         for (source, file) in &self.files {
-            // Half a sample would read as counters that went to 0.
+            // With half a sample, counters would seem to have gone to 0.
             let Some(text) = read_again(file, &mut self.bytes) else { return };
             let Ok(parsed) = net_mib::parse(source, text) else { return };
             counts.extend(parsed);

@@ -1,4 +1,4 @@
-//! A kernel table that does not read as it should: which file, which line, which word.
+//! A kernel table that cannot be parsed: which file, which line, which word.
 
 /// What could not be understood, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub struct ParseError {
     pub text: String,
 }
 
-/// A place in a file, from which errors are made.
+/// A position in a file, for making errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileLine {
     pub(crate) file: &'static str,

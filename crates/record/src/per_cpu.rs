@@ -1,5 +1,5 @@
-//! A group of perf events on each of several CPUs, added up. What the kernel refuses becomes the reason why the whole
-//! group is not counted: a sum with a CPU missing would be wrong.
+//! A group of perf events on each of several CPUs, summed. If the kernel refuses one, the refusal is the reason why the
+//! whole group is not counted: a sum without that CPU would be wrong.
 
 use crate::Roots;
 use schedlab_plan::Count;
@@ -7,11 +7,11 @@ use schedlab_plan::units::CpuList;
 use schedlab_sys::perf_event::{Event, Group, Reading, Target};
 use std::io;
 
-/// Open events that count together, as the code here needs them: the kernel's, or a test's.
+/// Open events that count together, with the operations needed here: the kernel's, or a test's.
 pub(crate) trait CountGroup: std::fmt::Debug {
     fn enable(&self) -> io::Result<()>;
     fn disable(&self) -> io::Result<()>;
-    /// Appends a reading per event, in the order of opening.
+    /// Appends one reading per event, in the order of opening.
     fn read(&self, out: &mut Vec<Reading>) -> io::Result<()>;
 }
 
@@ -27,7 +27,7 @@ impl CountGroup for Group {
     }
 }
 
-/// Opens events as a group on a CPU, disabled.
+/// Opens events as a group on a CPU; created disabled.
 pub(crate) type Open<'a> = &'a dyn Fn(&[Event], u32) -> io::Result<Box<dyn CountGroup>>;
 
 /// The kernel's way.
@@ -35,7 +35,7 @@ pub(crate) fn open_in_kernel(events: &[Event], cpu: u32) -> io::Result<Box<dyn C
     Ok(Box::new(Group::open(events, Target::Cpu(cpu))?))
 }
 
-/// The sum of an event over the CPUs: scaled if the PMU was shared, and the periods that show it.
+/// The sum of an event over the CPUs: scaled if the PMU was shared, with the periods that show it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Total {
     pub(crate) value: u64,
@@ -50,7 +50,7 @@ impl Total {
         self.enabled_ns += reading.enabled_ns;
     }
 
-    /// Exact when it counted all the time, an estimate when a part of it, and nothing when it never got the PMU.
+    /// Exact if the event counted all the time, an estimate if for part of it, and nothing if it never got the PMU.
     pub(crate) fn count(self) -> Count {
         match (self.running_ns, self.enabled_ns) {
             (running, enabled) if running >= enabled => Count::Exact(self.value),
@@ -67,12 +67,12 @@ impl Total {
 pub(crate) struct PerCpu {
     pub(crate) names: Vec<&'static str>,
     groups: Result<Vec<Box<dyn CountGroup>>, String>,
-    /// One CPU's readings, kept to avoid allocation while the workload runs.
+    /// One CPU's readings; kept so that nothing is allocated while the workload runs.
     scratch: Vec<Reading>,
 }
 
 impl PerCpu {
-    /// Opens the events on these CPUs.
+    /// Opens the events on each of these CPUs.
     pub(crate) fn open(events: &[(Event, &'static str)], cpus: &[u32], roots: &Roots, open: Open<'_>) -> Self {
         let kinds: Vec<Event> = events.iter().map(|e| e.0).collect();
         let names: Vec<&'static str> = events.iter().map(|e| e.1).collect();
@@ -111,7 +111,7 @@ impl PerCpu {
         }
     }
 
-    /// Calls back for each event on each CPU.
+    /// Calls `each` for each event on each CPU.
     pub(crate) fn for_each_reading(&mut self, mut each: impl FnMut(usize, Reading)) -> Result<(), String> {
         for group in self.groups.as_ref().map_err(Clone::clone)? {
             self.scratch.clear();
@@ -123,7 +123,7 @@ impl PerCpu {
         Ok(())
     }
 
-    /// The sum over the CPUs of each event.
+    /// The sum of each event over the CPUs.
     pub(crate) fn totals(&mut self) -> Result<Vec<Total>, String> {
         let mut totals = vec![Total::default(); self.names.len()];
         self.for_each_reading(|event, reading| totals[event].add(reading))?;
@@ -140,13 +140,13 @@ pub(crate) fn scaled(reading: Reading) -> u64 {
     }
 }
 
-/// The CPUs online; empty when the file cannot be read.
+/// The online CPUs; empty if the file cannot be read.
 pub(crate) fn online_cpus(roots: &Roots) -> CpuList {
     let text = std::fs::read_to_string(roots.sys.join("devices/system/cpu/online")).unwrap_or_default();
     text.parse().unwrap_or_default()
 }
 
-/// The message for a machine without a PMU of the core.
+/// The message for a machine without a core PMU.
 pub(crate) const NO_PMU: &str = "this machine exposes no hardware PMU (a VM without vPMU?)";
 
 /// Why the kernel refused, and the fix.

@@ -1,17 +1,17 @@
 //! perf events of a trial, counted per CPU over the whole machine and never per task.
 //!
-//! Why: an event that is inherited by tasks makes the kernel swap contexts at each switch. Measured on same-CPU round
-//! trips of 5 µs (`examples/switch_cost.rs`, two runs on a busy 2-vCPU VM, noise 1.5 %): migrations inherited +6 and
-//! +14 %, four software events inherited +11 and +19 %, context switches per CPU about +5 %; migrations and page faults
-//! per CPU nothing that shows, since they cost only when they happen. So switches come from rusage and /proc/stat, and
-//! the scope of what is counted here is `host`: on a machine with other work, that work is in it.
+//! The reason: an event that tasks inherit makes the kernel swap contexts at each switch. Measured on same-CPU round
+//! trips of 5 µs (`examples/switch_cost.rs`, two runs on a busy 2-vCPU VM, noise 1.5 %): inherited migrations cost +6
+//! and +14 %, four inherited software events +11 and +19 %, context switches per CPU about +5 %. Migrations and page
+//! faults per CPU show no cost, since they only cost something when they happen. So switches come from rusage and
+//! /proc/stat, and the scope of the events here is `host`: if the machine does other work, they include it.
 
 use crate::Roots;
 use crate::per_cpu::{PerCpu, Total, online_cpus, open_in_kernel, scaled};
 use schedlab_plan::{Count, Counter};
 use schedlab_sys::perf_event::Event;
 
-/// The events of each CPU's two groups, and what we call them.
+/// The events of each CPU's two groups, and our names for them.
 const SOFTWARE: [(Event, &str); 2] = [(Event::CpuMigrations, "migrations"), (Event::PageFaults, "page_faults")];
 const HARDWARE: [(Event, &str); 4] = [
     (Event::Cycles, "cycles"),
@@ -27,14 +27,14 @@ pub struct PerfCounters {
 }
 
 impl PerfCounters {
-    /// Opens the groups on every online CPU, disabled. What is refused becomes `NotCounted` with the reason.
+    /// Opens the groups on every online CPU, disabled. A refused group becomes `NotCounted` with the reason.
     pub fn open(roots: &Roots) -> Self {
         let cpus = online_cpus(roots);
         let kind = |events: &[(Event, &'static str)]| PerCpu::open(events, cpus.as_slice(), roots, &open_in_kernel);
         Self { kinds: vec![kind(&SOFTWARE), kind(&HARDWARE)] }
     }
 
-    /// The same without the hardware group: the PMU is left to the top-down groups.
+    /// The same without the hardware group, so that the top-down groups have the PMU to themselves.
     pub fn open_beside_topdown(roots: &Roots) -> Self {
         let cpus = online_cpus(roots);
         let names = HARDWARE.iter().map(|e| e.1).collect();
@@ -47,17 +47,17 @@ impl PerfCounters {
         self.kinds.iter_mut().for_each(PerCpu::enable);
     }
 
-    /// Stops counting; the totals stay.
+    /// Stops counting; the totals remain readable.
     pub fn disable(&mut self) {
         self.kinds.iter_mut().for_each(PerCpu::disable);
     }
 
-    /// Names of the events that count, in the order of [`PerfCounters::sample`].
+    /// Names of the events that are counted, in the order of [`PerfCounters::sample`].
     pub fn counted(&self) -> impl Iterator<Item = &'static str> {
         self.kinds.iter().filter(|kind| kind.is_counted()).flat_map(|kind| kind.names.iter().copied())
     }
 
-    /// Appends the total over all CPUs of every event that counts, scaled where the PMU was shared.
+    /// Appends the total of each counted event over all CPUs, scaled if the PMU was shared.
     pub fn sample(&mut self, out: &mut Vec<u64>) {
         for kind in &mut self.kinds {
             let first = out.len();
@@ -65,7 +65,7 @@ impl PerfCounters {
                 continue;
             }
             out.resize(first + kind.names.len(), 0);
-            // A read that failed leaves the row short, and the caller drops it.
+            // A failed read leaves the row short, and the caller drops it.
             if kind.for_each_reading(|event, reading| out[first + event] += scaled(reading)).is_err() {
                 out.truncate(first);
             }

@@ -1,5 +1,5 @@
-//! /proc/pressure/{cpu,memory,io}: pressure stall information. `total` is µs during which some (or all) tasks that
-//! wanted the resource waited for it. Source: Documentation/accounting/psi.rst.
+//! /proc/pressure/{cpu,memory,io}: pressure stall information. `total` is the time in µs during which some (or all)
+//! tasks that wanted the resource waited for it. Source: Documentation/accounting/psi.rst.
 
 use crate::parse_error::{FileLine, ParseError};
 
@@ -8,7 +8,7 @@ use crate::parse_error::{FileLine, ParseError};
 pub struct Pressure {
     /// At least one task waited.
     pub some_ns: u64,
-    /// All non-idle tasks waited; `None` where the kernel has no such line (CPU before 5.13).
+    /// Time in which all non-idle tasks waited; `None` if the kernel has no such line (CPU before 5.13).
     pub full_ns: Option<u64>,
 }
 

@@ -1,12 +1,12 @@
-//! /proc/stat: time of each CPU by kind, and the machine's counts of switches, interrupts and forks.
-//! Times are in USER_HZ ticks of 10 ms, which limits their use for a short trial. Source:
-//! Documentation/filesystems/proc.rst section 1.7, fs/proc/stat.c.
+//! /proc/stat: CPU time of each CPU by kind, and the machine's counts of switches, interrupts and forks. Times are in
+//! USER_HZ ticks of 10 ms, which limits their use for a short trial. Source: Documentation/filesystems/proc.rst section
+//! 1.7, fs/proc/stat.c.
 
 use crate::parse_error::{FileLine, ParseError};
 
 const FILE: &str = "/proc/stat";
 
-/// The kinds of CPU time kept, in the file's order. `guest` is not among them: the kernel counts it in `user` too.
+/// The kinds of CPU time that are kept, in the file's order. `guest` is not among them, because `user` includes it.
 pub const KINDS: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
 /// Ticks of one CPU, by [`KINDS`].
@@ -29,7 +29,7 @@ pub struct ProcStat {
     pub softirq: u64,
 }
 
-/// Parses the file into `into`, whose vector is reused: a tick allocates nothing. Unknown lines are skipped.
+/// Parses the file into `into`, whose vector is reused, so that a tick allocates nothing. Unknown lines are skipped.
 pub fn parse_into(text: &str, into: &mut ProcStat) -> Result<(), ParseError> {
     into.cpus.clear();
     for (index, line) in text.lines().enumerate() {
@@ -110,7 +110,7 @@ softirq 118000 1 2 3
     #[test]
     fn every_truncation_is_an_answer_or_an_error() {
         for end in 0..TEXT.len() {
-            // Any outcome is right as long as it is one; a cut number is a smaller number.
+            // Any result is fine as long as there is one; a truncated number is a smaller number.
             let _ = parse(&TEXT[..end]);
         }
         assert_eq!(parse("").unwrap(), ProcStat::default());

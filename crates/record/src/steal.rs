@@ -1,13 +1,13 @@
-//! Time that the hypervisor took from us, as a share of the CPU time the machine wanted.
+//! CPU time that the hypervisor took from us, as a share of the CPU time that the machine wanted.
 
 use schedlab_plan::Counter;
 
-/// Stolen share of the CPU time of a trial: steal / (everything but idle and iowait), over the whole machine. Idle CPUs
-/// are left out because nothing can be stolen from them: on a large machine they would hide that the one busy CPU was
-/// taken away. `None` when /proc/stat was not read or nothing ran.
+/// Stolen share of the CPU time during a trial: steal / (everything but idle and iowait), over the whole machine. Idle
+/// CPUs are left out because nothing can be stolen from them: on a large machine they would hide that the one busy CPU
+/// was taken away. `None` if /proc/stat was not read or nothing ran.
 ///
-/// /proc/stat counts in ticks of 10 ms, rounded after the sum over CPUs: the true stolen time lies within one tick of
-/// the one used here, so a trial of 0.6 s on one CPU resolves 1.7 %.
+/// /proc/stat counts in ticks of 10 ms, rounded after the sum over CPUs. The true stolen time is within one tick of the
+/// one used here, so in a trial of 0.6 s on one CPU the resolution is 1.7 %.
 pub fn steal_share(counters: &[Counter]) -> Option<f64> {
     let host = |name: &str| {
         counters

@@ -1,5 +1,5 @@
-//! One reading of all tables of /proc, and the difference of two as counters. A table that is not there or does not
-//! parse is one `NotCounted` row with the reason: never an error of the trial.
+//! One reading of all tables in /proc, and the difference of two readings as counters. A table that is missing or does
+//! not parse becomes one `NotCounted` row with the reason, never an error of the trial.
 
 use crate::proc_stat::{self, CpuTicks, KINDS, ProcStat};
 use crate::{Roots, cpu_nodes, interrupts, net_mib, net_ticks, pressure};
@@ -13,7 +13,7 @@ type Named = Result<Vec<(String, u64)>, String>;
 
 /// A table of named counts.
 struct Table {
-    /// Counter names begin with this.
+    /// The counter names start with this.
     prefix: &'static str,
     scope: &'static str,
     /// As printed; also the path below the procfs root, without `/proc/`.
@@ -35,7 +35,8 @@ fn parse_pressure(file: &'static str, text: &str) -> Named {
     Ok([("some_ns".to_owned(), pressure.some_ns)].into_iter().chain(full).collect())
 }
 
-/// `/proc/thread-self/net` is the network namespace of the control process's one thread, which is the senders'.
+/// `/proc/thread-self/net` is the network namespace of the control process's only thread, which is the senders'
+/// namespace.
 const TABLES: [Table; 7] = [
     Table { prefix: "interrupt.", scope: "host", source: "/proc/interrupts", parse: parse_interrupts },
     Table { prefix: "softirq.", scope: "host", source: "/proc/softirqs", parse: parse_interrupts },
@@ -59,7 +60,7 @@ impl Tables {
         Self { stat, named: named.collect() }
     }
 
-    /// What increased from `self` to `later`; only that is kept, and one row per table that could not be read.
+    /// The increases from `self` to `later`, and one row per table that could not be read.
     pub(crate) fn until(&self, later: &Self, nodes: &[(u32, CpuList)], tick_ns: u64) -> Vec<Counter> {
         let mut rows = Vec::new();
         match (&self.stat, &later.stat) {
@@ -96,7 +97,7 @@ fn not_counted(name: &str, scope: &str, source: &str, why: &str) -> Counter {
 }
 
 fn push(rows: &mut Vec<Counter>, name: String, scope: &str, source: &str, before: u64, after: u64) {
-    // A counter that went back was reset or is no counter; a row of it would be a lie.
+    // A counter that went backwards was reset, or is not a counter; a row for it would be wrong.
     if after > before {
         let count = Count::Exact(after - before);
         rows.push(Counter { name, scope: scope.to_owned(), source: source.to_owned(), count });
@@ -129,7 +130,7 @@ fn stat_rows(before: &ProcStat, after: &ProcStat, nodes: &[(u32, CpuList)], tick
     };
     times("host", &before.all, &after.all);
     for (cpu, to) in &after.cpus {
-        // A CPU that came online meanwhile has no first reading; its change voids the run anyway.
+        // A CPU that came online in between has no first reading; the change voids the run anyway.
         if let Some((_, from)) = before.cpus.iter().find(|(number, _)| number == cpu) {
             times(&format!("cpu{cpu}"), from, to);
         }
@@ -149,7 +150,7 @@ fn sum_of(stat: &ProcStat, cpus: &CpuList) -> CpuTicks {
     sum
 }
 
-/// Names of all counters in the tables of this kernel; a table that cannot be read has none.
+/// Names of all counters in this kernel's tables; a table that cannot be read contributes none.
 pub(crate) fn names(roots: &Roots) -> Vec<String> {
     let of_table = |table: &Table| {
         let counts = text_of(&roots.proc, table.source).and_then(|text| (table.parse)(table.source, &text));
@@ -208,7 +209,7 @@ mod tests {
         for (table, named) in TABLES.iter().zip(&tables.named) {
             match named {
                 Ok(_) => {}
-                // Not every kernel has PSI or IPv4 counters, but what is there must parse.
+                // Not every kernel has PSI or IPv4 counters, but those that exist must parse.
                 Err(why) => assert!(!why.contains("new to schedlab"), "{}: {why}", table.source),
             }
         }

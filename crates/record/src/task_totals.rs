@@ -1,6 +1,6 @@
-//! Sums over the tasks of a workload, and machine-wide counts per operation. The tasks' numbers are the kernel's own,
-//! read by each task about itself at its end: switches from rusage, run time and run delay from schedstat, migrations
-//! from /proc/self/sched.
+//! Sums over the tasks of a workload, and machine-wide counts per operation. The tasks' numbers are the kernel's, and
+//! each task reads its own at its end: switches from rusage, run time and run delay from schedstat, migrations from
+//! /proc/self/sched.
 
 use schedlab_plan::{Count, Counter, Direction, Metric, TaskRecord, counted};
 
@@ -25,7 +25,8 @@ const NO_SCHEDSTAT: &str =
     "/proc/<tid>/schedstat was not read (no CONFIG_SCHED_INFO, a thread of one operation, or a part of a process tree)";
 const NO_SCHED: &str = "/proc/<tid>/sched was not read (no CONFIG_SCHED_DEBUG, or a thread of one operation)";
 
-/// The totals as counters of scope `workload`. A sum with a task missing would be wrong, so it is not counted.
+/// The totals as counters of scope `workload`. Without one of the tasks a sum would be wrong, so it is then not
+/// counted.
 pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
     let row = |field: &Field| {
         let known: Vec<u64> = tasks.iter().filter_map(field.of).collect();
@@ -54,13 +55,13 @@ fn name_per_operation(counter: &str) -> String {
     format!("{}{counter}_per_op", if counter == "migrations" { "machine_" } else { "" })
 }
 
-/// Names of all metrics that are made here.
+/// Names of all metrics that this module makes.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     PER_OPERATION.into_iter().map(name_per_operation).chain([BUSY_CPUS, SOFTIRQ_CPUS].map(str::to_owned))
 }
 
-/// Machine-wide counts per operation, all neutral. What tasks know about themselves per operation comes from the
-/// workload (crate `bench`); if no task could count its migrations, the machine's are given, under a name of their own.
+/// Machine-wide counts per operation, all neutral. The tasks' own counts per operation come from the workload (crate
+/// `bench`). If no task could count its migrations, the machine's are given, under a name of their own.
 pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     if operations == 0 {
         return Vec::new();
@@ -80,13 +81,13 @@ pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     PER_OPERATION.into_iter().filter(|&name| name != "migrations" || !own_migrations).filter_map(metric).collect()
 }
 
-/// How many CPUs the whole machine kept busy, and how many of them with soft interrupts. Protocol work is done there, and
-/// charged to whichever task was interrupted, or to none on an idle CPU: the sum over tasks can miss what this sees.
+/// How many CPUs the whole machine kept busy, and how many of them with softirqs. Protocol work is done in softirqs,
+/// and charged to whichever task was interrupted, or to none on an idle CPU, so the sum over tasks may miss it.
 pub fn machine_cpus(counters: &[Counter], elapsed_ns: u64) -> Vec<Metric> {
     let host = |name: &str| {
         counters.iter().find(|c| c.name == name && c.scope == "host").and_then(|c| c.count.value()).unwrap_or(0)
     };
-    // A kind that did not increase has no row; no row at all is a table that could not be read.
+    // A kind of time that did not increase has no row; if there is no row at all, the table could not be read.
     if elapsed_ns == 0 || !counters.iter().any(|c| c.source == "/proc/stat" && c.count.value().is_some()) {
         return Vec::new();
     }

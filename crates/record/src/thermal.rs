@@ -1,6 +1,6 @@
-//! Heat and frequency: throttle events that the CPU counted, and caps that the kernel put on a frequency policy.
-//! The current frequency itself moves with idleness and turbo and is shown, never judged.
-//! Source: arch/x86/kernel/cpu/mce/therm_throt.c, Documentation/admin-guide/pm/cpufreq.rst.
+//! Heat and frequency: throttle events that the CPU counted, and limits that the kernel put on a frequency policy. The
+//! current frequency itself changes with idleness and turbo; it is shown but never judged. Source:
+//! arch/x86/kernel/cpu/mce/therm_throt.c, Documentation/admin-guide/pm/cpufreq.rst.
 
 use crate::Roots;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 /// One reading of a machine's heat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThermalReading {
-    /// Sum of all `thermal_throttle/*_throttle_count`; `None` where the CPU has no such counters (VMs, most Arm).
+    /// Sum of all `thermal_throttle/*_throttle_count`; `None` if the CPU has no such counters (VMs, most Arm).
     pub throttle_events: Option<u64>,
     /// `(cpu, scaling_max_freq)` in kHz.
     pub max_khz: Vec<(u32, u64)>,
@@ -17,7 +17,7 @@ pub struct ThermalReading {
 }
 
 impl ThermalReading {
-    /// Reads what this machine has; nothing at all is a valid answer.
+    /// Reads what this machine has; nothing at all is a valid result.
     pub fn read(roots: &Roots) -> Self {
         let mut reading = Self::default();
         for (cpu, dir) in cpu_dirs(&roots.sys.join("devices/system/cpu")) {
@@ -33,13 +33,13 @@ impl ThermalReading {
     }
 }
 
-/// Throttle events since boot over all CPUs; `None` where the machine counts none.
+/// Throttle events since boot over all CPUs; `None` if the machine counts none.
 pub fn thermal_events(roots: &Roots) -> Option<u64> {
     ThermalReading::read(roots).throttle_events
 }
 
-/// What happened between two readings, in words: throttle events counted, or a frequency policy capped. `None` when
-/// nothing did, or nothing can be known.
+/// What happened between two readings, in words: throttle events were counted, or a frequency policy was capped. `None`
+/// if nothing happened, or nothing is known.
 pub fn thermal_evidence(before: &ThermalReading, after: &ThermalReading) -> Option<String> {
     if let (Some(from), Some(to)) = (before.throttle_events, after.throttle_events)
         && to > from

@@ -1,8 +1,8 @@
-//! The 100 ms series: few files, kept open and re-read from their start, and the perf totals. Rows of plain numbers
-//! are collected while the workload runs; names are put to them afterwards.
+//! The 100 ms series: few files, kept open and re-read from their start, and the perf totals. Rows of plain numbers are
+//! collected while the workload runs, and get their names afterwards.
 //!
-//! The control process shares the machine with what it measures, so a tick may cost at most a thousandth of a CPU: where
-//! /proc/stat is slow (hundreds of CPUs), ticks come less often, and the series shows their true instants.
+//! The control process shares the machine with the measured tasks, so a tick may use at most a thousandth of a CPU: if
+//! /proc/stat is slow (hundreds of CPUs), ticks come less often, and the series has their true instants.
 
 use crate::Roots;
 use crate::perf_counters::PerfCounters;
@@ -13,9 +13,9 @@ use schedlab_sys::clock;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The wanted distance of samples, ns.
+/// The intended time between samples, ns.
 const INTERVAL_NS: u64 = 100_000_000;
-/// A tick may use this part of the time between two.
+/// A tick may use 1 / this of the time between two ticks.
 const COST_DIVISOR: u64 = 1_000;
 
 /// What a column of the samples is.
@@ -23,7 +23,7 @@ const COST_DIVISOR: u64 = 1_000;
 struct Column {
     name: String,
     scope: String,
-    /// Multiplies a difference: ns per tick of /proc/stat, 1 for counts.
+    /// Factor for differences: ns per tick for /proc/stat, 1 for counts.
     scale: f64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Opens the files and takes the first sample, which the first interval starts from.
+    /// Opens the files and takes the first sample, at which the first interval starts.
     pub(crate) fn start(roots: &Roots, t0_ns: u64, tick_ns: u64, perf: &mut PerfCounters) -> Self {
         let mut ticks = Self {
             stat: File::open(roots.proc.join("stat")).ok(),
@@ -72,7 +72,7 @@ impl Ticks {
         ticks
     }
 
-    /// Takes a sample when one is due; answers when the next one is.
+    /// Takes a sample if one is due; returns when the next one is.
     pub(crate) fn tick(&mut self, now_ns: u64, perf: &mut PerfCounters) -> u64 {
         if now_ns >= self.next_ns {
             let before = clock::thread_cpu_ns();
@@ -143,7 +143,7 @@ impl Ticks {
             self.values.extend(some_ns);
         }
         perf.sample(&mut self.values);
-        // A CPU that came or went, or a read that failed, gives a row of another width: it would shift all columns.
+        // If a CPU came or went, or a read failed, the row has another width, and all columns would be shifted.
         if self.values.len() - first == self.columns.len() {
             self.at_ns.push(now_ns.saturating_sub(self.t0_ns));
         } else {
@@ -162,7 +162,7 @@ impl Ticks {
     }
 }
 
-/// The whole file from its start, into a buffer that grows at most once per size of the file.
+/// Reads the whole file from its start, into a buffer that grows at most once per size of the file.
 pub(crate) fn read_again<'a>(file: &File, bytes: &'a mut Vec<u8>) -> Option<&'a str> {
     let mut length = 0;
     loop {

@@ -1,6 +1,6 @@
-//! The counters of one trial, driven by the control process at the workload's turning points: before the tasks are
-//! forked, at its release, while it runs, and when it has stopped. Nothing here fails a trial: what cannot be counted
-//! is a row that says why.
+//! The counters of one trial, driven by the control process at these points: before the tasks are forked, at their
+//! release, while they run, and when they have stopped. Nothing here makes a trial fail: what cannot be counted becomes
+//! a row with the reason.
 
 use crate::Roots;
 use crate::bandwidth::Bandwidth;
@@ -66,19 +66,19 @@ impl TrialCounters {
         }
     }
 
-    /// Whether the caller's network namespace is the trial's own, so that what TCP does in it is the workload's doing.
+    /// Sets whether the caller's network namespace is the trial's own, so that its TCP activity is the workload's.
     pub fn in_own_net(mut self, own: bool) -> Self {
         self.own_net = own;
         self
     }
 
-    /// Functions of the kernel whose calls are counted besides.
+    /// Adds kernel functions whose calls are counted.
     pub fn with_calls(mut self, functions: &[String]) -> Self {
         self.called = functions.to_vec();
         self
     }
 
-    /// Opens the perf events (from level `Full`), not yet counting.
+    /// Opens the perf events (from level `Full` on); they do not count yet.
     pub fn before_fork(&mut self) {
         self.calls = Calls::open(&self.roots, &self.called);
         match self.level {
@@ -94,7 +94,7 @@ impl TrialCounters {
         }
     }
 
-    /// The tasks are about to be released: takes the first reading and starts the events.
+    /// The tasks are about to be released: takes the first reading and enables the events.
     pub fn releasing(&mut self) {
         self.before = Some(Tables::read(&self.roots));
         self.calls.enable();
@@ -116,7 +116,7 @@ impl TrialCounters {
         }
     }
 
-    /// Samples when due. Answers the instant of the next sample; `u64::MAX` at level `Basic`.
+    /// Takes a sample if one is due. Returns the instant of the next one; `u64::MAX` at level `Basic`.
     pub fn tick(&mut self, now_ns: u64) -> u64 {
         let net_ns = self.net_ticks.as_mut().map_or(u64::MAX, |ticks| ticks.tick(now_ns));
         match (&mut self.ticks, &mut self.perf) {
@@ -208,7 +208,8 @@ mod tests {
                 count => panic!("{name}: {count:?}"),
             })
         };
-        // A VM without a PMU has a reason in place of the tree; a machine with one has shares, and gives them the PMU.
+        // On a VM without a PMU there is a reason instead of the tree; on a machine with one there are shares, and the
+        // top-down groups have the PMU.
         if counted.metrics.iter().any(|m| m.name == "topdown.retiring") {
             assert!(reason("cycles").unwrap().contains("--counters topdown"));
         } else {

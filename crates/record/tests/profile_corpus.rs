@@ -1,5 +1,5 @@
-//! The corpus of the fuzz target `profile_records`, replayed: whole, cut short, and with drawn damage. The files are what
-//! real rings held.
+//! Replays the corpus of the fuzz target `profile_records`: complete, truncated, and with random damage. The files are
+//! the contents of real rings.
 
 #[path = "../../../fuzz/bodies/profile_records.rs"]
 mod profile_records;

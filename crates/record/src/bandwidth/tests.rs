@@ -1,4 +1,4 @@
-//! Memory controllers of three vendors as files, and a kernel that counts on them.
+//! Memory controllers of three vendors as files, and a fake kernel that counts on them.
 
 use super::*;
 use crate::fake_pmu::{Machine, kernel};
@@ -32,7 +32,7 @@ fn intel_controllers_are_summed_by_socket() {
         ];
         machine.pmu(&format!("uncore_imc_{number}"), 12 + number, &files);
     }
-    // It counts the same traffic again, and must be left alone.
+    // It counts the same traffic again, so it must not be used.
     machine.pmu("uncore_imc_free_running_0", 20, &[("cpumask", "0,2")]);
     let value = |event: RawEvent, cpu: u32| {
         assert!(event.is_uncore && [12, 13].contains(&event.pmu_type), "{event:?}");

@@ -1,20 +1,20 @@
-//! The instructions of a sampled function, by objdump(1) where it is installed: from the program's file or, for the kernel,
-//! from /proc/kcore. A disassembler of our own would be a thirtieth of the whole program.
+//! The instructions of a sampled function, from objdump(1) if it is installed: it reads the program's file or, for the
+//! kernel, /proc/kcore. A disassembler of our own would make up a thirtieth of the whole program.
 
 use crate::Roots;
 use schedlab_plan::profile::{Instruction, Profile};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Longer functions are cut: more is not worth reading, and a wrong length must not cost memory.
+/// Longer functions are truncated: nobody reads more, and a wrong length must not cost memory.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// The instructions of a function of the profile, or why they cannot be had.
+/// The instructions of a function in the profile, or why they are not available.
 pub fn instructions(profile: &Profile, function: usize, roots: &Roots) -> Result<Vec<Instruction>, String> {
     let of = profile.functions.get(function).ok_or("there is no such function")?;
     let image = profile.images.get(of.image as usize).ok_or("its image is not known")?;
     let file = if image.is_kernel { roots.proc.join("kcore") } else { PathBuf::from(&image.name) };
-    // Asked first: objdump's own words name no fix.
+    // Checked first, because objdump's own message names no fix.
     std::fs::File::open(&file).map_err(|error| match image.is_kernel {
         true => format!("{} holds the kernel's code, and cannot be read ({error})", file.display()),
         false => format!("{}: {error}", file.display()),
@@ -37,7 +37,7 @@ pub fn instructions(profile: &Profile, function: usize, roots: &Roots) -> Result
     Ok(found)
 }
 
-/// Lines `  addr:<tab>text` of objdump; the others are headings.
+/// Lines `  addr:<tab>text` of objdump's output; the others are headings.
 fn parse(text: &str, start: u64, end: u64) -> Vec<Instruction> {
     let line = |line: &str| {
         let (address, text) = line.split_once(":\t")?;

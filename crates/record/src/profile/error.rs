@@ -1,4 +1,4 @@
-//! Why sampling did not begin, with the fix.
+//! Why sampling did not start, with the fix.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub enum ProfileError {
         /// `kernel.perf_event_paranoid`, or why it cannot be read.
         paranoid: String,
     },
-    /// Not even one's own processes.
+    /// Not even our own processes may be sampled.
     #[error(
         "perf events are refused ({cause}; kernel.perf_event_paranoid is {paranoid}): run as root or with CAP_PERFMON, or \
          set it to 2 (own processes) or 1 (their kernel side too); in a container its seccomp filter must allow \
@@ -27,7 +27,7 @@ pub enum ProfileError {
         /// The kernel's answer.
         cause: io::Error,
     },
-    /// More samples a second than the kernel allows.
+    /// More samples per second than the kernel allows.
     #[error(
         "{asked_hz} samples a second are more than this kernel allows ({most_hz}): ask for fewer (-F), or raise \
              kernel.perf_event_max_sample_rate"
@@ -38,7 +38,7 @@ pub enum ProfileError {
         /// `kernel.perf_event_max_sample_rate`.
         most_hz: u32,
     },
-    /// Another answer of the kernel.
+    /// Any other error from the kernel.
     #[error("CPU {cpu} cannot be sampled: {cause}")]
     Open {
         /// The CPU.

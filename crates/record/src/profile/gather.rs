@@ -1,5 +1,6 @@
-//! From records to call chains, while sampling continues: each distinct chain is kept once, a sample is twenty bytes.
-//! Records of several rings are put in order first, since a process may be made on one CPU and sampled on another.
+//! From records to call chains, while sampling continues: each distinct chain is kept once, and a sample takes twenty
+//! bytes. Records of several rings are put in order first, since a process may be created on one CPU and sampled on
+//! another.
 
 use super::records::{Address, RawSample, Record, Task, next};
 use super::spaces::{FilePlace, Spaces};
@@ -7,7 +8,7 @@ use schedlab_plan::profile::{Sample, TaskIds};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// Values by number, each once.
+/// Distinct values, numbered.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     all: Vec<T>,
@@ -38,11 +39,11 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
-/// Where a task was found, or whence it was called.
+/// Where a task was found, or where it was called from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Spot {
     pub(crate) code: Code,
-    /// The address is the one a call returns to: the call itself lies before it.
+    /// The address is a return address: the call itself lies before it.
     pub(crate) is_caller: bool,
 }
 
@@ -53,11 +54,11 @@ pub(crate) enum Code {
     Kernel(u64),
     /// A place in a file.
     File(FilePlace),
-    /// A user address at which nothing is known to be mapped.
+    /// A user address at which no known mapping lies.
     Unmapped,
 }
 
-/// A chain of spots, the innermost first, and whose it is.
+/// A chain of spots, the innermost first, and its task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Chain {
     pub(crate) comm: u32,
@@ -77,13 +78,14 @@ pub(crate) struct Gathered {
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
     pub(crate) of_the_sampler: u64,
-    /// Bytes of rings that are no records.
+    /// Bytes in rings that are not records.
     pub(crate) unreadable_bytes: u64,
-    /// Times of samples are relative to this, CLOCK_MONOTONIC.
+    /// Times of samples are relative to this instant, CLOCK_MONOTONIC.
     start_ns: u64,
-    /// The process that samples; its own samples are counted and left out.
+    /// The process that samples; its own samples are counted but left out.
     sampler_pid: u32,
-    /// Where all tasks are sampled but not all are wanted: the processes that the sampler has started, and theirs.
+    /// If all tasks are sampled but not all are wanted: the processes that the sampler has started, and their
+    /// descendants.
     descendants: Option<HashSet<u32>>,
     comm_of: HashMap<u32, u32>,
 }
@@ -93,12 +95,12 @@ impl Gathered {
         Self { start_ns, sampler_pid, ..Self::default() }
     }
 
-    /// The same, but samples of other processes than the sampler's descendants are left out.
+    /// The same, but leaves out samples of processes that are not descendants of the sampler.
     pub(crate) fn of_descendants(start_ns: u64, sampler_pid: u32) -> Self {
         Self { descendants: Some(HashSet::new()), ..Self::new(start_ns, sampler_pid) }
     }
 
-    /// A thread that was there before.
+    /// A thread that existed before sampling started.
     pub(crate) fn set_comm(&mut self, tid: u32, name: &str) {
         let comm = self.comms.number(name.to_owned());
         self.comm_of.insert(tid, comm);
@@ -127,7 +129,7 @@ impl Gathered {
                 if parent.pid == self.sampler_pid || descendants.contains(&parent.pid) {
                     descendants.insert(task.pid);
                 } else {
-                    // Its number may have been a descendant's before.
+                    // Its pid may have been that of an earlier descendant.
                     descendants.remove(&task.pid);
                 }
             }
@@ -165,7 +167,7 @@ impl Gathered {
         self.samples.push(Sample { at_us, weight, chain, task, cpu: sample.cpu });
     }
 
-    /// The call of a caller lies before the address it returns to, which may be the end of its function and mapping.
+    /// A caller's call lies before the return address, which may be the end of the function and the mapping.
     fn code(&self, pid: u32, at: Address, is_caller: bool) -> Code {
         if at.is_kernel {
             return Code::Kernel(at.address);
@@ -178,7 +180,7 @@ impl Gathered {
     }
 }
 
-/// Records that may still have to wait for older ones of another ring.
+/// Records that may still have to wait for older ones from another ring.
 #[derive(Debug, Default)]
 pub(crate) struct InOrder {
     bytes: Vec<u8>,
@@ -190,7 +192,7 @@ impl InOrder {
         &mut self.bytes
     }
 
-    /// Hands over, in order of time, every record from before `until_ns`; later ones wait.
+    /// Hands over, in order of time, every record before `until_ns`; later ones wait.
     pub(crate) fn hand_over(&mut self, until_ns: u64, gathered: &mut Gathered) {
         let (mut ready, mut waiting) = (Vec::new(), Vec::new());
         let mut rest = self.bytes.as_slice();

@@ -1,12 +1,14 @@
-//! The functions of a program or library: the symbol table of its ELF file; where it is stripped that of its separate debug
-//! file, else what it exports (a library always exports something, and mostly not what its time goes to). No debug information is read, so inlined functions are part of whom they are in.
+//! The functions of a program or library. They come from the symbol table of its ELF file; if it is stripped, from its
+//! separate debug file; otherwise from its exported symbols (a library always exports something, but mostly not the
+//! functions that use the time). Debug information is not read, so inlined functions count as part of the function that
+//! contains them.
 
 use object::read::elf::ElfFile64;
 use object::{NativeEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use schedlab_plan::InOrder;
 use std::path::{Path, PathBuf};
 
-/// Larger files are not read: none is a program.
+/// Larger files are not read, because none of them is a program.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A function of an image.
@@ -17,7 +19,7 @@ pub(crate) struct ImageSymbol {
     pub(crate) name: String,
 }
 
-/// An image's functions, ordered by address, and where its file's bytes lie among the addresses.
+/// An image's functions, ordered by address, and how offsets in its file map to addresses.
 #[derive(Debug, Default)]
 pub(crate) struct ImageSymbols {
     segments: Vec<Segment>,
@@ -30,7 +32,7 @@ pub(crate) struct ImageSymbols {
 enum Table {
     #[default]
     Whole,
-    /// What the file exports: it is stripped, and there is no debug file at that place.
+    /// What the file exports: it is stripped, and there is no debug file at this path.
     Exported(Option<PathBuf>),
 }
 
@@ -59,7 +61,7 @@ impl ImageSymbols {
         Ok(found)
     }
 
-    /// From the bytes of an ELF file of a 64-bit machine of our byte order; beside them its build id.
+    /// Parses an ELF file for 64-bit machines with our byte order; also returns its build id.
     pub(crate) fn parse(data: &[u8]) -> Result<(Self, Option<Vec<u8>>), String> {
         let elf = ElfFile64::<NativeEndian>::parse(data);
         let elf = elf.map_err(|error| format!("it is not an ELF file we can read ({error})"))?;
@@ -86,7 +88,7 @@ impl ImageSymbols {
         Ok((Self { segments, symbols, table }, build_id))
     }
 
-    /// The address that a place in the file is linked to.
+    /// The address to which an offset in the file is linked.
     pub(crate) fn address_of(&self, file_offset: u64) -> Option<u64> {
         let holds = |s: &&Segment| file_offset.checked_sub(s.file_offset).is_some_and(|into| into < s.length);
         let segment = self.segments.iter().find(holds)?;
@@ -99,7 +101,7 @@ impl ImageSymbols {
         self.symbols[..after].last().filter(|symbol| address - symbol.start < symbol.length)
     }
 
-    /// Whether only exported functions have names; and where the file lies that would name the others.
+    /// Whether only exported functions have names; if so, also the path of the debug file that would name the others.
     pub(crate) fn only_exported(&self) -> Option<Option<&Path>> {
         match &self.table {
             Table::Whole => None,
@@ -114,7 +116,7 @@ impl ImageSymbols {
 }
 
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
-    // A name that has become a device or a pipe would block or act.
+    // If the name now belongs to a device or a pipe, opening it would block or have side effects.
     let metadata = path.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() || metadata.len() > MOST_BYTES {
         return Err("it is not a file of a program".into());
@@ -128,7 +130,7 @@ fn function<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<ImageSymbol> {
     Some(ImageSymbol { start: symbol.address(), length: symbol.size(), name: readable(name) })
 }
 
-/// Rust's names as they are written in the source, without their hash; others as they are.
+/// Rust names as in the source, without their hash; others unchanged.
 fn readable(symbol: &str) -> String {
     rustc_demangle::try_demangle(symbol).map_or_else(|_| symbol.to_owned(), |name| format!("{name:#}"))
 }
@@ -144,7 +146,7 @@ fn debug_file(root: &Path, build_id: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// This test's own program, which is not stripped.
+    /// This test program itself, which is not stripped.
     fn own() -> ImageSymbols {
         ImageSymbols::read(&std::env::current_exe().unwrap(), Path::new("/nowhere")).unwrap()
     }
@@ -186,7 +188,7 @@ mod tests {
         }
     }
 
-    /// A library with two functions, one of them exported; `None` where there is no compiler.
+    /// A library with two functions, one of them exported; `None` without a compiler.
     fn library(dir: &Path) -> Option<PathBuf> {
         let (source, library) = (dir.join("two.c"), dir.join("two.so"));
         let text = "static __attribute__((noinline)) int hidden_one(int x) { return x * 7 + 1; }\n\

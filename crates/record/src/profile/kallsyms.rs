@@ -1,4 +1,4 @@
-//! The kernel's own symbol table: /proc/kallsyms, modules and BPF programs included. Pure. Source: kernel/kallsyms.c.
+//! The kernel's own symbol table: /proc/kallsyms, including modules and BPF programs. Pure. Source: kernel/kallsyms.c.
 
 use crate::parse_error::{FileLine, ParseError};
 use schedlab_plan::InOrder;
@@ -14,7 +14,7 @@ pub struct KernelSymbols<'a>(Vec<KernelSymbol<'a>>);
 pub struct KernelSymbol<'a> {
     /// Its first address.
     pub start: u64,
-    /// Where the next symbol, of whatever kind, begins.
+    /// The address of the next symbol, of whatever kind.
     pub end: u64,
     /// Its name.
     pub name: &'a str,
@@ -27,12 +27,13 @@ struct Line<'a> {
     address: u64,
     is_code: bool,
     symbol: KernelSymbol<'a>,
-    /// The lowest rank among names of one address is the one to show.
+    /// Of several names for one address, the one with the lowest rank is shown.
     rank: u32,
 }
 
 impl<'a> KernelSymbols<'a> {
-    /// Reads the whole table. Empty where the kernel hides its addresses from us (`kernel.kptr_restrict`): all are 0.
+    /// Parses the whole table. Empty if the kernel hides its addresses from us (`kernel.kptr_restrict`): then all are
+    /// 0.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let lines = text.lines().enumerate().map(|(at, text)| line(text, FileLine { file: FILE, line: at + 1 }));
         let mut lines = lines.collect::<Result<Vec<Line<'a>>, _>>()?;
@@ -44,12 +45,12 @@ impl<'a> KernelSymbols<'a> {
         Ok(Self(code.map(|(line, end)| KernelSymbol { end, ..line.symbol }).collect()))
     }
 
-    /// The kernel shows no address.
+    /// Whether the kernel hides its addresses.
     pub fn is_hidden(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The function of a name, the first if there are several.
+    /// The function with this name, the first if there are several.
     pub fn named(&self, name: &str) -> Option<&KernelSymbol<'a>> {
         self.0.iter().find(|symbol| symbol.name == name)
     }
@@ -73,7 +74,8 @@ fn line(text: &str, place: FileLine) -> Result<Line<'_>, ParseError> {
     Ok(Line { address, is_code: matches!(kind, "t" | "T" | "w" | "W"), symbol, rank: rank(kind, name) })
 }
 
-/// Markers of the linker script and aliases of the position-independent start-up code come last, global names first.
+/// Global names rank first; markers of the linker script and aliases of the position-independent start-up code rank
+/// last.
 fn rank(kind: &str, name: &str) -> u32 {
     const MARKERS: [&str; 6] = ["_text", "_stext", "_etext", "_sinittext", "_einittext", "__pi_"];
     let is_marker = MARKERS.iter().any(|marker| name.starts_with(marker)) || name.contains("_text_start");

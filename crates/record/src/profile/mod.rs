@@ -1,6 +1,6 @@
-//! Sampled profiles: which functions the CPUs are found in, and by whom these were called. Needs perf_event_open(2) only:
-//! no module, no BPF, no tracefs. The kernel's stacks are unwound by the kernel; user stacks by frame pointers, so they
-//! are whole only for programs built with them.
+//! Sampled profiles: which functions the CPUs are found in, and who called these. They need only perf_event_open(2): no
+//! module, no BPF, no tracefs. The kernel unwinds its own stacks; user stacks are unwound by frame pointers, so they
+//! are complete only for programs built with them.
 
 mod code;
 mod error;

@@ -1,4 +1,5 @@
-//! From addresses to names: the kernel's from /proc/kallsyms, a program's from its file. What has no name keeps its image.
+//! From addresses to names: the kernel's from /proc/kallsyms, a program's from its file. An address without a name
+//! keeps its image.
 
 use super::gather::{Code, Gathered, Numbered, Spot};
 use super::image::{ImageSymbol, ImageSymbols};
@@ -76,9 +77,9 @@ fn hidden(roots: &Roots) -> String {
 /// A program or library.
 struct User {
     name: String,
-    /// Read when it is first met in a chain.
+    /// Read when the image first appears in a chain.
     symbols: Option<Result<ImageSymbols, String>>,
-    /// Places in it that were met and that none of its symbols covers.
+    /// Addresses in it that appeared in a chain and that none of its symbols covers.
     unnamed: u32,
 }
 
@@ -93,7 +94,7 @@ impl User {
     }
 }
 
-/// The kernel maps the same one into every process of our kind, so into this one.
+/// The kernel maps the same vDSO into every process of our kind, and so also into this one.
 fn vdso() -> Result<ImageSymbols, String> {
     use std::os::unix::fs::FileExt;
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
@@ -110,7 +111,7 @@ fn vdso() -> Result<ImageSymbols, String> {
 
 struct Names<'k> {
     kernel: KernelSymbols<'k>,
-    /// By the number of the image among the mapped ones.
+    /// Indexed by the number of the image among the mapped ones.
     users: Vec<User>,
     images: Numbered<Image>,
     functions: Numbered<Function>,
@@ -155,13 +156,13 @@ impl Names<'_> {
         (self.functions.number(Function { image, ..function }), offset)
     }
 
-    /// The code of an image that no symbol covers.
+    /// The entry for code of an image that no symbol covers.
     fn unnamed(&mut self, image: &str, is_kernel: bool) -> u32 {
         let image = self.images.number(Image { name: image.to_owned(), is_kernel });
         self.functions.number(Function { image, ..Function::default() })
     }
 
-    /// Files that were met and could not be read, or hold no symbol.
+    /// Files that appeared in chains but could not be read, or have no symbols.
     fn without_symbols(&self) -> Vec<String> {
         let why = |user: &User| match user.symbols.as_ref()? {
             _ if !user.name.starts_with('/') => None,
@@ -177,10 +178,10 @@ impl Names<'_> {
     }
 }
 
-/// Files that a note names; a build meets dozens.
+/// Most files that a note names; in a build there are dozens.
 const MOST_NAMED: usize = 3;
 
-/// Names the files that have only exported symbols; those with the most unnamed samples first.
+/// Names the files with only exported symbols; those with the most unnamed samples come first.
 fn only_exported(users: &[User]) -> Option<String> {
     let lacking = |user: &User| {
         let symbols = user.symbols.as_ref()?.as_ref().ok().filter(|symbols| user.unnamed > 0 && !symbols.is_empty())?;
@@ -193,7 +194,7 @@ fn only_exported(users: &[User]) -> Option<String> {
     exported_note(users.iter().filter_map(lacking).collect())
 }
 
-/// From how much was met of each, and its name.
+/// Makes the note from the number of unnamed addresses in each file, and its name.
 fn exported_note(mut lacking: Vec<(u32, String)>) -> Option<String> {
     lacking.in_order_by(|(a, of_a), (b, of_b)| (b, of_a).cmp(&(a, of_b)));
     let more = lacking.len().saturating_sub(MOST_NAMED);

@@ -1,11 +1,11 @@
-//! The threads and mapped code that are there when sampling of the whole machine begins. What ends while it is read, or
-//! may not be read, is left out.
+//! The threads and mapped code that exist when sampling of the whole machine starts. What disappears during the scan,
+//! or may not be read, is left out.
 
 use super::gather::Gathered;
 use std::fs;
 use std::path::Path;
 
-/// Names of all threads and code of all processes below `/proc`.
+/// Reads the names of all threads and the mapped code of all processes below `/proc`.
 pub(super) fn read_all(proc: &Path, gathered: &mut Gathered) {
     for (pid, dir) in numbered(proc) {
         if let Ok(maps) = fs::read_to_string(dir.join("maps")) {

@@ -1,12 +1,13 @@
-//! The records of a sampling ring, as `sys::perf_ring` asks for them: samples with a call chain, and what gives addresses
-//! names (execs, mappings, forks). Pure: bytes in, records out. Source: perf_event_open(2), "MMAP layout".
+//! The records of a sampling ring, as `sys::perf_ring` requests them: samples with a call chain, and the records needed
+//! to resolve addresses (execs, mappings, forks). Pure: bytes in, records out. Source: perf_event_open(2), "MMAP
+//! layout".
 
 /// A record that matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record<'a> {
     /// A task was found somewhere.
     Sample(RawSample),
-    /// A thread has a new name; `exec`: and its process a new program.
+    /// A thread has a new name; with `exec`, its process also runs a new program.
     Comm {
         /// The thread.
         task: Task,
@@ -22,16 +23,16 @@ pub enum Record<'a> {
         /// What and where.
         mapping: MappedCode<'a>,
     },
-    /// A thread was made; a process too, where `task.pid` is not `parent.pid`.
+    /// A thread was created; also a process if `task.pid` is not `parent.pid`.
     Forked {
         /// The new one.
         task: Task,
         /// Who made it.
         parent: Task,
     },
-    /// Samples that the ring had no room for.
+    /// Number of samples for which the ring had no room.
     Lost(u64),
-    /// The kernel took fewer samples for a while.
+    /// The kernel throttled sampling for a while.
     Throttled,
 }
 
@@ -51,9 +52,9 @@ pub struct MappedCode<'a> {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// Position in the file of what lies at `start`.
+    /// Offset in the file of the byte at `start`.
     pub file_offset: u64,
-    /// Path of the file, or the kernel's name for what is not a file: `[vdso]`, `//anon`.
+    /// Path of the file, or the kernel's name for a mapping without one: `[vdso]`, `//anon`.
     pub name: &'a [u8],
 }
 
@@ -66,16 +67,16 @@ pub struct RawSample {
     pub time_ns: u64,
     /// Where it ran.
     pub cpu: u32,
-    /// What the sample stands for: ns, or cycles.
+    /// What the sample stands for: ns or cycles.
     pub period: u64,
     /// The innermost first.
     pub chain: Vec<Address>,
 }
 
-/// An address and which side of the system call boundary it is of.
+/// An address, and whether it belongs to the kernel or to user space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// In the kernel, or in the process.
+    /// An address in the kernel, or in the process.
     pub address: u64,
     /// The kernel's.
     pub is_kernel: bool,
@@ -93,26 +94,26 @@ mod kind {
     pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
     pub(super) const MISC_CPUMODE: u16 = 7;
     pub(super) const MISC_KERNEL: u16 = 1;
-    /// Below this an entry of a call chain is an address; from here on it says whose addresses follow.
+    /// Below this, an entry of a call chain is an address; from here on, it is a marker for whose addresses follow.
     pub(super) const CONTEXT_FIRST: u64 = -4095i64 as u64;
     pub(super) const CONTEXT_KERNEL: u64 = -128i64 as u64;
 }
 
-/// What ends a record that is no sample: pid, tid, time, CPU.
+/// The end of every record that is not a sample: pid, tid, time, CPU.
 const TRAILER_BYTES: usize = 24;
 
-/// One step through a ring's bytes: what was read, and the rest.
+/// One step through a ring's bytes: the record that was read, and the remaining bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// ns, CLOCK_MONOTONIC: records of several rings are put in order by it.
+    /// ns, CLOCK_MONOTONIC; orders the records of several rings.
     pub time_ns: u64,
-    /// `None`: a record that is of no use here.
+    /// `None` for a record that is not used here.
     pub record: Option<Record<'a>>,
-    /// The bytes after it, always fewer.
+    /// The bytes after it, always fewer than before.
     pub rest: &'a [u8],
 }
 
-/// The first record of the bytes of a ring; `None` at their end, and at what cannot be a record.
+/// The first record in the bytes of a ring; `None` at their end, and where they cannot be a record.
 pub fn next(bytes: &[u8]) -> Option<Step<'_>> {
     let mut header = Words(bytes);
     let type_ = header.u32()?;
@@ -197,7 +198,7 @@ fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|b| *b == 0).next().unwrap_or_default()
 }
 
-/// Native words from the front of bytes.
+/// Reads native words from the front of bytes.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -247,7 +248,7 @@ pub(crate) mod written {
         record(type_, misc, &[body, &task(of), &words(&[time_ns, 0])].concat())
     }
 
-    /// Padded with NULs to words, as the kernel pads names.
+    /// Padded with NULs to a multiple of a word, as the kernel pads names.
     fn padded(name: &str) -> Vec<u8> {
         let mut bytes = name.as_bytes().to_vec();
         bytes.resize((bytes.len() + 8) & !7, 0);

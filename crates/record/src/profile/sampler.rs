@@ -1,9 +1,10 @@
-//! Sampling while something runs: opens an event and its ring on every CPU, and empties the rings from a thread of its
-//! own. That thread is made before the events, so what follows the children of the calling thread does not follow it.
+//! Samples while something runs: opens an event and its ring on every CPU, and drains the rings from a thread of its
+//! own. That thread is created before the events, so that events for the children of the calling thread do not follow
+//! it.
 //!
-//! Where the rights allow it, everything that runs on the CPUs is sampled, also when only a command is wanted; its samples
-//! are then assigned by its descent. An event that follows tasks is switched with them, at a cost at every context
-//! switch: it added 16 % to the CPU time of the same-CPU ping-pong, events of the CPUs 2 %.
+//! If permitted, everything that runs on the CPUs is sampled, even if only one command is wanted; samples are then
+//! assigned by descent from the command. The alternative, an event that follows tasks, is switched with them, at a cost
+//! at every context switch: it added 16 % to the CPU time of the same-CPU ping-pong, per-CPU events 2 %.
 
 use super::error::ProfileError;
 use super::gather::{Gathered, InOrder};
@@ -19,15 +20,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Pages of a ring: with the control page exactly what `kernel.perf_event_mlock_kb` allows a user a CPU by default.
+/// Pages of a ring: with the control page exactly what `kernel.perf_event_mlock_kb` allows a user per CPU by default.
 const RING_PAGES: usize = 128;
-/// The smallest ring that is tried where less memory may be locked.
+/// The smallest ring that is tried if less memory may be locked.
 const FEWEST_PAGES: usize = 8;
-/// How often the rings are emptied at the default frequency; a tenth of a second fills less than a quarter of one.
+/// How often the rings are drained at the default frequency; a ring is less than a quarter full after a tenth of a
+/// second.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
-/// The default frequency. A prime, so that it keeps no step with the tick or with a workload of a round period; about a
-/// sample a millisecond, which costs some 2 % and measures a share of 10 % to ±0.6 % in ten seconds of CPU time.
+/// The default frequency. It is a prime, so that it does not run in step with the tick or with a workload whose period
+/// is a round number. It takes about one sample per millisecond, which costs some 2 % and measures a share of 10 % to
+/// ±0.6 % in ten seconds of CPU time.
 pub const DEFAULT_HZ: u32 = 997;
 
 /// Whose samples are wanted.
@@ -35,7 +38,7 @@ pub const DEFAULT_HZ: u32 = 997;
 pub enum Whose {
     /// The whole machine's.
     Everyone,
-    /// What the calling thread starts from now on, and all that this starts.
+    /// The processes that the calling thread starts from now on, and their descendants.
     Children,
 }
 
@@ -47,7 +50,7 @@ impl Whose {
             Self::Children => "the command and its children",
         }
     }
-    /// How they can be had, the cheapest first.
+    /// The ways to sample them, the cheapest first.
     fn ways(self) -> &'static [Sampled] {
         match self {
             Self::Everyone => &[Sampled::Everyone],
@@ -61,13 +64,13 @@ impl Whose {
 pub struct ProfileOrder {
     /// Whose samples.
     pub whose: Whose,
-    /// Samples a second of CPU time.
+    /// Samples per second of CPU time.
     pub frequency_hz: u32,
     /// The trees of /proc and /sys.
     pub roots: Roots,
 }
 
-/// What the first CPU has agreed to.
+/// What worked on the first CPU.
 #[derive(Debug, Clone, Copy)]
 struct Agreed {
     sampled: Sampled,
@@ -93,7 +96,8 @@ enum Message {
 }
 
 impl Sampler {
-    /// Begins. Children are those that the calling thread starts from now on: it must be the one that starts them.
+    /// Starts sampling. Children are those that the calling thread starts from now on, so the caller must be the thread
+    /// that starts them.
     pub fn start(order: ProfileOrder) -> Result<Self, ProfileError> {
         let cpus = online_cpus(&order.roots).map_err(ProfileError::Cpus)?;
         let (messages, inbox) = channel();
@@ -114,7 +118,7 @@ impl Sampler {
             }
         }
         if order.whose == Whose::Everyone {
-            // After that, so that nothing is missed between.
+            // After the events were enabled, so that nothing is missed in between.
             proc_scan::read_all(&order.roots.proc, &mut gathered);
         }
         let opened = rings.len() as u32;
@@ -125,7 +129,7 @@ impl Sampler {
         Ok(Self { order, agreed, cpus: opened, start_ns, collector, messages })
     }
 
-    /// Ends, and gives every address its name.
+    /// Stops sampling, and resolves all addresses.
     pub fn stop(self) -> Result<Profile, ProfileError> {
         let died = || ProfileError::Collector("its thread has died".into());
         self.messages.send(Message::End).map_err(|_| died())?;
@@ -169,7 +173,7 @@ fn name(pace: Pace) -> &'static str {
     }
 }
 
-/// Whether the interrupt of a hardware counter comes through where interrupts are off.
+/// Whether the interrupt of a hardware counter arrives even if interrupts are off.
 fn has_nmi(roots: &Roots) -> bool {
     let cmdline = || std::fs::read_to_string(roots.proc.join("cmdline")).unwrap_or_default();
     cfg!(target_arch = "x86_64") || cmdline().contains("irqchip.gicv3_pseudo_nmi=1")
@@ -214,15 +218,15 @@ fn open_all(order: &ProfileOrder, cpus: &[u32]) -> Result<(Vec<SampleRing>, Agre
     agreed.map(|agreed| (rings, agreed)).ok_or_else(|| ProfileError::Cpus("none of them could be opened".into()))
 }
 
-/// The kernel answers EINVAL to a frequency above its limit, and lowers that limit itself when sampling takes too long.
+/// The kernel returns EINVAL for a frequency above its limit, and lowers that limit itself if sampling takes too long.
 fn too_fast(order: &ProfileOrder) -> Option<ProfileError> {
     let limit = std::fs::read_to_string(order.roots.proc.join("sys/kernel/perf_event_max_sample_rate")).ok()?;
     let (asked_hz, most_hz) = (order.frequency_hz, limit.trim().parse().ok()?);
     (asked_hz > most_hz).then_some(ProfileError::TooFast { asked_hz, most_hz })
 }
 
-/// The cheapest way that is allowed, cycles where they can be counted, else the timer; with the kernel's side where that
-/// is allowed.
+/// The cheapest permitted way: with cycles if they can be counted, otherwise with the timer; including the kernel's
+/// side if that is permitted.
 fn first_ring(order: &ProfileOrder, cpu: u32) -> io::Result<(SampleRing, Agreed)> {
     let mut refused = None;
     for &sampled in order.whose.ways() {
@@ -232,7 +236,7 @@ fn first_ring(order: &ProfileOrder, cpu: u32) -> io::Result<(SampleRing, Agreed)
                     Ok(opened) => return Ok(opened),
                     Err(error) if is_errno(&error, &[libc_errno::EACCES, libc_errno::EPERM]) => refused = Some(error),
                     Err(error) if pace == Pace::CpuClock => return Err(error),
-                    // No such counter here: the timer always is.
+                    // There is no such counter here; the timer always exists.
                     Err(_) => break,
                 }
             }
@@ -241,7 +245,7 @@ fn first_ring(order: &ProfileOrder, cpu: u32) -> io::Result<(SampleRing, Agreed)
     Err(refused.unwrap_or_else(|| io::ErrorKind::Unsupported.into()))
 }
 
-/// The ring, or a smaller one where less memory may be locked.
+/// The ring, or a smaller one if less memory may be locked.
 fn fitting_ring(order: &ProfileOrder, mut how: Agreed, cpu: u32) -> io::Result<(SampleRing, Agreed)> {
     loop {
         let sample = SampleOrder {
@@ -262,7 +266,7 @@ fn fitting_ring(order: &ProfileOrder, mut how: Agreed, cpu: u32) -> io::Result<(
     }
 }
 
-/// The numbers of errno(3) that decide here, the same on all architectures we build for.
+/// The errno(3) values that matter here; they are the same on all architectures we build for.
 mod libc_errno {
     pub(super) const EPERM: i32 = 1;
     pub(super) const EACCES: i32 = 13;
@@ -273,13 +277,15 @@ fn is_errno(error: &io::Error, any: &[i32]) -> bool {
     error.raw_os_error().is_some_and(|errno| any.contains(&errno))
 }
 
-/// The collecting thread: empties the rings now and then, and once more at the end; answers what came, and when it ended.
+/// The collecting thread: drains the rings periodically, and once more at the end; returns what it collected and when
+/// it ended.
 fn collect(inbox: &Receiver<Message>) -> Result<(Gathered, u64), String> {
     let Ok(Message::Begin { mut rings, mut gathered, every }) = inbox.recv() else {
         return Err("sampling did not begin".into());
     };
     let mut order = InOrder::default();
-    // What is older than the round before is in some ring's drained part: a record is written soon after its time.
+    // Everything older than the previous round has been drained from the rings: a record is written soon after its
+    // time.
     let mut round_before_ns = 0;
     loop {
         let ended = !matches!(inbox.recv_timeout(every), Err(RecvTimeoutError::Timeout));

@@ -1,5 +1,5 @@
-//! Address spaces over time: which file lies where in which process, from /proc at the start and from the kernel's records
-//! of execs, forks and mappings after it. Pure.
+//! Address spaces over time: which file is mapped where in which process, from /proc at the start and from the kernel's
+//! records of execs, forks and mappings after it. Pure.
 
 use super::records::MappedCode;
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ pub(crate) struct FilePlace {
 /// All processes' code.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
-    /// Shared by a process and the children that have mapped nothing since they were made.
+    /// A process shares it with its children as long as these have mapped nothing since the fork.
     of: HashMap<u32, Arc<Space>>,
     images: Vec<String>,
     image_of: HashMap<String, u32>,
@@ -37,7 +37,7 @@ impl Spaces {
         &self.images
     }
 
-    /// Code was mapped; what lay there before does no longer.
+    /// Code was mapped; it replaces what was mapped there before.
     pub(crate) fn map(&mut self, pid: u32, mapped: &MappedCode<'_>) {
         let end = mapped.start.saturating_add(mapped.length);
         if end <= mapped.start {
@@ -59,12 +59,12 @@ impl Spaces {
         space.insert(mapped.start, Mapping { end, file_offset: mapped.file_offset, image });
     }
 
-    /// A process begins a new program: nothing of the old one is mapped.
+    /// A process runs a new program: nothing of the old one is mapped any more.
     pub(crate) fn exec(&mut self, pid: u32) {
         self.of.remove(&pid);
     }
 
-    /// A process begins as a copy of its parent.
+    /// A process starts as a copy of its parent.
     pub(crate) fn fork(&mut self, pid: u32, parent: u32) {
         match self.of.get(&parent).map(Arc::clone) {
             Some(space) => self.of.insert(pid, space),
@@ -79,7 +79,7 @@ impl Spaces {
         (address < mapping.end).then_some(FilePlace { image: mapping.image, offset })
     }
 
-    /// Adds what /proc/PID/maps says.
+    /// Adds the mappings in /proc/PID/maps.
     pub(crate) fn read_maps(&mut self, pid: u32, maps: &str) {
         for mapped in maps.lines().filter_map(maps_line) {
             self.map(pid, &mapped);
@@ -104,7 +104,7 @@ fn image_name(name: &[u8]) -> String {
     }
 }
 
-/// `start-end perms offset dev inode   name`; `None` for what holds no code.
+/// `start-end perms offset dev inode   name`; `None` for mappings without code.
 fn maps_line(line: &str) -> Option<MappedCode<'_>> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -114,7 +114,7 @@ fn maps_line(line: &str) -> Option<MappedCode<'_>> {
     }
     let (offset, rest) = rest.split_once(' ')?;
     let (_device, rest) = rest.split_once(' ')?;
-    // The name begins after the inode and blanks, and may hold blanks itself.
+    // The name follows the inode and spaces, and may itself contain spaces.
     let name = rest.split_once(' ').map_or("", |(_inode, name)| name.trim_start());
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = (hex(start)?, hex(end)?);

@@ -24,7 +24,7 @@ pub(super) const ZEN4: Table = Table {
             events: &[
                 CYCLES,
                 SMT_CONTENTION,
-                // Cycles in which all six slots were left empty.
+                // Cycles in which all six slots remained empty.
                 event("no_ops_from_frontend_in_all_slots", "event=0x1a0,umask=0x1,cmask=6"),
             ],
             nodes: FETCH,

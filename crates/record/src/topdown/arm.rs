@@ -1,7 +1,8 @@
 //! Arm Neoverse: the slot-based level 1 of the Server Base System Architecture (Linux tools/perf/pmu-events/arch/arm64,
-//! sbsa.json). Neoverse N2 up to r0p2 counts a front-end stall slot too many in each cycle (erratum; the corrected formulas
-//! are those of neoverse-n2-v2/metrics.json). The back-end is divided by cycles: of those in which it stalled, the ones in
-//! which it waited for memory (STALL_BACKEND and STALL_BACKEND_MEM, Arm Architecture Reference Manual, D12).
+//! sbsa.json). Neoverse N2 up to r0p2 counts one front-end stall slot too many in each cycle (erratum; the corrected
+//! formulas are those of neoverse-n2-v2/metrics.json). The back-end is divided by cycles: among the cycles in which it
+//! stalled, those in which it waited for memory (STALL_BACKEND and STALL_BACKEND_MEM, Arm Architecture Reference
+//! Manual, D12).
 
 use super::table::*;
 use crate::cpu_identity::CpuIdentity;

@@ -1,14 +1,14 @@
-//! From counts to shares: a pure function of a table and of what each group counted.
+//! From counts to shares: a pure function of a table and the counts of each group.
 
 use super::formula;
 use super::table::{Of, Table};
 use std::collections::BTreeMap;
 
-/// What one group counted, in the order of its events; scales of aliases applied.
+/// The counts of one group, in the order of its events, with the scales of aliases applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) values: Vec<f64>,
-    /// Counted in a part of the time only.
+    /// Counted only part of the time.
     pub(crate) is_estimate: bool,
 }
 
@@ -18,12 +18,12 @@ pub(crate) struct Share {
     pub(crate) path: &'static str,
     pub(crate) value: f64,
     pub(crate) of: Of,
-    /// One of the counts behind it covers a part of the time only.
+    /// One of the counts behind it covers only part of the time.
     pub(crate) is_estimate: bool,
 }
 
-/// The shares that can be found, a parent before its children and children in the table's order. A group that was not
-/// counted (`None`) takes its nodes along, and those that are computed from them.
+/// The shares that can be computed, parents before children and children in the table's order. If a group was not
+/// counted (`None`), its nodes are missing, and so are those computed from them.
 pub(crate) fn evaluate(table: &Table, slots: f64, counted: &[Option<Counts>]) -> Vec<Share> {
     let mut known: BTreeMap<&str, Share> = BTreeMap::new();
     for (group, counts) in table.groups.iter().zip(counted) {
@@ -41,7 +41,7 @@ pub(crate) fn evaluate(table: &Table, slots: f64, counted: &[Option<Counts>]) ->
                 is_estimate.set(is_estimate.get() || share.is_estimate);
                 Ok(share.value)
             };
-            // Nothing counted at all (an idle PMU, 0/0) says nothing.
+            // If nothing was counted at all (an idle PMU, 0/0), there is no share.
             if let Ok(value) = formula::evaluate(node.formula, &look_up)
                 && value.is_finite()
             {
@@ -61,7 +61,7 @@ pub(crate) fn evaluate(table: &Table, slots: f64, counted: &[Option<Counts>]) ->
     shares
 }
 
-/// The nodes right below one, the last first.
+/// The direct children of a node, the last first.
 fn children(table: &Table, parent: &str) -> Vec<&'static str> {
     let above = |path: &str| path.rsplit_once('.').map_or(String::new(), |(above, _)| above.to_owned());
     let mut below: Vec<&'static str> = table.paths().filter(|path| above(path) == parent).collect();

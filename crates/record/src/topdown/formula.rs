@@ -1,10 +1,10 @@
-//! Formulas as vendors write them, over named numbers: `+ - * /`, parentheses, `max(a, b)`, `min(a, b)`. Evaluated where
-//! they are; they are short, and are read once per trial.
+//! Formulas as vendors write them, over named numbers: `+ - * /`, parentheses, `max(a, b)`, `min(a, b)`. They are
+//! evaluated while they are parsed, because they are short and used once per trial.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// The value of a formula; `look_up` knows the names. `Err` names what is unknown or misplaced; a division by zero is
+/// The value of a formula; `look_up` resolves names. `Err` names what is unknown or misplaced; a division by zero is
 /// `Ok` and not finite.
 pub(crate) fn evaluate(text: &str, look_up: &dyn Fn(&str) -> Result<f64, String>) -> Result<f64, String> {
     let mut parser = Parser { text, rest: text.char_indices().peekable(), look_up };
@@ -101,7 +101,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Steps over the operator and reads what follows it.
+    /// Skips the operator and reads what follows it.
     fn after(&mut self, read: fn(&mut Self) -> Result<f64, String>) -> Result<f64, String> {
         self.rest.next();
         read(self)

@@ -1,6 +1,7 @@
-//! Kunpeng 920 (HiSilicon hip08, TSV110 cores): Linux tools/perf/pmu-events/arch/arm64/hisilicon/hip08/metrics.json, whose
-//! names are kept. Events without a name there are called by their number. What stalls the dispatch for want of a
-//! resource (reorder buffer, physical tags, …) has no sum in that file; here it is `resource_bound`, of its five parts.
+//! Kunpeng 920 (HiSilicon hip08, TSV110 cores): Linux tools/perf/pmu-events/arch/arm64/hisilicon/hip08/metrics.json,
+//! whose names are kept. Events without a name in that file are called by their number. It has no sum of the stalls in
+//! which dispatch waits for a resource (reorder buffer, physical tags, …); here `resource_bound` is the sum of the five
+//! parts.
 
 use super::table::*;
 

@@ -1,10 +1,11 @@
-//! Intel's Top-down Microarchitecture Analysis. Level 1 comes from what the kernel names in sysfs: `topdown-*` events on
-//! cores up to Skylake, and from Ice Lake the metrics that the core divides its slots by itself (`slots` and
-//! `topdown-*`, read as one group). Below, the formulas of Intel's TMA metrics as Linux has them in
+//! Intel's Top-down Microarchitecture Analysis. Level 1 comes from events that the kernel names in sysfs: `topdown-*`
+//! events on cores up to Skylake and, from Ice Lake on, the metrics into which the core itself divides its slots
+//! (`slots` and `topdown-*`, read as one group). The levels below use the formulas of Intel's TMA metrics from Linux,
 //! tools/perf/pmu-events/arch/x86 (skylakex, icelakex, sapphirerapids).
 //!
-//! Groups have at most four events beside the fixed cycle counter: with hyper-threading a Skylake thread has no more. What
-//! needs more is split by a common denominator (`_memory` and `_ports` over the stalls of the same kind).
+//! Groups have at most four events in addition to the fixed cycle counter, because with hyper-threading a Skylake
+//! thread has no more. A formula that needs more is split by a common denominator (`_memory` and `_ports` over the
+//! stalls of the same kind).
 
 mod slots;
 
@@ -127,7 +128,7 @@ pub(super) const SKYLAKE: Table = Table {
     ],
 };
 
-/// Cores whose stall events are not in a table here, but which divide their slots themselves.
+/// Cores whose stall events are in no table here, but which divide their slots themselves.
 pub(super) const SLOTS_ONLY: Table = Table {
     id: "intel-slots",
     cpus: "other Intel cores that count `slots` (performance cores since Ice Lake)",
@@ -169,8 +170,8 @@ const STORES_ICE_LAKE: EventDef = event("EXE_ACTIVITY.BOUND_ON_STORES", "event=0
 const ONE_PORT: EventDef = event("EXE_ACTIVITY.1_PORTS_UTIL", "event=0xa6,umask=0x2");
 const TWO_PORTS: EventDef = event("EXE_ACTIVITY.2_PORTS_UTIL", "event=0xa6,umask=0x4");
 
-/// `(STALLS_MEM_ANY + BOUND_ON_STORES) / (STALLS_TOTAL + 1_PORTS_UTIL + retiring × 2_PORTS_UTIL + BOUND_ON_STORES)` of the
-/// back-end is memory: five events, here as two ratios over the same STALLS_TOTAL.
+/// The memory-bound share of the back-end is `(STALLS_MEM_ANY + BOUND_ON_STORES) / (STALLS_TOTAL + 1_PORTS_UTIL +
+/// retiring × 2_PORTS_UTIL + BOUND_ON_STORES)`: five events, here split into two ratios over the same STALLS_TOTAL.
 const MEMORY_SHARE: &[Node] =
     &[slots("_memory", "(CYCLE_ACTIVITY.STALLS_MEM_ANY + EXE_ACTIVITY.BOUND_ON_STORES) / CYCLE_ACTIVITY.STALLS_TOTAL")];
 const PORTS_SHARE: &[Node] = &[
@@ -191,7 +192,7 @@ const PORTS_SKYLAKE: Group =
 const PORTS_ICE_LAKE: Group =
     Group { name: "ports", events: &[STALLS_TOTAL, ONE_PORT, TWO_PORTS, STORES_ICE_LAKE], nodes: PORTS_SHARE };
 
-/// How much of the stalls past L1 is L2: the rest waits for a fill buffer, and counts as memory beyond.
+/// The share of L2 in the stalls past L1; the rest waits for a fill buffer, and counts as memory beyond L2.
 const L2_SHARE: &[Node] = &[slots(
     "_l2",
     "MEM_LOAD_RETIRED.L2_HIT * (1 + MEM_LOAD_RETIRED.FB_HIT / MEM_LOAD_RETIRED.L1_MISS) \
@@ -205,7 +206,7 @@ const FILL_BUFFERS_SKYLAKE: Group = Group {
     events: &[L2_HIT, FB_HIT, L1_MISS, event("L1D_PEND_MISS.FB_FULL", "event=0x48,umask=0x2,cmask=1")],
     nodes: L2_SHARE,
 };
-/// Ice Lake counts the periods (FB_FULL_PERIODS), Skylake the cycles.
+/// Ice Lake counts periods (FB_FULL_PERIODS), Skylake cycles.
 const FILL_BUFFERS_ICE_LAKE: Group = Group {
     name: "fill_buffers",
     events: &[L2_HIT, FB_HIT, L1_MISS, event("L1D_PEND_MISS.FB_FULL", "event=0x48,umask=0x2,cmask=1,edge=1")],

@@ -1,7 +1,7 @@
-//! Top-down analysis of a trial: which slots of the cores did work, and what kept the others from it. A vendor's table
-//! (`table.rs`, one file per vendor) names events and formulas; the groups are counted on every CPU over the whole machine,
-//! as the other perf events are, and evaluated when the trial is over. Metrics are named by their place in the tree,
-//! `topdown.backend_bound.memory_bound`; the counts behind them are rows `topdown.GROUP.EVENT`.
+//! Top-down analysis of a trial: how many slots of the cores did work, and what kept the others from it. A vendor's
+//! table (`table.rs`, one file per vendor) names events and formulas. The groups are counted on every CPU over the
+//! whole machine, like the other perf events, and evaluated when the trial is over. Metrics are named by their place in
+//! the tree, `topdown.backend_bound.memory_bound`; the counts behind them are rows `topdown.GROUP.EVENT`.
 
 mod amd;
 mod arm;
@@ -24,7 +24,7 @@ use table::{Ask, Of, Slots};
 /// Prefix of the metrics and counters.
 pub(crate) const PREFIX: &str = "topdown";
 
-/// Every table, the first match counts.
+/// All tables; the first that matches is used.
 pub const TABLES: [&Table; 9] = [
     &intel::SAPPHIRE_RAPIDS,
     &intel::ICE_LAKE,
@@ -54,7 +54,7 @@ fn choose(roots: &Roots) -> Result<(&'static Table, Pmu), String> {
     Ok((table, pmu))
 }
 
-/// The PMU of the cores: `cpu` on x86, `cpu_core` beside `cpu_atom` on hybrids, `armv8_*` and `armv9_*` on Arm.
+/// The core PMU: `cpu` on x86, `cpu_core` next to `cpu_atom` on hybrids, `armv8_*` and `armv9_*` on Arm.
 fn core_pmu(roots: &Roots) -> Result<Pmu, String> {
     let is_core = |name: &str| {
         matches!(name, "cpu" | "cpu_core" | "cpu_atom") || name.starts_with("armv8_") || name.starts_with("armv9_")
@@ -80,7 +80,7 @@ struct Opened {
     table: &'static Table,
     slots: f64,
     groups: Vec<PerCpu>,
-    /// Per group, what a count of each event is worth.
+    /// Per group, the scale of each event.
     scales: Vec<Vec<f64>>,
 }
 
@@ -91,7 +91,7 @@ pub struct Found {
     pub counters: Vec<Counter>,
     /// Shares, a parent before its children.
     pub metrics: Vec<Metric>,
-    /// The table, and what to distrust.
+    /// The table used, and what to distrust.
     pub notes: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl TopDown {
         Self { state: choose(roots).and_then(|(table, pmu)| Opened::new(table, &pmu, roots, open)) }
     }
 
-    /// Whether there is a table for this machine and one of its groups at least counts.
+    /// Whether there is a table for this machine and at least one of its groups is counted.
     pub fn is_counted(&self) -> bool {
         self.state.iter().flat_map(|s| &s.groups).any(PerCpu::is_counted)
     }
@@ -115,7 +115,7 @@ impl TopDown {
         self.state.iter_mut().flat_map(|s| &mut s.groups).for_each(PerCpu::enable);
     }
 
-    /// Stops counting; the totals stay.
+    /// Stops counting; the totals remain readable.
     pub fn disable(&mut self) {
         self.state.iter_mut().flat_map(|s| &mut s.groups).for_each(PerCpu::disable);
     }
@@ -196,7 +196,7 @@ impl Opened {
     }
 }
 
-/// The events of a group as their PMU encodes them, with their scales.
+/// A group's events in their PMU's encoding, with their scales.
 fn encode(events: &[table::EventDef], pmu: &Pmu) -> Result<Vec<(Event, f64)>, String> {
     let one = |def: &table::EventDef| match def.is {
         Ask::Terms(terms) => Ok((Event::Raw(pmu.encode(terms)?), 1.0)),
@@ -205,7 +205,7 @@ fn encode(events: &[table::EventDef], pmu: &Pmu) -> Result<Vec<(Event, f64)>, St
     events.iter().map(one).collect()
 }
 
-/// Values for the formulas and the share of time they cover; `None` when some event never got the PMU.
+/// Values for the formulas, and the share of time that they cover; `None` if an event never got the PMU.
 fn counts(totals: &[Total], scales: &[f64]) -> Option<(Counts, f64)> {
     let share = |t: &Total| if t.enabled_ns == 0 { 1.0 } else { t.running_ns as f64 / t.enabled_ns as f64 };
     let least = totals.iter().map(share).fold(1.0, f64::min);

@@ -1,6 +1,6 @@
-//! What a formula table is. A vendor's document becomes groups of events, each counted over one period, and nodes of the
-//! tree with a formula each. A formula uses the events of its own group, so that numerator and denominator cover the same
-//! period, and shares that were found before it.
+//! The structure of a formula table. A vendor's document becomes groups of events, each counted over one period, and
+//! nodes of the tree with a formula each. A formula uses the events of its own group, so that numerator and denominator
+//! cover the same period, and shares that were computed before it.
 
 use crate::cpu_identity::CpuIdentity;
 
@@ -13,14 +13,14 @@ pub struct Table {
     pub cpus: &'static str,
     /// The document they are from.
     pub source: &'static str,
-    /// What the level below the back-end cannot say on this CPU; empty when it can.
+    /// What is missing on this CPU below the back-end; empty if nothing is.
     pub missing: &'static str,
     pub(crate) slots: Slots,
     pub(crate) matches: fn(&CpuIdentity) -> bool,
     pub(crate) groups: &'static [Group],
 }
 
-/// Slots of a cycle, `SLOTS` in formulas.
+/// Slots per cycle, `SLOTS` in formulas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Slots {
     Fixed(u32),
@@ -36,7 +36,7 @@ pub(crate) struct Group {
     pub(crate) nodes: &'static [Node],
 }
 
-/// An event and how its PMU is asked for it.
+/// An event, and how it is requested from its PMU.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventDef {
     pub(crate) name: &'static str,
@@ -64,7 +64,8 @@ pub(crate) struct Node {
 pub(crate) enum Of {
     /// All slots: nodes add up to their parent.
     Slots,
-    /// All cycles, as the vendor defines some nodes below a share of slots: they add up among themselves only.
+    /// All cycles, because the vendor defines some nodes below a share of slots that way: they add up only among
+    /// themselves.
     Cycles,
 }
 
@@ -85,7 +86,7 @@ pub(crate) const fn cycles(path: &'static str, formula: &'static str) -> Node {
 }
 
 impl Table {
-    /// Paths of the tree, in the order they are found.
+    /// Paths of the tree, in the order in which they are computed.
     pub fn paths(&self) -> impl Iterator<Item = &'static str> {
         self.groups.iter().flat_map(|g| g.nodes).map(|n| n.path).filter(|p| !p.starts_with('_'))
     }

@@ -1,11 +1,12 @@
-//! Worked examples that were published with counts and percentages, the tables' own consistency, and machines of files.
+//! Worked examples that were published with counts and percentages, the tables' own consistency, and machines made of
+//! files.
 
 use super::*;
 use crate::fake_pmu::{ARM_FORMAT, Machine, X86_FORMAT, kernel};
 use schedlab_sys::perf_event::RawEvent;
 use std::collections::BTreeMap;
 
-/// Shares in percent by path, from counts by event; groups that lack one are not counted.
+/// Shares in percent by path, from counts by event; groups with a missing event are not counted.
 fn percent(table: &Table, slots: f64, counts: &[(&str, f64)]) -> BTreeMap<&'static str, f64> {
     let of = |name: &str| counts.iter().find(|c| c.0 == name).map(|c| c.1);
     let group = |g: &table::Group| {
@@ -102,8 +103,8 @@ fn intel_events_of_one_level() {
     assert_printed(&percent(&intel::SKYLAKE, 4.0, &counts), &printed, 0);
 }
 
-/// Splitting Intel's formula for memory_bound by its common denominator must not change it; and below it the vendor's
-/// identities hold: what is taken from L2 for want of a fill buffer is given to DRAM.
+/// Splitting Intel's formula for memory_bound by its common denominator must not change it; below it the vendor's
+/// identities hold: what is subtracted from L2 for a full fill buffer is added to DRAM.
 #[test]
 fn intel_memory_bound_is_the_formula_of_five_events() {
     let (total, mem_any, stores, one, two) = (900.0, 600.0, 50.0, 120.0, 80.0);
@@ -157,7 +158,7 @@ fn amd_zen4() {
     ];
     let printed = [("bad_speculation", 0.0), ("retiring", 33.7), ("frontend_bound", 65.1), ("backend_bound", 1.2)];
     assert_printed(&percent(&amd::ZEN4, 6.0, &counts), &printed, 1);
-    // An 8-wide core with the same counts did three quarters of that.
+    // With the same counts, an 8-wide core did three quarters of that.
     let zen5 = percent(&amd::ZEN5, 8.0, &counts);
     assert!((zen5["retiring"] - 33.67 * 0.75).abs() < 0.01, "{zen5:?}");
 }
@@ -187,8 +188,8 @@ fn amd_zen4_second_level() {
     assert_printed(&percent(&amd::ZEN4, 6.0, &counts), &printed, 1);
 }
 
-/// Jing Zhang, "Add metrics for neoverse-n2" (cover letter, LKML 2022-23): `perf stat -M TopDownL1 false_sharing 2` on a
-/// Neoverse N2 of five slots, early revision. perf took turns; each figure has the counts of its own turn.
+/// Jing Zhang, "Add metrics for neoverse-n2" (cover letter, LKML 2022-23): `perf stat -M TopDownL1 false_sharing 2` on
+/// a Neoverse N2 of five slots, early revision. perf multiplexed; each figure has the counts of its own turn.
 #[test]
 fn arm_neoverse_n2_with_its_extra_stall_slot() {
     let turn = |cycles: f64, event: &'static str, count: f64| {
@@ -227,7 +228,7 @@ fn kunpeng_core_bound() {
         ("r7002", 0.0),
         ("r7003", 0.0),
     ];
-    // perf only finds this group, and so does the table without its first one, once the back-end is known.
+    // perf computes only this group; so does the table, without its first group, if the back-end's share is known.
     let mut all = counts.to_vec();
     all.extend([("fetch_bubble", 0.0), ("inst_spec", 0.0), ("inst_retired", 0.0), ("r201d", 0.0)]);
     all.extend([("br_mis_pred", 1.0), ("r2013", 1.0)]);
@@ -286,7 +287,7 @@ fn zen4_counts(event: RawEvent, cpu: u32) -> Option<u64> {
         0x2d6 => 500,          // not complete
         other => panic!("an event that Zen 4 was not asked for: {other:#x} on CPU {cpu}"),
     };
-    // CPU 1 was idle half the time.
+    // CPU 1 was idle for half the time.
     Some(if cpu == 0 { value } else { value / 2 })
 }
 
@@ -303,7 +304,7 @@ fn a_machine_of_files_is_counted_on_every_cpu() {
     let share = |path: &str| found.metrics.iter().find(|m| m.name == format!("topdown.{path}")).map(|m| m.value);
     assert_eq!(share("frontend_bound"), Some(1350.0 / 9000.0));
     assert_eq!(share("backend_bound.memory_bound"), Some(0.5 * 0.8));
-    // 1 resync and 13 mispredicts: half of one is none on CPU 1.
+    // 1 resync and 13 mispredicts; on CPU 1, half of 1 resync is 0.
     assert_eq!(
         share("bad_speculation.pipeline_restarts").map(|v| (v * 1e9).round()),
         Some((1e9_f64 / 30.0 / 14.0).round())

@@ -1,4 +1,4 @@
-//! The buffer of one CPU: what the kernel wrote, through the decoder, into the columns of a block.
+//! Reads the buffer of one CPU, and passes it through the decoder into the columns of a block.
 
 use super::error::TracerError;
 use super::instance::Instance;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// How far to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// Up to the page that the CPU is writing to: what comes now is read with more at the next tick.
+    /// Up to the page that the CPU is writing to; newer events are read with more of that page at the next tick.
     Writer,
     /// Up to the last event.
     Empty,
@@ -32,7 +32,7 @@ enum Tap {
 struct Pages {
     pipe: File,
     path: PathBuf,
-    /// Bytes read so far of the page that the CPU was writing to: the next read gives the rest of it.
+    /// Bytes read so far of the page that the CPU was writing to; the next read returns the rest of it.
     of_page: usize,
 }
 
@@ -42,16 +42,16 @@ pub(super) struct CpuReader {
     pub(super) cpu: u32,
     tap: Tap,
     writer: BlockWriter,
-    /// Every event of this CPU before this time is read, ns.
+    /// Every event of this CPU before this time has been read, ns.
     pub(super) complete_ns: u64,
     events: u64,
     lost: u64,
-    /// Reads that were not understood; each is a loss of unknown size.
+    /// Reads that could not be decoded; each is a loss of unknown size.
     bad_reads: u64,
     first_trouble: Option<String>,
 }
 
-/// Who takes a block that has become full.
+/// Takes a block that has become full.
 pub(super) type Full<'a> = &'a mut dyn FnMut(Block) -> Result<(), TracerError>;
 
 impl CpuReader {
@@ -70,7 +70,8 @@ impl CpuReader {
         Self { cpu, tap, writer, complete_ns: 0, events: 0, lost: 0, bad_reads: 0, first_trouble: None }
     }
 
-    /// Reads what there is, from `began_ns` on; blocks that become full go to `full`. Answers how many pages there were.
+    /// Reads what is in the buffer; `began_ns` is the time at which reading starts. Blocks that become full go to
+    /// `full`. Returns how many pages there were.
     pub(super) fn drain(
         &mut self,
         decoder: &mut PageDecoder,
@@ -117,7 +118,7 @@ impl CpuReader {
             }
             let is_full = self.page(decoder, &buffer[..bytes]);
             if until == Until::Writer && !is_full {
-                // Not `began_ns`: a page may also end early since a long event did not fit.
+                // Not `began_ns`: a page may also end early because a long event did not fit.
                 self.complete_ns = self.writer.last_ns().min(began_ns);
                 return Ok(pages);
             }
@@ -150,8 +151,8 @@ impl CpuReader {
         Ok(())
     }
 
-    /// The kernel reports a loss with the next event that finds room; a loss just before the end shows only in its
-    /// count.
+    /// The kernel reports a loss with the next event that finds room; a loss just before the end appears only in its
+    /// counter.
     fn tell_late_loss(&mut self) {
         let Tap::Ring(ring) = &self.tap else { return };
         let untold = ring.events().lost().unwrap_or(0).saturating_sub(self.lost);
@@ -161,7 +162,7 @@ impl CpuReader {
         }
     }
 
-    /// A page, or a piece of the one that is written to; `None` where there is nothing.
+    /// A page, or part of the page that the CPU writes to; `None` if there is nothing.
     fn read(&mut self, page: &mut [u8]) -> Result<Option<usize>, TracerError> {
         let Tap::Pages(pages) = &mut self.tap else { return Ok(None) };
         loop {
@@ -175,7 +176,7 @@ impl CpuReader {
         }
     }
 
-    /// Takes in a page; whether the CPU has gone on to another one.
+    /// Decodes a page; returns whether the CPU has moved on to another one.
     fn page(&mut self, decoder: &mut PageDecoder, page: &[u8]) -> bool {
         let before = self.writer.events();
         let decoded = decoder.decode_into(page, &mut self.writer);
@@ -184,7 +185,8 @@ impl CpuReader {
         match decoded {
             Ok(found) => {
                 self.lost += found.lost.map_or(0, |events| events.max(1));
-                // A page that is read while the CPU writes to it comes in pieces, so it is the pieces that fill it.
+                // A page that is read while the CPU writes to it arrives in parts, so it is full when the parts add up
+                // to a page.
                 pages.of_page += found.bytes;
                 let is_full = decoder.is_full(pages.of_page);
                 if is_full {
@@ -200,7 +202,7 @@ impl CpuReader {
         }
     }
 
-    /// The rest of what was read is lost, and how much that is is not known.
+    /// The rest of what was read is lost; it is not known how many events that is.
     fn not_understood(&mut self, error: &PageError) {
         self.bad_reads += 1;
         self.lost += 1;
@@ -209,23 +211,23 @@ impl CpuReader {
         self.first_trouble.get_or_insert_with(|| error.to_string());
     }
 
-    /// Events that are in no block yet.
+    /// Number of events that are not yet in a block.
     pub(super) fn pending(&self) -> u64 {
         self.writer.events()
     }
 
-    /// The block of what was read so far.
+    /// Ends the block of the events read so far.
     pub(super) fn take(&mut self, decoder: &PageDecoder) -> Option<Block> {
         self.writer.finish(decoder.names(), decoder.states())
     }
 
-    /// Reads that were not understood, in words.
+    /// Reads that could not be decoded, in words.
     pub(super) fn trouble(&self) -> Option<String> {
         let first = self.first_trouble.as_ref()?;
         Some(format!("CPU {}: {}; the first: {first}", self.cpu, schedlab_plan::counted(self.bad_reads, "reads")))
     }
 
-    /// Its sums; `kernel_lost` is filled in by who has the instance.
+    /// The CPU's totals; the owner of the instance fills in `kernel_lost`.
     pub(super) fn totals(&self) -> CpuTotals {
         CpuTotals { cpu: self.cpu, events: self.events, lost: self.lost, kernel_lost: 0 }
     }

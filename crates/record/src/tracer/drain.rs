@@ -1,5 +1,5 @@
-//! The threads that drain the per-CPU buffers. Each wakes up periodically and reads those of a group of CPUs, so that
-//! reading keeps up on a large machine. They wake up rarely, so that one wakeup reads many full pages.
+//! The threads that drain the per-CPU buffers. Each wakes up periodically and reads the buffers of a group of CPUs, so
+//! that reading keeps up on a large machine. They wake up rarely, so that one wakeup reads many full pages.
 
 use super::cpu_reader::{CpuReader, Until};
 use super::error::TracerError;
@@ -12,23 +12,23 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// CPUs of one thread. A CPU that switches all the time makes 1.2 M events/s, and a thread decodes and encodes several
-/// times as many.
+/// CPUs per thread. A CPU that switches all the time produces 1.2 M events/s, and a thread can decode and encode
+/// several times as many.
 pub(super) const CPUS_OF_A_THREAD: usize = 8;
 
-/// The name of every drain thread: a recording shows them like all threads, and this shows whose they are.
+/// The name of every drain thread: they appear in a recording like all threads, and the name identifies them.
 pub(super) const THREAD_NAME: &str = "schedlab-drain";
 
-/// Time between two ticks: it adapts between these to how fast the buffers fill.
+/// Bounds on the time between two ticks, which adapts to how fast the buffers fill.
 const SHORTEST_TICK: Duration = Duration::from_millis(2);
 const LONGEST_TICK: Duration = Duration::from_millis(100);
 const FIRST_TICK: Duration = Duration::from_millis(20);
 
-/// Blocks are handed in, and the file gets them, before they are this old even where they are not full: a reader need not
-/// hold more to put the CPUs in the order of time, and a recorder that is killed loses no more.
+/// Blocks are handed in and written to the file before they are this old, even if they are not full: a reader need not
+/// hold more to merge the CPUs in order of time, and a recorder that is killed loses no more.
 const ROUND_NS: u64 = 250_000_000;
 
-/// And whenever a thread holds this many events.
+/// They are also handed in when a thread holds this many events.
 const MOST_PENDING: u64 = 1 << 20;
 
 /// What all drain threads share.
@@ -54,8 +54,8 @@ pub(super) struct Drained {
 }
 
 impl DrainThread {
-    /// Starts thread number `number` over its readers, on `cpus` (`None`: wherever the scheduler likes). When this returns it
-    /// has its name, by which a snapshot recognizes it.
+    /// Starts thread number `number` over its readers, on `cpus` (`None`: wherever the scheduler puts it). When this
+    /// returns, the thread has its name, by which a snapshot recognises it.
     pub(super) fn start(
         number: usize,
         readers: Vec<CpuReader>,
@@ -68,7 +68,7 @@ impl DrainThread {
         let body = move || {
             let _ = is_up.send(());
             if let Some(cpus) = cpus {
-                // If a cpuset refuses, the thread runs on any CPU it may use.
+                // If a cpuset refuses this, the thread runs on any CPU that it may use.
                 let _ = affinity::set_affinity(0, &cpus);
             }
             let buffer = Vec::with_capacity(decoder.page_bytes());
@@ -82,12 +82,12 @@ impl DrainThread {
         };
         let handle = std::thread::Builder::new().name(THREAD_NAME.into()).spawn(body);
         let handle = handle.map_err(|error| TracerError::Thread(format!("cannot be started: {error}")))?;
-        // One that died before is found when it is joined.
+        // If the thread died before, joining it shows that.
         let _ = up.recv();
         Ok(Self { handle: Some(handle) })
     }
 
-    /// Wakes it, so that it sees that it is to stop.
+    /// Wakes it, so that it notices that it should stop.
     pub(super) fn wake(&self) {
         if let Some(handle) = &self.handle {
             handle.thread().unpark();
@@ -118,12 +118,12 @@ impl Drain {
     fn run(&mut self, shared: &Shared) -> Result<(), TracerError> {
         self.round_ns = clock::monotonic_ns();
         loop {
-            // Looked at before reading: what was traced before tracing was switched off is read after it.
+            // Loaded before reading, so that everything traced before tracing was switched off is still read.
             let last = shared.stop.load(Ordering::Acquire);
             let began_ns = clock::monotonic_ns();
             let fullest = self.read_all(if last { Until::Empty } else { Until::Writer }, began_ns, shared)?;
             let pending: u64 = self.readers.iter().map(CpuReader::pending).sum();
-            // The next tick would be too late.
+            // At the next tick it would be too late.
             let is_old = began_ns - self.round_ns + self.tick.as_nanos() as u64 > ROUND_NS;
             if last || is_old || pending >= MOST_PENDING {
                 self.hand_in(began_ns, shared)?;
@@ -136,7 +136,7 @@ impl Drain {
         }
     }
 
-    /// One tick; the most pages that any CPU had.
+    /// One tick; returns the largest number of pages that any CPU had.
     fn read_all(&mut self, until: Until, began_ns: u64, shared: &Shared) -> Result<u64, TracerError> {
         let mut fullest = 0;
         for reader in &mut self.readers {
@@ -156,7 +156,7 @@ impl Drain {
         sink.complete(self.number, complete_ns)
     }
 
-    /// Comes by more often before a buffer fills, and less often where there is little.
+    /// Shortens the tick before a buffer fills, and lengthens it if there is little to read.
     fn adapt(&mut self, fullest: u64) {
         if fullest * 4 > self.buffer_pages {
             self.tick = (self.tick / 2).max(SHORTEST_TICK);

@@ -1,4 +1,4 @@
-//! Why nothing can be traced, and what to do about it.
+//! Why a trace cannot be taken, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TracerError {
-    /// No tracefs, or no right to it.
+    /// No tracefs, or no permission to use it.
     #[error(
         "tracefs cannot be used here ({cause}): it needs root and a kernel with CONFIG_TRACING; in a container run on the host, or trace in a guest (schedlab vm run)"
     )]
@@ -15,7 +15,7 @@ pub enum TracerError {
         /// What the kernel said.
         cause: io::Error,
     },
-    /// The entry that records the owner of an instance could not be made.
+    /// The entry that records the instance's owner could not be made.
     #[error(
         "{path}: {cause}; instances of killed recordings are found by these entries, so no instance is created without one"
     )]
@@ -25,7 +25,7 @@ pub enum TracerError {
         /// What the system said.
         cause: io::Error,
     },
-    /// Neither an instance nor perf's rings.
+    /// Neither an instance nor perf's rings are available.
     #[error("{tracefs}; nor can perf's ring buffers be read instead: {perf}")]
     Neither {
         /// Why there is no instance.
@@ -33,17 +33,17 @@ pub enum TracerError {
         /// Why there are no rings.
         perf: Box<Self>,
     },
-    /// A tracepoint that perf does not open.
+    /// A tracepoint that perf cannot open.
     #[error("perf_event_open of tracepoints on CPU {cpu}: {cause}{fix}")]
     Refused {
         /// Which CPU.
         cpu: u32,
         /// What the kernel said.
         cause: io::Error,
-        /// What to do, with what leads to it; empty where nothing is known.
+        /// What to do, with its leading punctuation; empty if nothing is known.
         fix: &'static str,
     },
-    /// Rings of perf that are not read stop at the first full one.
+    /// perf's rings, if nobody reads them, stop when the first is full.
     #[error("unread events need a tracefs instance: leave out --source perf")]
     UnreadRings,
     /// A file of the instance that could not be read or written.
@@ -53,7 +53,7 @@ pub enum TracerError {
         path: PathBuf,
         /// What the kernel said.
         cause: io::Error,
-        /// What to do, with what leads to it; empty where nothing is known.
+        /// What to do, with its leading punctuation; empty if nothing is known.
         fix: &'static str,
     },
     /// An event that this kernel does not have.
@@ -64,7 +64,7 @@ pub enum TracerError {
         /// Its name.
         name: &'static str,
     },
-    /// A layout that is not understood.
+    /// An event format that cannot be parsed.
     #[error("the kernel's event formats cannot be parsed: {0}")]
     Layout(String),
     /// The recording could not be written.

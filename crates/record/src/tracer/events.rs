@@ -1,4 +1,4 @@
-//! Which events of the kernel a selection names, and what the kernel says of them.
+//! The kernel events of a selection, and the kernel's descriptions of them.
 
 use super::error::TracerError;
 use schedlab_plan::TraceEvents;
@@ -12,23 +12,23 @@ pub fn kinds(events: TraceEvents) -> Vec<Kind> {
     Kinds::ALL.iter().filter(|kind| kind.group().is_some_and(|group| events.has(group))).collect()
 }
 
-/// The event that a format is of: its first line.
+/// The event that a format describes, from its first line.
 pub(super) fn name(format: &str) -> &str {
     format.lines().next().and_then(|line| line.strip_prefix("name:")).map_or("", str::trim)
 }
 
-/// A directory `events` of tracefs: how the kernel describes them.
+/// An `events` directory in tracefs, with the kernel's descriptions of its events.
 #[derive(Debug)]
 pub(super) struct EventFiles(PathBuf);
 
 impl EventFiles {
-    /// Those below a root of tracefs, or below an instance.
+    /// The directory below a root of tracefs, or below an instance.
     pub(super) fn below(root: &Path) -> Self {
         Self(root.join("events"))
     }
 
-    /// How the kernel lays out a page of a ring buffer. Its file answers one read and then nothing, however little the
-    /// one took.
+    /// The kernel's layout of a ring-buffer page. The file returns data for one read and then nothing, however little
+    /// that read took.
     pub(super) fn header_page(&self) -> Result<String, TracerError> {
         let path = self.0.join("header_page");
         let mut text = [0; 4096];
@@ -37,7 +37,7 @@ impl EventFiles {
         Ok(String::from_utf8_lossy(&text[..bytes]).into_owned())
     }
 
-    /// The formats of the events of a selection, each of which must be there.
+    /// The formats of a selection's events, all of which must exist.
     pub(super) fn formats(&self, events: TraceEvents) -> Result<Vec<FormatText>, TracerError> {
         let format = |kind: Kind| {
             let (system, name) = (kind.system(), kind.name());
@@ -50,7 +50,7 @@ impl EventFiles {
         kinds(events).into_iter().map(format).collect()
     }
 
-    /// The numbers of the events of a selection, by which perf knows them.
+    /// The ids of a selection's events, by which perf identifies them.
     pub(super) fn ids(&self, events: TraceEvents) -> Result<Vec<u32>, TracerError> {
         let id = |kind: Kind| {
             let text = self.read(kind, "id")?;

@@ -1,5 +1,5 @@
-//! A tracefs instance of our own: a ring buffer and switches that nobody else uses, beside which the system's own tracing
-//! continues undisturbed. Its entry in `schedlab/trace/` of the run root shows whether its owner lives. Source:
+//! A tracefs instance of our own: a ring buffer and switches that nobody else uses, so that the system's own tracing
+//! continues undisturbed. Its entry in `schedlab/trace/` of the run directory shows whether its owner is alive. Source:
 //! Documentation/trace/ftrace.rst, "Instances".
 
 use super::error::TracerError;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A process may trace several times at once.
+/// Makes names unique, because a process may run several traces at once.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// What entries of instances are called.
+/// The kind of our entries for instances.
 const KIND: &str = "trace";
 
 /// An instance; removed on drop.
@@ -25,8 +25,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance, switched off and without an event. The entry comes first, so that a kill at any moment leaves
-    /// nothing that the next start does not find.
+    /// Makes an instance, switched off and without events. The entry is made first, so that whenever the process is
+    /// killed, the next start finds what it left.
     pub fn create(run_root: &Path, proc: &Path) -> Result<Self, TracerError> {
         let tracefs = Tracefs::find_or_mount(proc).map_err(|cause| TracerError::NoTracefs { cause })?;
         let name = format!("schedlab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -67,8 +67,8 @@ impl Instance {
     }
 
     /// Stops the kernel from saving the name of every task that is switched (saved_cmdlines). It does so for traces
-    /// that are read as text, at the cost of an event. The kernel applies that option to the enabled events of every
-    /// instance, so it is left alone if anybody else is tracing. Returns whether nobody else is.
+    /// that are read as text, which costs time at each event. The kernel applies that option to the enabled events of
+    /// every instance, so it is not changed if anybody else is tracing. Returns whether nobody else is.
     pub fn note_no_names(&self) -> bool {
         let events_on = |root: &Path| {
             let state = std::fs::read_to_string(root.join("events/enable")).unwrap_or_default();
@@ -80,7 +80,8 @@ impl Instance {
         if events_on(root) || others.filter(|other| *other != self.directory).any(|other| events_on(&other)) {
             return false;
         }
-        // Not by `options/record-cmd`, which instances do not have. Where a kernel refuses, names are noted: only a cost.
+        // `options/record-cmd` would not do, because instances do not have it. If a kernel refuses, names are saved,
+        // which only costs time.
         let _ = self.write("trace_options", "norecord-cmd");
         true
     }
@@ -98,15 +99,15 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // What could not be removed stays listed, and is tried again by the next start.
+        // What could not be removed stays listed, and the next start tries again.
         let _ = take_back(&self.directory, self.entry.path());
     }
 }
 
-/// Switches an instance off and removes it, then its entry.
+/// Switches an instance off, removes it, and then removes its entry.
 fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
     if directory.exists() {
-        // Removing an instance with live events waits for every CPU, so they are switched off first.
+        // Removing an instance with enabled events waits for every CPU, so they are switched off first.
         let _ = std::fs::write(directory.join("tracing_on"), "0");
         let _ = std::fs::write(directory.join("events/enable"), "0");
         or_gone(remove_unused(directory))?;
@@ -114,7 +115,7 @@ fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
     or_gone(std::fs::remove_file(entry))
 }
 
-/// Two starts may remove what a killed recording left at the same time.
+/// Two starts may try to remove the same remains of a killed recording at the same time.
 fn or_gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(gone) if gone.kind() == ErrorKind::NotFound => Ok(()),
@@ -122,8 +123,7 @@ fn or_gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A process that reads a file of the instance keeps it busy meanwhile, such as [`Instance::note_no_names`] of another
-/// recording.
+/// A process that reads a file of the instance keeps it busy; [`Instance::note_no_names`] of another recording does so.
 fn remove_unused(directory: &Path) -> io::Result<()> {
     const TRIES: u32 = 100;
     for _ in 1..TRIES {
@@ -140,7 +140,7 @@ pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
     Ok(owned_entry::orphans(run_root, KIND)?.into_iter().map(|orphan| orphan.name).collect())
 }
 
-/// Removes the instances whose owners are dead; answers their names.
+/// Removes the instances whose owners are dead; returns their names.
 pub fn remove_orphans(run_root: &Path, proc: &Path) -> io::Result<Vec<String>> {
     let orphans = owned_entry::orphans(run_root, KIND)?;
     if orphans.is_empty() {

@@ -1,9 +1,11 @@
-//! The scheduler tracer: a private tracefs instance whose per-CPU pages are read as they come and written as a
-//! recording; where none can be made, ring buffers of perf with the same events. It writes, it interprets nothing: pages are decoded and columns encoded by pure functions of crate `trace`.
+//! The scheduler tracer: a private tracefs instance whose per-CPU pages are read continuously and written as a
+//! recording; if none can be made, perf's ring buffers with the same events. This module writes and does not interpret:
+//! pure functions in crate `trace` decode the pages and encode the columns.
 //!
-//! What a trace costs is decided by how it is read. A read that blocks wakes its reader for every event and gets pages
-//! that are almost empty; here a few threads wake up on a timer, take whole pages, and go to sleep at the first page
-//! that is not full. The instance is removed on every way out, after SIGKILL by the next start ([`remove_orphans`]).
+//! The cost of a trace depends on how it is read. A blocking read wakes its reader for every event and gets pages that
+//! are almost empty. Here, a few threads wake up on a timer, take whole pages, and go to sleep at the first page that
+//! is not full. The instance is removed on every way out; after SIGKILL, the next start removes it
+//! ([`remove_orphans`]).
 
 mod cpu_reader;
 mod drain;

@@ -1,5 +1,5 @@
-//! From an order to a file: opens the source, switches the events on, reads until asked to stop, and writes down what
-//! was read and what was not.
+//! From an order to a file: opens the source, enables the events, reads until asked to stop, and records what was read
+//! and what was not.
 
 use super::drain::{CPUS_OF_A_THREAD, DrainThread, Drained, Shared};
 use super::error::TracerError;
@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The kernel's buffer of a CPU, by default: 0.1 s of the busiest events there are (1.2 M/s of 60 bytes), five ticks of
-/// the reader.
+/// The default size of the kernel's buffer per CPU: 0.1 s of the highest event rate (1.2 M/s of 60 bytes), which is
+/// five ticks of the reader.
 const BUFFER_KIB: u64 = 8 << 10;
 
-/// The least: a few pages for each tick of the reader.
+/// The minimum: a few pages for each tick of the reader.
 const LEAST_BUFFER_KIB: u64 = 64;
 
 /// All buffers together may take 1 / this of the machine's memory.
@@ -36,7 +36,7 @@ pub struct TracerOrder {
     pub trace: TraceOrder,
     /// CPUs on which the measured work runs, so that the reading is done elsewhere; empty: not known.
     pub measured_cpus: Vec<u32>,
-    /// What is recorded, for the file: a command line; empty where nothing runs for the trace's sake.
+    /// What is recorded, for the file: a command line; empty if nothing is run for the trace.
     pub command: String,
     /// Where the entry of the instance goes ([`schedlab_sys::net_name::RUN_ROOT`]).
     pub run_root: PathBuf,
@@ -47,27 +47,27 @@ pub struct TracerOrder {
 /// What became of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
-    /// Where the events were read from: `tracefs` or `perf`.
+    /// Where the events came from: `tracefs` or `perf`.
     pub source: &'static str,
-    /// The file; `None` where the events were left unread.
+    /// The file; `None` if the events were left unread.
     pub file: Option<PathBuf>,
     /// Its size, bytes.
     pub file_bytes: u64,
-    /// Events in it; of an unread trace: in the kernel's buffer.
+    /// Number of events in it; for an unread trace, in the kernel's buffer.
     pub events: u64,
     /// Bytes of the events before compression.
     pub whole_bytes: u64,
-    /// Events that were lost, by whatever count is larger: the pages', or the kernel's own.
+    /// Number of lost events: the pages' count or the kernel's own, whichever is larger.
     pub lost: u64,
     /// How long tracing was on, ns.
     pub on_ns: u64,
-    /// CPU time of the threads that read, ns.
+    /// CPU time of the reading threads, ns.
     pub reader_cpu_ns: u64,
     /// Notes on the numbers.
     pub notes: Vec<String>,
 }
 
-/// A trace under way; dropped without [`Tracer::stop`] it ends and what it made in the kernel is removed.
+/// A trace in progress. If dropped without [`Tracer::stop`], it ends, and what it made in the kernel is removed.
 #[derive(Debug)]
 pub struct Tracer {
     order: TracerOrder,
@@ -80,7 +80,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Starts it; when this returns, events are being recorded. Where that fails after the file was made, the file is
+    /// Starts tracing; when this returns, events are being recorded. If it fails after the file was made, the file is
     /// empty.
     pub fn start(order: TracerOrder) -> Result<Self, TracerError> {
         let mut notes = Vec::new();
@@ -109,7 +109,7 @@ impl Tracer {
         self.snapshot(Moment::Start)
     }
 
-    /// The directory of its instance: what writes 0 to `tracing_on` there stops the trace. Perf's rings have none.
+    /// The directory of its instance; writing 0 to `tracing_on` there stops the trace. perf's rings have none.
     pub fn instance(&self) -> Option<&Path> {
         match &self.source {
             Source::Instance(instance) => Some(instance.directory()),
@@ -142,7 +142,8 @@ impl Tracer {
         Ok(())
     }
 
-    /// CPUs for the drain threads: those that we may use and that are not measured. `None`, and a note, where all are.
+    /// CPUs for the drain threads: those that we may use and that are not measured. `None`, and a note, if all are
+    /// measured.
     fn drain_cpus(&mut self) -> Option<Vec<u32>> {
         let allowed = affinity::allowed_cpus(0).unwrap_or_default();
         let measured = &self.order.measured_cpus;
@@ -192,7 +193,7 @@ impl Tracer {
         shared.sink.lock().unwrap_or_else(PoisonError::into_inner).threads(moment, at_ns, &threads)
     }
 
-    /// Ends it: the last events are read, the file is complete, what was opened in the kernel is gone.
+    /// Stops tracing: the last events are read, the file is completed, and what was opened in the kernel is closed.
     pub fn stop(mut self) -> Result<Recorded, TracerError> {
         let snapshot = self.snapshot(Moment::End);
         let end_ns = clock::monotonic_ns();
@@ -239,13 +240,13 @@ impl Tracer {
         Ok(())
     }
 
-    /// Ends the threads; what each read.
+    /// Joins the threads; returns what each read.
     fn join(&mut self) -> Result<Vec<Drained>, TracerError> {
         if let Some(shared) = &self.shared {
             shared.stop.store(true, Ordering::Release);
         }
         self.threads.iter().for_each(DrainThread::wake);
-        // All of them, also after one that failed: their files hold the source.
+        // Joins all of them even after one failed, because their files keep the source open.
         let drained: Vec<Result<Drained, TracerError>> = self.threads.iter_mut().map(DrainThread::join).collect();
         drained.into_iter().collect()
     }
@@ -253,13 +254,13 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // After `stop` there is nothing left to join; the source goes with its own drop, after its files are closed.
+        // After `stop` there is nothing left to join; the source is dropped after its files are closed.
         let _ = self.join();
     }
 }
 
-/// The wanted size, within what the machine can spare and above what is worth reading; a note if the user asked for
-/// something else.
+/// The requested size, limited to what the machine can spare and at least what is worth reading; adds a note if this is
+/// not what the user asked for.
 fn buffer_kib(order: &TracerOrder, notes: &mut Vec<String>) -> u64 {
     let wanted = order.trace.buffer_kib.unwrap_or(BUFFER_KIB);
     let available = available_memory_kib(&order.roots.proc);
@@ -283,7 +284,7 @@ mod tests {
         let proc = std::env::temp_dir().join(format!("schedlab-meminfo-{}", std::process::id()));
         std::fs::create_dir_all(&proc).unwrap();
         std::fs::write(proc.join("meminfo"), "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n").unwrap();
-        // Without a list of CPUs there is one.
+        // Without a list of CPUs, one CPU is assumed.
         let roots = Roots { proc: proc.clone(), sys: proc.join("sys") };
         let of = |buffer_kib: Option<u64>| {
             let (events, source) = (TraceEvents::default(), TraceSource::Auto);

@@ -1,6 +1,6 @@
-//! Ring buffers of perf instead of an instance of tracefs: the same tracepoints, the same records, one ring a CPU. For where
-//! tracefs can be read but not written, as in a container: the numbers of the events come from there. Nothing of it stays
-//! in the kernel when the process ends.
+//! perf's ring buffers in place of a tracefs instance: the same tracepoints, the same records, one ring per CPU. They
+//! are used if tracefs can be read but not written, as in a container; the ids of the events come from tracefs. When
+//! the process ends, nothing remains in the kernel.
 
 use super::TracerOrder;
 use super::error::TracerError;
@@ -19,14 +19,14 @@ const FEWEST_PAGES: usize = 8;
 #[derive(Debug)]
 pub(super) struct Rings {
     tracefs: Tracefs,
-    /// By CPU; their rings are taken by the threads that read them.
+    /// By CPU; the threads that read the rings have taken them.
     events: Vec<(u32, Arc<Tracepoints>)>,
     rings: Vec<(u32, TracepointRing)>,
     ring_pages: usize,
 }
 
 impl Rings {
-    /// Opens the events on every CPU, switched off. A CPU that has gone offline meanwhile is left out.
+    /// Opens the events on every CPU, disabled. A CPU that has gone offline meanwhile is left out.
     pub(super) fn open(order: &TracerOrder, buffer_kib: u64) -> Result<Self, TracerError> {
         if order.trace.out.is_none() {
             return Err(TracerError::UnreadRings);
@@ -34,7 +34,7 @@ impl Rings {
         let tracefs = Tracefs::find_or_mount(&order.roots.proc).map_err(|cause| TracerError::NoTracefs { cause })?;
         let ids = EventFiles::below(tracefs.root()).ids(order.trace.events)?;
         let pages = (buffer_kib * 1024 / page_size_bytes()) as usize;
-        // Rounded down: the kernel takes powers of two.
+        // Rounded down, because the kernel accepts powers of two only.
         let ring_pages = 1 << pages.max(FEWEST_PAGES).ilog2();
         let mut all = Self { tracefs, events: Vec::new(), rings: Vec::new(), ring_pages };
         for &cpu in online_cpus(&order.roots).as_slice() {
@@ -93,14 +93,14 @@ impl Rings {
         })
     }
 
-    /// What the kernel counted as lost on a CPU; 0 where it does not count.
+    /// Number of events lost on a CPU, as the kernel counts them; 0 if it does not.
     pub(super) fn lost(&self, cpu: u32) -> u64 {
         let of = self.events.iter().find(|(of, _)| *of == cpu);
         of.and_then(|(_, events)| events.lost()).unwrap_or(0)
     }
 }
 
-/// The ring, or a smaller one where less memory may be locked; then all that follow are as small.
+/// The ring, or a smaller one if less memory may be locked; then all later ones are as small.
 fn fitting(ids: &[u32], cpu: u32, ring_pages: &mut usize) -> io::Result<TracepointRing> {
     loop {
         match TracepointRing::open(ids, cpu, *ring_pages) {
@@ -123,7 +123,7 @@ fn fix(cause: &io::Error) -> &'static str {
     }
 }
 
-/// The numbers of errno(3) that decide here, the same on all architectures we build for.
+/// The errno(3) values that matter here; they are the same on all architectures we build for.
 mod errno {
     pub(super) const EPERM: i32 = 1;
     pub(super) const EACCES: i32 = 13;

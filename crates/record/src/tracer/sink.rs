@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Memory that a flight recorder may take, bytes: at 4 bytes an event 64 million events.
+/// Memory that a flight recorder may use, bytes: 64 million events at 4 bytes per event.
 const MOST_KEPT_BYTES: u64 = 256 << 20;
 
 /// An event is in the buffer before its CPU commits it. If a hypervisor preempts the vCPU in between, the event appears
@@ -21,7 +21,7 @@ pub(super) struct Sink {
     path: PathBuf,
     out: Option<RecordingWriter<BufWriter<File>>>,
     kept: Option<LastBlocks>,
-    /// By drain thread: everything before this time is in.
+    /// By drain thread: all events before this time have been handed in.
     complete_ns: Vec<u64>,
     pub(super) events: u64,
     pub(super) whole_bytes: u64,
@@ -56,7 +56,7 @@ impl Sink {
         &mut self,
         write: impl FnOnce(&mut RecordingWriter<BufWriter<File>>) -> std::io::Result<()>,
     ) -> Result<(), TracerError> {
-        // After a failure nothing more is written: what is there stays readable.
+        // After a failure nothing more is written, so that what has been written stays readable.
         let Some(out) = &mut self.out else { return Ok(()) };
         write(out).map_err(|cause| {
             self.out = None;
@@ -80,8 +80,8 @@ impl Sink {
         }
     }
 
-    /// Drain thread `thread` has handed in every event of its CPUs before `ns`: the file has them too, whatever becomes of
-    /// us. On a quiet machine the buffer alone would hold the events of many seconds.
+    /// Drain thread `thread` has handed in every event of its CPUs before `ns`. The file is flushed, so that these
+    /// events survive if we are killed: on a quiet machine the buffer alone could hold many seconds of events.
     pub(super) fn complete(&mut self, thread: usize, ns: u64) -> Result<(), TracerError> {
         self.complete_ns[thread] = ns;
         let all = self.complete_ns.iter().copied().min().unwrap_or(0);
@@ -94,10 +94,10 @@ impl Sink {
         })
     }
 
-    /// Writes what was kept, if anything was; how many events were dropped before, and whether for want of room.
+    /// Writes the kept blocks, if any; returns how many events were dropped before them, and whether for lack of room.
     pub(super) fn write_kept(&mut self) -> Result<Option<(u64, bool)>, TracerError> {
         let Some(kept) = self.kept.take() else { return Ok(None) };
-        // Behind each block: before the oldest of those that follow, nothing is missing.
+        // After each block: no event before the oldest one in the later blocks is missing.
         let mut oldest_after: Vec<u64> = kept.blocks().map(|block| block.first_ns).collect();
         for at in (1..oldest_after.len()).rev() {
             oldest_after[at - 1] = oldest_after[at - 1].min(oldest_after[at]);
@@ -113,7 +113,7 @@ impl Sink {
         Ok(Some((kept.dropped, kept.was_full)))
     }
 
-    /// Ends the recording; bytes of the file.
+    /// Ends the recording; returns the size of the file in bytes.
     pub(super) fn end(mut self, totals: &Totals) -> Result<u64, TracerError> {
         let failed = |cause| TracerError::Output { path: self.path.clone(), cause };
         let Some(out) = self.out.take() else { return Ok(0) };

@@ -1,14 +1,14 @@
-//! Every thread of the machine, as /proc and sched_getattr(2) show it: what is in no event.
+//! Every thread of the machine, from /proc and sched_getattr(2): information that no event contains.
 
 use schedlab_plan::InOrder;
 use schedlab_sys::{kernel_facts, sched_attr};
 use schedlab_trace::recording::ThreadState;
 use std::path::Path;
 
-/// Bit of a thread's flags that says that it is the kernel's (include/linux/sched.h).
+/// The bit in a task's flags that marks a kernel thread (include/linux/sched.h).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// All threads, by id. One that ends while it is looked at is left out.
+/// All threads, by id. A thread that ends while it is read is left out.
 pub(super) fn threads(proc: &Path) -> Vec<ThreadState> {
     let numbers = |dir: &Path| -> Vec<u32> {
         let listing = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -38,7 +38,7 @@ fn thread(dir: &Path, pid: u32, tid: u32) -> Option<ThreadState> {
         comm: stat.comm,
         kernel: stat.flags & PF_KTHREAD != 0,
         policy: stat.policy,
-        // The kernel shows its priority less 100 (fs/proc/array.c, task_prio).
+        // The kernel shows the priority less 100 (fs/proc/array.c, task_prio).
         prio: (stat.priority + 100).clamp(-1, 140) as i16,
         nice: stat.nice,
         slice_ns: attr.map_or(0, |attr| attr.runtime_ns),
@@ -51,7 +51,7 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim)
 }
 
-/// The number of the hierarchy whose groups a snapshot has, as `cgroup_attach_task` has it.
+/// The number of the hierarchy whose groups a snapshot contains, in the numbering of `cgroup_attach_task`.
 pub(super) fn cpu_hierarchy(proc: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(proc.join("self/cgroup")).ok()?;
     cpu_line(&text)?.split(':').next()?.parse().ok()
@@ -79,12 +79,12 @@ struct Stat {
 }
 
 impl Stat {
-    /// A name may hold blanks and parentheses, so the fields count from the last one.
+    /// A name may contain spaces and parentheses, so fields are counted from the last parenthesis.
     fn parse(text: &str) -> Option<Self> {
         let (open, close) = (text.find('(')?, text.rfind(')')?);
         let comm = text.get(open + 1..close)?.to_owned();
         let fields: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
-        // The first after the name is field 3, the state.
+        // The first field after the name is field 3, the state.
         let number = |at: usize| fields.get(at - 3)?.parse::<i64>().ok();
         Some(Self {
             comm,

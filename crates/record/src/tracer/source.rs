@@ -1,4 +1,4 @@
-//! Where events come from: an instance of tracefs of our own, or perf's rings where none can be made.
+//! Where events come from: a tracefs instance of our own, or perf's rings if none can be made.
 
 use super::TracerOrder;
 use super::cpu_reader::CpuReader;
@@ -20,7 +20,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Opens what the order names, with `buffer_kib` for each CPU; notes say what is unusual about it.
+    /// Opens the source for the order, with `buffer_kib` for each CPU; notes describe what is unusual about it.
     pub(super) fn open(order: &TracerOrder, buffer_kib: u64, notes: &mut Vec<String>) -> Result<Self, TracerError> {
         let (rings, why) = match order.trace.source {
             TraceSource::Perf => (Rings::open(order, buffer_kib)?, "as asked for".to_owned()),
@@ -29,7 +29,7 @@ impl Source {
                 Ok(instance) => return Ok(instance),
                 Err(barred) => match Rings::open(order, buffer_kib) {
                     Ok(rings) => (rings, format!("since no tracefs instance can be made ({barred})")),
-                    // It says all that there is to say.
+                    // The error is complete as it is.
                     Err(TracerError::NoTracefs { .. } | TracerError::UnreadRings) => return Err(barred),
                     Err(perf) => return Err(TracerError::Neither { tracefs: barred.into(), perf: perf.into() }),
                 },
@@ -46,7 +46,7 @@ impl Source {
 
     fn instance(order: &TracerOrder, buffer_kib: u64, notes: &mut Vec<String>) -> Result<Self, TracerError> {
         let instance = Instance::create(&order.run_root, &order.roots.proc)?;
-        // So that the times are those of the workloads: CLOCK_MONOTONIC.
+        // CLOCK_MONOTONIC, so that the times are those of the workloads.
         instance.write("trace_clock", "mono")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
         if !instance.note_no_names() {
@@ -76,7 +76,8 @@ impl Source {
     pub(super) fn cpus(&self, order: &TracerOrder) -> Result<Vec<u32>, TracerError> {
         match self {
             Self::Instance(instance) => {
-                // The kernel has directories for CPUs that may come one day too; a buffer only those that are here.
+                // The kernel also has directories for CPUs that may come later; only CPUs that are online have a
+                // buffer.
                 let online = online_cpus(&order.roots);
                 let here = |cpu: &u32| online.is_empty() || online.as_slice().contains(cpu);
                 Ok(instance.cpus()?.into_iter().filter(here).collect())
@@ -93,7 +94,7 @@ impl Source {
         }
     }
 
-    /// What a drain thread reads of a CPU.
+    /// What a drain thread reads from a CPU.
     pub(super) fn cpu_reader(&mut self, cpu: u32) -> Result<CpuReader, TracerError> {
         match self {
             Self::Instance(instance) => CpuReader::of_instance(instance, cpu),
@@ -104,7 +105,7 @@ impl Source {
         }
     }
 
-    /// Switches the events on; when this returns, they are being recorded.
+    /// Enables the events; when this returns, they are being recorded.
     pub(super) fn enable(&self, formats: &[FormatText]) -> Result<(), TracerError> {
         match self {
             Self::Instance(instance) => {
@@ -125,8 +126,8 @@ impl Source {
         }
     }
 
-    /// Adds the kernel's own count of what a CPU lost. Of an unread buffer also that of its events; those that were
-    /// overwritten there are no loss: they were not wanted.
+    /// Adds the kernel's own count of a CPU's lost events and, for an unread buffer, also of its events. Events that
+    /// were overwritten in an unread buffer are no loss, because they were not wanted.
     pub(super) fn count(&self, cpu: &mut CpuTotals, unread: bool) -> Result<(), TracerError> {
         match self {
             Self::Rings(rings) => cpu.kernel_lost = rings.lost(cpu.cpu),

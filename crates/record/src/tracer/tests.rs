@@ -1,4 +1,5 @@
-//! Against the kernel: what is switched is recorded, and nothing is left behind. They need tracefs and say so.
+//! Tests against the kernel: every switch is recorded, and nothing is left behind. They need tracefs, and report it if
+//! it is missing.
 
 use super::*;
 use crate::Roots;
@@ -13,7 +14,7 @@ fn skip(test: &str, why: &TracerError) {
     eprintln!("schedlab-skip: {test}: needs tracefs ({why})");
 }
 
-/// A directory of the test's own, removed with it.
+/// A directory for one test, removed on drop.
 struct Lab(PathBuf);
 
 impl Lab {
@@ -67,7 +68,7 @@ impl Drop for Lab {
     }
 }
 
-/// A thread of a ping-pong, and what the kernel counted of it up to a time.
+/// A thread of a ping-pong, and the kernel's counts for it up to a time.
 struct Player {
     tid: u32,
     voluntary: u64,
@@ -104,7 +105,7 @@ fn ping_pong(rounds: u32) -> [Player; 2] {
     [one.join().unwrap(), other.join().unwrap()]
 }
 
-/// Wakings of the two by each other.
+/// Wakings of each of the two by the other.
 fn wakings(events: &[Event], players: &[Player; 2]) -> usize {
     let ours = |tid: schedlab_trace::Tid| players.iter().any(|player| player.tid == tid.0);
     events.iter().filter(|e| matches!(e.what, What::Waking(w) if ours(w.tid) && ours(w.waker))).count()
@@ -129,7 +130,7 @@ fn every_switch_of_a_ping_pong_comes_by_rings_of_perf_and_no_instance_is_made() 
     let lab = Lab::new("every_switch_by_rings");
     let test = "every_switch_of_a_ping_pong_comes_by_rings_of_perf_and_no_instance_is_made";
     let mut order = lab.order("full");
-    // Room for all of it and its neighbours: the drain thread may not run for a while.
+    // Room for all events and those of other tasks, because the drain thread may not run for a while.
     (order.trace.source, order.trace.buffer_kib) = (TraceSource::Perf, Some(16 << 10));
     let Some(tracer) = lab.start(test, order) else { return };
     assert_eq!(tracer.instance(), None);
@@ -145,7 +146,7 @@ fn rings_are_taken_where_no_instance_can_be_made_and_say_why() {
     let lab = Lab::new("rings_are_taken");
     let mut order = lab.order("min");
     order.trace.source = TraceSource::Auto;
-    // A run root that is a file: there the entry of an instance cannot be made.
+    // The run directory is a file, so the entry of an instance cannot be made in it.
     order.run_root = lab.0.join("file");
     std::fs::write(&order.run_root, "").unwrap();
     let Some(tracer) = lab.start("rings_are_taken_where_no_instance_can_be_made_and_say_why", order) else { return };
@@ -168,12 +169,12 @@ fn a_ring_that_is_too_small_tells_what_it_lost_and_where() {
     let totals = reader.recording().unwrap().totals().unwrap();
     let told: u64 = totals.cpus.iter().map(|cpu| cpu.lost).sum();
     let by_kernel: u64 = totals.cpus.iter().map(|cpu| cpu.kernel_lost).sum();
-    // Before Linux 6.0 the kernel does not count them apart.
+    // Before Linux 6.0 the kernel does not count lost events separately.
     assert!(by_kernel == 0 || by_kernel == told, "{totals:?}");
     assert_eq!(recorded.lost, told);
     assert_eq!(reader.problems().count(ProblemKind::Lost), told, "with their place in the trace");
     if told == 0 {
-        // Then nothing is missing: every waking of the one by the other is there.
+        // Nothing is missing then: every waking of one by the other is there.
         assert!(wakings(&events, &players) >= 19_000);
     }
 }
@@ -186,14 +187,14 @@ fn events_alone_in_rings_that_nobody_reads_are_refused() {
     assert!(matches!(Tracer::start(order), Err(TracerError::UnreadRings)));
 }
 
-/// What the kernel counted is in the file.
+/// Checks that the file contains what the kernel counted.
 fn check_ping_pong(lab: &Lab, players: &[Player; 2], recorded: &Recorded) {
     let (events, reader) = lab.events();
     for Player { tid, voluntary, involuntary, until_ns } in players {
         let mine = |e: &&Event| e.ts <= *until_ns && matches!(e.what, What::Switch { prev, .. } if prev.0 == *tid);
         let left: Vec<&Event> = events.iter().filter(mine).collect();
         assert_eq!(left.len() as u64, voluntary + involuntary, "the kernel counted as many switches: {recorded:?}");
-        // A sleep that is cancelled by a waking in its beginning has no switch; one that is cut short has one more waking.
+        // A sleep that is cancelled by a waking at its start has no switch; one that is cut short has one more waking.
         let woken = events.iter().filter(|e| matches!(e.what, What::Waking(w) if w.tid.0 == *tid)).count() as u64;
         assert!(woken.abs_diff(*voluntary) <= 20, "{woken} wakings for {voluntary} sleeps");
     }

@@ -8,7 +8,7 @@ fn user(address: u64) -> Address {
     Address { address, is_kernel: false }
 }
 
-/// Comm and places of a sample, the innermost first.
+/// Comm and spots of a sample, the innermost first.
 fn told(gathered: &Gathered, sample: &Sample) -> String {
     let chain = &gathered.chains.all()[sample.chain as usize];
     let spot = |number: &u32| match gathered.spots.all()[*number as usize].code {
@@ -25,7 +25,7 @@ fn a_sample_of_one_ring_waits_for_the_exec_on_another() {
     let mut order = InOrder::default();
     let mut gathered = Gathered::new(1_000, 99);
     gathered.take(Record::Comm { task: PARENT, exec: true, name: b"sh" });
-    // The ring of CPU 0 is read first, but the process was made and given its program on CPU 1.
+    // The ring of CPU 0 is read first, but the process was created, and exec'd its program, on CPU 1.
     order.buffer().extend(written::sample(CHILD, 9_000, 10, &[user(150), user(200)]));
     order.buffer().extend(written::sample(CHILD, 30_000, 10, &[user(150)]));
     order.buffer().extend(written::fork(CHILD, PARENT, 5_000));

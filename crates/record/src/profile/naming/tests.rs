@@ -23,7 +23,7 @@ impl Drop for Tree {
     }
 }
 
-/// Two samples: one in the kernel, called from the kernel; one in a program that is not there.
+/// Two samples: one in the kernel, called from the kernel; one in a program whose file does not exist.
 fn named(tree: &Tree) -> Profile {
     let at = |address, is_kernel| Address { address, is_kernel };
     let mut order = InOrder::default();

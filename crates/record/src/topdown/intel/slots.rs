@@ -1,8 +1,8 @@
-//! Level 1, and level 2 where the core divides its slots that far: from what the kernel names in sysfs.
+//! Level 1, and level 2 on cores that divide their slots that far: from events that the kernel names in sysfs.
 
 use super::super::table::*;
 
-/// The shares are of the sum of the four metrics, not of the slots: both are read with eight bits of precision.
+/// Shares of the sum of the four metrics, not of the slots, because all are read with eight bits of precision.
 macro_rules! share {
     ($metric:literal) => {
         concat!($metric, " / (topdown_fe_bound + topdown_bad_spec + topdown_retiring + topdown_be_bound)")
@@ -11,7 +11,7 @@ macro_rules! share {
 
 pub(super) const METRICS_OF_ONE_LEVEL: Group = Group {
     name: "slots",
-    // `slots` leads: the core refuses its metrics without it.
+    // `slots` is the leader: without it the core refuses its metrics.
     events: &[
         alias("slots", "slots"),
         alias("topdown_retiring", "topdown-retiring"),
