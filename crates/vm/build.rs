@@ -1,5 +1,6 @@
-//! Builds the plugin that `vm profile` loads into QEMU: `crates/plugin` as a shared library of a few kB, without std, to be
-//! carried as bytes, packed to half of them. By the compiler alone, since our flags make everything static, which a shared library cannot be.
+//! Builds the plugin that `vm profile` loads into QEMU: `crates/plugin` as a shared library of a few kB, without std,
+//! embedded as bytes that are compressed to half its size. It calls the compiler directly, because our flags make
+//! everything static, which a shared library cannot be.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +14,7 @@ fn main() {
     let plugin = PathBuf::from(variable("OUT_DIR")).join("plugin.so");
     let packed = plugin.with_extension("so.packed");
     let target = variable("TARGET");
-    // Elsewhere QEMU is not what the binary was built for, and `vm profile` says so.
+    // On other targets QEMU is not for the architecture of this binary, and `vm profile` reports that.
     if target != variable("HOST") || !target.ends_with("-linux-gnu") {
         std::fs::write(packed, "").expect("OUT_DIR can be written");
         return;

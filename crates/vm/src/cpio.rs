@@ -1,15 +1,16 @@
-//! The initramfs: a cpio archive in the `newc` format, a pure function of what is put in. Owners are root, times are 0,
-//! names are in order: equal contents give equal bytes. Source: Documentation/driver-api/early-userspace/buffer-format.rst.
+//! The initramfs: a cpio archive in the `newc` format, a pure function of its contents. All owners are root, times are
+//! 0, and names are in order, so equal contents give equal bytes. Source:
+//! Documentation/driver-api/early-userspace/buffer-format.rst.
 
 use std::collections::BTreeMap;
 
 /// Why something cannot be archived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CpioError {
-    /// Not a plain path below the root.
+    /// Not a plain path below the root directory.
     #[error("`{0}` is not a place in an initramfs: give a path below /, without `..`")]
     Name(String),
-    /// The format has 32 bits for a length.
+    /// The format has 32 bits for a file's length.
     #[error("`{name}` has {bytes} bytes; a file in an initramfs must be smaller than 4 GiB")]
     Length {
         /// Its path.
@@ -17,7 +18,7 @@ pub enum CpioError {
         /// Its length.
         bytes: usize,
     },
-    /// There is a file where a directory is needed, or the other way round.
+    /// A file and a directory have the same path.
     #[error("`{0}` is both a file and a directory")]
     Conflict(String),
 }
@@ -30,7 +31,7 @@ enum Entry {
     CharacterDevice { major: u32, minor: u32 },
 }
 
-/// What an initramfs holds; paths may begin with `/`.
+/// The contents of an initramfs; paths may begin with `/`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
@@ -42,12 +43,12 @@ const S_IFREG: u32 = 0o100_000;
 const S_IFLNK: u32 = 0o120_000;
 
 impl Archive {
-    /// A directory with the permissions `mode`; the ones above it are made.
+    /// Adds a directory with the permissions `mode`, and missing parents.
     pub fn directory(&mut self, path: &str, mode: u32) -> Result<(), CpioError> {
         self.put(path, Entry::Directory { mode })
     }
 
-    /// A regular file with the permissions `mode`.
+    /// Adds a regular file with the permissions `mode`.
     pub fn file(&mut self, path: &str, mode: u32, content: Vec<u8>) -> Result<(), CpioError> {
         if u32::try_from(content.len()).is_err() {
             return Err(CpioError::Length { name: path.into(), bytes: content.len() });
@@ -60,7 +61,7 @@ impl Archive {
         self.put(path, Entry::Link { target: target.into() })
     }
 
-    /// A character device for root alone.
+    /// Adds a character device that only root may use.
     pub fn character_device(&mut self, path: &str, major: u32, minor: u32) -> Result<(), CpioError> {
         self.put(path, Entry::CharacterDevice { major, minor })
     }
@@ -82,7 +83,7 @@ impl Archive {
         Ok(())
     }
 
-    /// The archive. A directory sorts before what it holds, as the kernel's unpacker needs it.
+    /// The archive's bytes. A directory sorts before its contents, as the kernel's unpacker requires.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (number, (name, entry)) in self.entries.iter().enumerate() {
@@ -132,7 +133,7 @@ fn append_raw(bytes: &mut Vec<u8>, inode: u32, name: &str, mode: u32, device: (u
     pad(bytes);
 }
 
-/// Header with name, and content, each end at a multiple of four.
+/// The header with the name, and the content, are each padded to a multiple of four.
 fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }

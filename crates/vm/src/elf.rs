@@ -1,7 +1,7 @@
-//! The part of a program that the kernel loads: without debug information, which makes a binary under development many
+//! The part of a program that the kernel loads. It excludes debug information, which makes a development binary many
 //! times larger and its guest slower to start. Source: elf(5).
 
-/// Everything up to the end of the last loadable segment; the whole file when it is no 64-bit ELF.
+/// Everything up to the end of the last loadable segment; the whole file if it is not a 64-bit ELF file.
 pub fn loaded_part(file: &[u8]) -> &[u8] {
     end_of_segments(file).and_then(|end| file.get(..end)).unwrap_or(file)
 }
@@ -40,7 +40,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (written, file) = (directory.path().join("written"), directory.path().join("part"));
         std::fs::write(&written, part).unwrap();
-        // What this process had open for writing may not run while a child of another test still has it (ETXTBSY).
+        // A program cannot be executed while a child of another test still has it open for writing (ETXTBSY), so
+        // install(1) copies it.
         assert!(Command::new("install").args(["-m", "755"]).args([&written, &file]).status().unwrap().success());
         let listed = Command::new(&file).args(["--list", "--format", "terse"]).output().unwrap();
         assert!(String::from_utf8_lossy(&listed.stdout).contains("a_program_runs_without_the_rest"));

@@ -1,4 +1,4 @@
-//! What can go wrong with a guest: each names the step and the fix.
+//! Errors around guests: each names the step and the fix.
 
 use crate::cpio::CpioError;
 use crate::frame::FrameError;
@@ -11,14 +11,14 @@ use std::time::Duration;
 pub(crate) const WITHOUT_KVM: &str =
     "--accel tcg of `vm`, `accelerator = \"tcg\"` of a plan's [guest], boots the guest translated";
 
-/// Why there is no guest, or no answer of it.
+/// Why there is no guest, or no result from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VmError {
     /// A file or directory of the host.
     #[error("{what} {path}: {cause}", path = path.display())]
     File {
-        /// What was done to it: `reading`, `writing`.
+        /// The operation: `reading`, `writing`.
         what: &'static str,
         /// Which.
         path: PathBuf,
@@ -52,10 +52,10 @@ pub enum VmError {
         target: String,
         /// The first lines that are errors.
         said: String,
-        /// All that it said of errors and warnings.
+        /// All its errors and warnings.
         log: String,
     },
-    /// A build or a guest ended for want of room or memory.
+    /// A build or a guest ended because of too little disk space or memory.
     #[error("{step}: this machine has too little room or memory: {said}")]
     Resources {
         /// What it was for.
@@ -63,10 +63,10 @@ pub enum VmError {
         /// The first lines that are errors.
         said: String,
     },
-    /// The words alone cannot be meant, on any machine.
+    /// The words contradict themselves, on any machine.
     #[error("{0}")]
     Words(String),
-    /// What the user asked for cannot be.
+    /// What the user asked for is not possible.
     #[error("{0}")]
     Refused(String),
     /// The initramfs.
@@ -79,7 +79,7 @@ pub enum VmError {
         when: &'static str,
         /// Its exit status.
         status: String,
-        /// Its last words, or the console's.
+        /// The last lines of its output, or of the console's.
         said: String,
     },
     /// The guest does not run under KVM.
@@ -107,7 +107,7 @@ pub enum VmError {
         goal: &'static str,
         /// The limit.
         limit: Duration,
-        /// Mend, and the console's last lines.
+        /// The fix, and the console's last lines.
         said: String,
     },
     /// The guest could not do its job.
@@ -119,12 +119,12 @@ pub enum VmError {
     /// The user pressed Ctrl-C.
     #[error("interrupted: the guest was ended")]
     Interrupted,
-    /// The same, while a kernel was built.
+    /// The same while a kernel was being built.
     #[error("interrupted; what is compiled is kept: the same command goes on from there")]
     BuildInterrupted,
 }
 
-// Without a source: the sentence holds it, and a chain that is printed whole would say it twice.
+// Without a source, because the sentence includes it, and printing the whole chain would repeat it.
 impl From<CpioError> for VmError {
     fn from(cause: CpioError) -> Self {
         Self::Initramfs(cause)
@@ -138,7 +138,8 @@ impl From<FrameError> for VmError {
 }
 
 impl VmError {
-    /// Whether this machine lacks something, which says nothing about a kernel. One that is not there is no such thing.
+    /// Whether the cause is a shortage on this machine, which says nothing about a kernel. A machine without the kernel
+    /// does not count.
     pub fn is_of_machine(&self) -> bool {
         match self {
             Self::File { what, cause, .. } => *what != READING_KERNEL || cause.kind() != ErrorKind::NotFound,
@@ -147,17 +148,17 @@ impl VmError {
         }
     }
 
-    /// For `map_err` of an operation on a file.
+    /// For `map_err` after an operation on a file.
     pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |cause| Self::File { what, path, cause }
     }
 }
 
-/// What is done to the file of a kernel.
+/// The operation on a kernel's file.
 pub(crate) const READING_KERNEL: &str = "reading the kernel";
 
-/// Whether a line of a program ends in libc's words for ENOSPC, EDQUOT or ENOMEM.
+/// Whether a line of a program's output ends in libc's message for ENOSPC, EDQUOT or ENOMEM.
 pub(crate) fn ends_for_want(said: &str) -> bool {
     let words = [": No space left on device", ": Disk quota exceeded", ": Cannot allocate memory"];
     said.lines().any(|line| words.iter().any(|words| line.trim_end().ends_with(words)))

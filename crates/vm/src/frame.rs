@@ -1,5 +1,5 @@
-//! What comes out of a guest over its port: frames with a length and a checksum, because a serial line loses bytes
-//! silently, and because a guest can die in the middle of a word.
+//! What a guest sends over its port: frames with a length and a checksum, because a serial line loses bytes silently,
+//! and because a guest can die in the middle of a message.
 
 use crate::host::tail::MOST_OF_PORT;
 use crate::packed;
@@ -11,15 +11,15 @@ const MAGIC: [u8; 4] = *b"SLG1";
 const HEADER_BYTES: usize = 13;
 /// Kinds with this bit have a packed payload.
 const PACKED: u8 = 0x80;
-/// Longest payload: more is a damaged length.
+/// Longest payload: a larger length is damaged.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
-/// Longest file that a guest sends: with its path it fits a payload by far.
+/// Longest file that a guest sends: together with its path it fits well into a payload.
 pub const MAX_FILE_BYTES: usize = MAX_PAYLOAD_BYTES / 2;
 
 /// A message of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// The guest is up and about to start its command; the kernel's release.
+    /// The guest is up and about to start its command; contains the kernel's release.
     Started(String),
     /// The command's standard output.
     Stdout(Vec<u8>),
@@ -34,7 +34,7 @@ pub enum Frame {
         /// Whole content.
         content: Vec<u8>,
     },
-    /// A file as it is so far, in case the guest does not reach its end; a later one of the same path replaces it.
+    /// A file in its present state, in case the guest dies before its end; a later one with the same path replaces it.
     Kept {
         /// Absolute path.
         path: String,
@@ -47,7 +47,7 @@ pub enum Frame {
     Failed(String),
 }
 
-/// Why the port's bytes are no frames.
+/// Why the port's bytes are not frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Something else writes to the port, or bytes were lost.
@@ -56,7 +56,7 @@ pub enum FrameError {
         /// Where.
         at: u64,
     },
-    /// A guest that packs zeros sends little and would fill a disk.
+    /// A guest that sends compressed zeros could fill a disk with little data.
     #[error("the guest sent more than {} MiB, the most that is taken of one guest", MOST_OF_PORT >> 20)]
     TooMuch,
     /// The checksum does not fit.
@@ -123,7 +123,7 @@ impl Frame {
     }
 }
 
-/// A path, a zero byte, and what is in it.
+/// A path, a zero byte, and the content.
 fn file(payload: &[u8]) -> Option<(String, Vec<u8>)> {
     let end = payload.iter().position(|&byte| byte == 0)?;
     let path = std::str::from_utf8(&payload[..end]).ok()?.to_owned();
@@ -137,15 +137,16 @@ fn checksum(head: &[u8], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Takes the port's bytes as they come and gives whole frames.
+/// Takes the port's bytes as they arrive and returns complete frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     pending: Vec<u8>,
-    /// Bytes of `pending` that were frames: they go all at once, since a guest can send a great many small ones.
+    /// Bytes of `pending` that have been consumed; they are removed together, because a guest can send a great many
+    /// small frames.
     taken: usize,
-    /// Bytes of the frames before `pending`.
+    /// Total bytes of the frames before `pending`.
     passed: u64,
-    /// Bytes that packed payloads stood for.
+    /// Total unpacked size of the packed payloads.
     unpacked: u64,
 }
 
@@ -156,7 +157,7 @@ impl Decoder {
         self.pending.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, if its last byte has come.
+    /// The next complete frame, if there is one.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let at = self.passed;
         let pending = &self.pending[self.taken..];
@@ -192,8 +193,8 @@ impl Decoder {
     }
 }
 
-/// Whether a file's path lies at or below one of the places the host asked for, without a way out of it: the host
-/// writes nothing that a guest invents.
+/// Whether a file's path is one of the places that the host asked for, or below one, and does not lead out of it: the
+/// host never writes to a path of the guest's choice.
 pub fn is_wanted(path: &str, wanted: &[String]) -> bool {
     let path = Path::new(path);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
@@ -213,7 +214,7 @@ mod tests {
             Frame::File { path: "/work/out/a.json".into(), content: vec![0; 300] },
             Frame::File { path: "/empty".into(), content: Vec::new() },
             Frame::File { path: "/proc/kallsyms".into(), content: b"ffffffff81000000 T _text\n".repeat(100) },
-            // What has no repetition is sent as it is.
+            // Data without repetition is sent uncompressed.
             Frame::Stdout((0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()),
             Frame::Kept { path: "/work/out/b".into(), content: vec![0, 1] },
             Frame::Ended(-1),
@@ -253,7 +254,8 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let mut decoder = Decoder::default();
             decoder.push(&bytes);
-            // A longer length waits for bytes that do not come; all else is an error.
+            // If the damage makes the length larger, the decoder waits for bytes that do not come; any other damage is
+            // an error.
             let answer = decoder.next_frame();
             assert!(answer.is_err() || (answer == Ok(None) && (5 * 8..9 * 8).contains(&bit)), "bit {bit}: {answer:?}");
         }

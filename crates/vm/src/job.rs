@@ -1,10 +1,10 @@
-//! What the host asks of the guest: a file in its initramfs, so that nothing needs to go in over a port.
+//! What the host asks a guest to do: a file in its initramfs, so that nothing has to be sent in over a port.
 
 use serde::{Deserialize, Serialize};
 
 /// Where the guest finds it.
 pub const JOB_FILE: &str = "/schedlab/job.json";
-/// Where the guest finds what its modules are.
+/// Where the guest finds the description of its modules.
 pub const MODULES_FILE: &str = "/schedlab/modules.json";
 
 /// The guest's job.
@@ -35,19 +35,20 @@ pub struct Job {
     pub stops: bool,
 }
 
-/// What a guest restored from a saved state is handed: it is read at one moment of the guest, whatever the host does.
+/// What a guest restored from a saved state is given. The guest reads it at a fixed point of its execution, whatever
+/// the host does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handed {
-    /// What the sample's seed does before the command starts.
+    /// What the sample's seed changes before the command starts.
     pub perturbation: Perturbation,
     /// A file of the guest that the command reads.
     pub path: String,
-    /// What is in it; the command's arguments, as a JSON array, where the job has none.
+    /// Its content; if the job has no command, the command's arguments as a JSON array.
     pub content: String,
 }
 
 impl Handed {
-    /// As it is handed: a line, and the content.
+    /// As it is passed to the guest: a line, and the content.
     pub fn to_text(&self) -> String {
         let Perturbation { forks, spin_tick_millionths } = self.perturbation;
         format!("{forks} {spin_tick_millionths} {}\n{}", self.path, self.content)

@@ -1,12 +1,12 @@
-//! What a lane means for a guest: how QEMU is started follows in [`crate::qemu`]; here is what a seed of the virtual
-//! lane does, and which shift a guest starts with.
+//! What a lane means for a guest. [`crate::qemu`] determines how QEMU is started; this module determines what a seed of
+//! the virtual lane does, and with which shift a guest starts.
 
 use crate::job::Perturbation;
 use crate::qemu_version;
 pub use schedlab_plan::lane::{Accelerator, Lane, NoKvm, Provenance, Virtual, WantedAccelerator};
 
-/// The shift with which a guest of that many CPUs starts in reasonable time: a tick must be many instructions long, or
-/// the guest does nothing but serve it, and CPUs that are brought up wait for one another in loops of a fixed count.
+/// The shift with which a guest with that many CPUs starts in reasonable time. A tick must be many instructions long;
+/// otherwise the guest only handles ticks, and CPUs that are brought up wait for one another in loops of a fixed count.
 pub fn usual_shift(qemu_version: &str, cpus: u32) -> u8 {
     if cpus == 1 || qemu_version::shares_turns(qemu_version) { 3 } else { 7 }
 }
@@ -23,20 +23,22 @@ pub fn advice(lane: Lane, qemu_version: &str, cpus: u32) -> Option<String> {
     ))
 }
 
-/// What a kernel does against weaknesses of Intel's CPUs and not of AMD's, switched off where a translated CPU is an Intel's only for
-/// its threads: two guests that differ in their threads must not differ in this. (What is done on both stays.)
+/// Switches off what a kernel does against vulnerabilities of Intel's CPUs but not of AMD's, if a translated CPU is an
+/// Intel model only because it has threads: two guests that differ in their threads must not differ in this.
+/// (Mitigations for both remain.)
 pub const AS_ON_AMD: &[&str] = &["nopti", "mds=off", "l1tf=off", "indirect_target_selection=off"];
 
-/// Up to how much CPU time each task uses before its workload starts, unless it is said otherwise: twice the difference
-/// that CFS keeps between two tasks on a machine of two CPUs (half its latency of 12 ms), so that both ends are reached.
+/// The most CPU time that each task uses before its workload starts, by default. It is twice the difference in CPU time
+/// that CFS keeps between two tasks on a machine with two CPUs (half its latency of 12 ms), so that both extremes are
+/// reached.
 pub const USUAL_DITHER_US: u32 = 12_000;
 
-/// Most of each harmless difference.
+/// Upper bounds of these harmless differences.
 const MOST_PADDING: u64 = 64;
 const MOST_FORKS: u64 = 32;
 const TICK_MILLIONTHS: u64 = 1_000_000;
 
-/// What the lane's seed does in the guest before the command starts.
+/// What the lane's seed changes in the guest before the command starts.
 pub fn perturbation(lane: Lane) -> Perturbation {
     let Some([_, forks, spin]) = draws(lane) else { return Perturbation::default() };
     Perturbation { forks: (forks % MOST_FORKS) as u32, spin_tick_millionths: (spin % TICK_MILLIONTHS) as u32 }
@@ -48,7 +50,7 @@ pub fn padding(lane: Lane) -> Option<String> {
     Some(format!("schedlab.padding={}", "x".repeat((length % MOST_PADDING) as usize)))
 }
 
-/// None for the real lane, and for seed 0.
+/// `None` for the real lane, and for seed 0.
 fn draws(lane: Lane) -> Option<[u64; 3]> {
     let Lane::Virtual(parameters) = lane else { return None };
     let [first, second, third] = [1, 2, 3].map(|place| parameters.draw(place));

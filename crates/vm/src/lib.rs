@@ -1,8 +1,9 @@
-//! Kernels in QEMU: a guest is one more place that yields a run directory. The binary that runs on the host is PID 1 of
-//! the guest, started with the very command line that would run on the host, and its files come back over a serial port.
+//! Kernels in QEMU: a guest is another place that produces a run directory. The binary that runs on the host is PID 1
+//! of the guest, started with the same command line that would run on the host, and its files come back over a serial
+//! port.
 //!
 //! Pure parts (the initramfs, the frames on the port, QEMU's arguments, the order of modules, what apt is asked) are
-//! functions with tests of their own; what starts processes is in [`host`], what runs as PID 1 in [`guest`].
+//! functions with their own tests. [`host`] contains what starts processes, [`guest`] what runs as PID 1.
 #![forbid(unsafe_code)]
 
 pub mod cpio;

@@ -1,4 +1,4 @@
-//! The machine a guest sees: memory, CPUs and how they are arranged.
+//! The machine that a guest sees: memory, CPUs and their topology.
 
 use crate::error::VmError;
 use schedlab_plan::counted;
@@ -21,16 +21,16 @@ pub struct Topology {
     pub cores: u32,
     /// Hardware threads of a core.
     pub threads: u32,
-    /// NUMA nodes; CPUs are divided evenly, in order. 1: none are described.
+    /// NUMA nodes; CPUs are divided evenly, in order. With 1, no nodes are described.
     pub nodes: u32,
     /// Distance from node to node, row by row, 10 on the diagonal.
     pub distances: Vec<Vec<u8>>,
 }
 
-/// ACPI's distance of a node to itself.
+/// ACPI's distance from a node to itself.
 const LOCAL_DISTANCE: u8 = 10;
 const DEFAULT_DISTANCE: u8 = 20;
-/// What QEMU's `pc` machine takes without an IOMMU.
+/// The most that QEMU's `pc` machine supports without an IOMMU.
 const MOST_CPUS: u32 = 255;
 /// What QEMU takes.
 const MOST_NODES: u32 = 128;
@@ -62,7 +62,7 @@ impl Topology {
         }
         let parts = [given.sockets, given.cores, given.threads];
         let known: u32 = parts.iter().flatten().product();
-        // What is left over goes to the cores, or else to the sockets.
+        // The remaining factor goes to the cores, or else to the sockets.
         let rest = match cpus {
             Some(cpus) if known == 0 || cpus % known != 0 => {
                 return Err(refused(format!("{} do not fit the topology `{text}`", counted(cpus, "CPUs"))));
@@ -150,7 +150,7 @@ impl Given {
         };
         let Some(text) = self.distance.as_deref() else { return Ok(uniform(DEFAULT_DISTANCE)) };
         if nodes == 1 {
-            // One node is not described to the guest, and so no distance would be either.
+            // A single node is not described to the guest, and so a distance would not be either.
             return Err(refused(format!("topology: distance={text} is between nodes; also give nodes=2 or more")));
         }
         let far = |word: &str| word.parse::<u8>().ok().filter(|d| (11..=254).contains(d));

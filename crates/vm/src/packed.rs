@@ -1,12 +1,12 @@
-//! Payloads that are packed for the serial line: their length (u32 LE), and an LZ4 block. Each byte of the line costs the guest an
-//! exit and QEMU a system call, which for the 5 MB of a kernel's symbols took longer than the boot.
+//! Payloads compressed for the serial line: their length (u32 LE), and an LZ4 block. Each byte on the line costs the
+//! guest an exit and QEMU a system call; for the 5 MB of a kernel's symbols this took longer than the boot.
 
 use crate::frame::MAX_PAYLOAD_BYTES;
 
-/// Shorter payloads are sent as they are.
+/// Shorter payloads are sent uncompressed.
 const LEAST_PACKED_BYTES: usize = 512;
 
-/// `None` where it is not shorter than the payload.
+/// `None` if the result is not shorter than the payload.
 pub(crate) fn pack(payload: &[u8]) -> Option<Vec<u8>> {
     if payload.len() < LEAST_PACKED_BYTES {
         return None;
@@ -18,15 +18,15 @@ pub(crate) fn pack(payload: &[u8]) -> Option<Vec<u8>> {
     (packed.len() < payload.len()).then_some(packed)
 }
 
-/// Bytes of what `packed` was made from, as it says.
+/// The size of the original of `packed`, according to its header.
 pub(crate) fn unpacked_bytes(packed: &[u8]) -> u32 {
     packed.first_chunk().map_or(0, |length| u32::from_le_bytes(*length))
 }
 
-/// What `packed` was made from.
+/// The original of `packed`.
 pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let (length, block) = (unpacked_bytes(packed) as usize, packed.get(4..)?);
-    // A byte of an LZ4 block stands for 255 bytes at most: a guest cannot ask for more memory than that.
+    // One byte of an LZ4 block stands for at most 255 bytes, so a guest cannot make us allocate more memory than that.
     if length > MAX_PAYLOAD_BYTES.min(block.len().saturating_mul(256)) {
         return None;
     }

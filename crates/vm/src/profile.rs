@@ -1,6 +1,6 @@
-//! A profile in instructions: what the plugin counted at each address of a guest's kernel, as its functions; and two
-//! kernels function by function. Pure. Counts are exact: every instruction is seen when it is executed, those that run with
-//! interrupts off as well, and one that faults and is executed again counts twice.
+//! A profile in instructions: the plugin's counts at each address of a guest's kernel, summed by function; and two
+//! kernels compared function by function. Pure. Counts are exact: every instruction is counted when it is executed,
+//! even with interrupts off; one that faults and is executed again counts twice.
 
 mod document;
 mod legs;
@@ -17,7 +17,7 @@ use crate::qemu_version;
 use schedlab_plan::InOrder;
 use std::collections::BTreeMap;
 
-/// The plugin, packed; empty in a build that cannot have one.
+/// The plugin, compressed; empty in a build that cannot have one.
 const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so.packed"));
 
 /// The plugin's file, for the QEMU of this binary's architecture; empty in a build that cannot have one.
@@ -45,14 +45,14 @@ pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmErr
 /// Instructions executed in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions of all programs together.
+    /// Instructions of all user space together.
     pub programs: u64,
     /// By address in the kernel.
     pub kernel: Vec<(u64, u64)>,
 }
 
 impl Counts {
-    /// By function, as `name_of` knows them.
+    /// By function, with the names that `name_of` returns.
     pub fn by_function<'s>(&self, name_of: impl Fn(u64) -> Option<&'s str>) -> Profile {
         let mut profile = Profile { programs: self.programs, ..Profile::default() };
         for &(address, count) in &self.kernel {
@@ -65,17 +65,17 @@ impl Counts {
     }
 }
 
-/// The row of addresses at which the kernel names no function: code that it made itself.
+/// The row for addresses at which the kernel names no function: code that it generated itself.
 const NO_FUNCTION: &str = "(no function)";
 
 /// Instructions by function.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Instructions of all programs together.
+    /// Instructions of all user space together.
     pub programs: u64,
-    /// Instructions of the kernel outside of any function.
+    /// Instructions of the kernel outside any function.
     pub unknown: u64,
-    /// By name; static functions of one name are one.
+    /// By name; static functions with the same name are merged.
     pub functions: BTreeMap<String, u64>,
 }
 
@@ -85,13 +85,13 @@ impl Profile {
         self.unknown + self.functions.values().sum::<u64>()
     }
 
-    /// Names and instructions; rows together are the kernel's.
+    /// Names and instructions; the rows add up to the kernel's total.
     pub fn rows(&self) -> impl Iterator<Item = (&str, u64)> {
         let functions = self.functions.iter().map(|(name, count)| (name.as_str(), *count));
         functions.chain((self.unknown > 0).then_some((NO_FUNCTION, self.unknown)))
     }
 
-    /// Names and instructions per operation, the most first.
+    /// Names and instructions per operation, the largest first.
     pub fn per_operation(&self, operations: u64) -> Vec<(&str, f64)> {
         let mut rows: Vec<(&str, f64)> =
             self.rows().map(|(name, count)| (name, count as f64 / operations as f64)).collect();
@@ -111,7 +111,7 @@ pub struct Difference<'p> {
     pub b: f64,
 }
 
-/// All functions of two profiles, what differs most first. Operations of each come with it.
+/// All functions of two profiles, the largest difference first. Each profile comes with its number of operations.
 pub fn differences<'p>(a: (&'p Profile, u64), b: (&'p Profile, u64)) -> Vec<Difference<'p>> {
     let mut rows: BTreeMap<&str, Difference<'p>> = BTreeMap::new();
     for (name, count) in a.0.per_operation(a.1) {

@@ -1,4 +1,4 @@
-//! QEMU's command line, a pure function of the guest's description: what is not named here is not in the guest.
+//! QEMU's command line, a pure function of the guest's description: a guest has nothing that is not named here.
 
 use crate::kernel::image::Architecture;
 use crate::lane::{Accelerator, Lane};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 /// Where the guest's console goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Console {
-    /// Into a file, from which the guest's last words are read.
+    /// Into a file, from which the guest's last lines are read.
     File(PathBuf),
     /// To the terminal that schedlab was started from, and into that file.
     Terminal(PathBuf),
 }
 
-/// A word for the kernel's command line that lets it speak from its first moment, and at the usual verbosity up to
-/// `quiet` after it: some lines, by which it shows that it runs. The console that follows takes its place.
+/// A kernel command-line word that lets the kernel print from its first moment on, at the usual verbosity until
+/// `quiet`: a few lines, which show that it runs. The regular console then replaces it.
 pub const EARLY_CONSOLE: &str = "earlycon=uart8250,io,0x3f8";
 
-/// Without the kernel's tests of its own ciphers (`crypto/testmgr.c`), which nothing here measures. Debian's 6.1 spends three
-/// fifths of its boot's instructions in them: of the virtual lane's clock 7.1 s of 11.2.
+/// Skips the kernel's tests of its own ciphers (`crypto/testmgr.c`), which nothing here measures. Debian's 6.1 spends
+/// three fifths of its boot's instructions in them: 7.1 s of 11.2 s on the virtual lane's clock.
 pub const NO_CIPHER_TESTS: &str = "cryptomgr.notests=1";
 
 /// A guest as described to QEMU.
@@ -42,9 +42,9 @@ pub struct Guest<'a> {
     pub lane: Lane,
     /// First serial port.
     pub console: Console,
-    /// Second serial port: a file that takes bytes at any speed, so that nothing in the guest waits for the host.
+    /// Second serial port: a file that accepts bytes at any speed, so that nothing in the guest waits for the host.
     pub port: &'a Path,
-    /// What the host says over that port: a pipe with a name, where it takes orders.
+    /// What the host sends over that port: a named pipe, if the port takes orders.
     pub orders: Option<&'a Path>,
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
@@ -52,16 +52,17 @@ pub struct Guest<'a> {
     pub keeping: Option<Keeping<'a>>,
 }
 
-/// A guest that stops so that its state can be saved, or is restored from it. QEMU gets commands on its standard input.
+/// A guest that stops so that its state can be saved, or is restored from that state. QEMU gets commands on its
+/// standard input.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeping<'a> {
     /// The file that it is handed.
     pub handed: &'a Path,
-    /// The state that it is restored from; `None`: it boots.
+    /// The state to restore; `None`: the guest boots.
     pub from: Option<&'a Path>,
 }
 
-/// Names the file that a guest is handed, among those of QEMU's fw_cfg device.
+/// The name of the file for a restored guest, among the files of QEMU's fw_cfg device.
 pub const HANDED: &str = "opt/schedlab/handed";
 
 /// The plugin that counts instructions.
@@ -71,14 +72,14 @@ pub struct Counting<'a> {
     pub plugin: &'a Path,
     /// The file that it writes.
     pub out: &'a Path,
-    /// Where legs begin and end; none where all is counted as one.
+    /// Where legs begin and end; empty if everything is counted as one.
     pub landmarks: &'a [Landmark],
 }
 
-/// The wall clock of the virtual lane when its guest boots.
+/// The virtual lane's wall clock when its guest boots.
 const VIRTUAL_EPOCH: &str = "2024-01-01T00:00:00";
 
-/// The program for guests of an architecture.
+/// The QEMU program for guests of an architecture.
 pub fn program(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
@@ -86,7 +87,7 @@ pub fn program(architecture: Architecture) -> &'static str {
     }
 }
 
-/// The device of the second serial port, as the guest knows it.
+/// The device of the second serial port in the guest.
 pub fn port_device(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "/dev/ttyS1",
@@ -106,7 +107,7 @@ pub fn console_name(architecture: Architecture) -> &'static str {
 /// All arguments.
 pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     let mut line = Line::default();
-    // Nothing of the user's configuration, no device that is not named; a guest that reboots ends.
+    // Nothing from the user's configuration, and no device that is not named; a guest that reboots ends.
     line.flags(&["-no-user-config", "-nodefaults", "-no-reboot"]);
     line.option("-display", "none");
     line.option("-machine", machine_type(guest.architecture));
@@ -114,7 +115,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     line.option("-m", format!("{}M", guest.machine.memory_mib));
     cpus(&mut line, guest.machine);
     match &guest.console {
-        // QEMU makes the terminal raw and gives it back; Ctrl-A X ends it.
+        // QEMU puts the terminal into raw mode and restores it; Ctrl-A X ends it.
         Console::Terminal(path) => line.path("-chardev", "stdio,id=console,mux=on,signal=off,logfile=", path),
         Console::File(path) => line.path("-chardev", "file,id=console,path=", path),
     }
@@ -131,7 +132,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     if matches!(guest.console, Console::Terminal(_)) {
         line.option("-mon", "chardev=console,mode=readline");
     }
-    // The guest that makes a state only boots; instructions are counted in the one restored from it.
+    // The guest that makes a state only boots; instructions are counted in the guest restored from it.
     let makes_a_state = guest.keeping.is_some_and(|keeping| keeping.from.is_none());
     if let Some(Counting { plugin, out, landmarks }) = guest.counting.filter(|_| !makes_a_state) {
         line.path("-plugin", "file=", plugin);
@@ -152,8 +153,8 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     line.0
 }
 
-/// The device that a guest stops itself by: a write to its port is the last thing that it does (`panic=pause`). Where it goes
-/// on, an end by the same device is an end.
+/// The device with which a guest stops itself: a write to its port is the last thing that it does (`panic=pause`).
+/// In a restored guest, the same event ends QEMU.
 fn keep(line: &mut Line, Keeping { handed, from }: Keeping<'_>) {
     line.option("-device", "pvpanic");
     line.path("-fw_cfg", &format!("name={HANDED},file="), handed);
@@ -166,7 +167,7 @@ fn keep(line: &mut Line, Keeping { handed, from }: Keeping<'_>) {
             let mut uri = OsString::from("file:");
             uri.push(state);
             line.0.push(uri);
-            // QEMU would announce its network cards after a restore, by timers.
+            // After a restore, QEMU would announce its network cards, using timers.
             line.option("-global", "migration.announce-rounds=0");
         }
     }
@@ -194,11 +195,11 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
             line.option("-accel", "tcg,thread=single");
             line.option("-icount", format!("shift={},sleep=off", parameters.shift));
             line.option("-rtc", format!("base={VIRTUAL_EPOCH},clock=vm"));
-            // What hands out randomness of the host: CPU instructions, and the seed that QEMU gives the kernel.
+            // Removes sources of the host's randomness: CPU instructions, and the seed that QEMU gives the kernel.
             line.option("-cpu", model(guest, if x86 { &["-rdrand", "-rdseed"] } else { &[] }));
             line.option("-seed", "1");
             if let Some(us) = parameters.quantum_us {
-                // Its timer on the virtual clock ends each CPU's turn; the network has no other end.
+                // Its timer on the virtual clock ends each CPU's turn; the network is connected to nothing else.
                 line.option("-netdev", "hubport,hubid=0,id=quantum");
                 line.option("-object", format!("filter-buffer,id=turns,netdev=quantum,interval={us}"));
             }
@@ -206,13 +207,13 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
     }
 }
 
-/// Whether the CPU calls itself an Intel's. A translated one is an AMD's, which has no leaf for threads.
+/// Whether the CPU is an Intel model. A translated CPU is an AMD model, which has no leaf for threads.
 pub fn is_intel(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
     let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
     translated && architecture == Architecture::X86_64 && machine.topology.threads > 1
 }
 
-/// All that translation can do, less some features.
+/// Everything that translation supports, except some features.
 fn model(guest: &Guest<'_>, less: &[&str]) -> String {
     let threads = is_intel(guest.architecture, guest.lane, guest.machine);
     let features = less.iter().copied().chain(threads.then_some("vendor=GenuineIntel"));
@@ -230,7 +231,7 @@ fn cpus(line: &mut Line, machine: &Machine) {
 fn numa(line: &mut Line, topology: &Topology, memory_mib: u64) {
     let nodes = u64::from(topology.nodes);
     for node in 0..topology.nodes {
-        // The first one takes what does not divide.
+        // The first one gets the remainder.
         let rest = if node == 0 { memory_mib % nodes } else { 0 };
         let (first, last) = topology.cpus_of_node(node);
         line.option("-object", format!("memory-backend-ram,id=memory{node},size={}M", memory_mib / nodes + rest));
@@ -243,7 +244,7 @@ fn numa(line: &mut Line, topology: &Topology, memory_mib: u64) {
     }
 }
 
-/// A path in a list of options, where a comma is written twice.
+/// A path in a list of options, where a comma is doubled.
 fn quoted(path: &Path) -> OsString {
     let parts: Vec<&[u8]> = path.as_os_str().as_bytes().split(|&byte| byte == b',').collect();
     OsString::from_vec(parts.join(&b",,"[..]))
@@ -269,7 +270,7 @@ impl Line {
         self.0.push(value.into().into());
     }
 
-    /// A path inside an option's list.
+    /// A path within the list of an option.
     fn path(&mut self, name: &str, before: &str, path: &Path) {
         let mut value = OsString::from(before);
         value.push(quoted(path));

@@ -1,15 +1,17 @@
-//! What a QEMU can do, by its version as it says it of itself: `10.0.2`. One that cannot be read can do the least.
+//! What a QEMU supports, by the version that it reports: `10.0.2`. If the version cannot be read, it supports the
+//! least.
 
-/// Its serial port takes what the host writes into a file (`input-path`).
+/// Its serial port passes on what the host writes into a file (`input-path`).
 const TAKES_ORDERS: (u32, u32) = (8, 1);
-/// It divides the instructions up to the next timer among the CPUs (8.1, its commit 83ecdb18eb), and loads our plugin (9.1): of
-/// this version both were tried. Before, the CPU whose turn it is gets them all, and those it waits for have none left.
+/// It divides the instructions until the next timer among the CPUs (8.1, its commit 83ecdb18eb), and loads our plugin
+/// (9.1); both were tried with this version. Before, the CPU whose turn it is gets them all, and the CPUs that it waits
+/// for have none left.
 const SHARES_TURNS: (u32, u32) = (10, 0);
 
-/// It writes a guest's state into a file, and reads it (`migrate` to `file:`).
+/// It can write a guest's state into a file and read it (`migrate` to `file:`).
 const KEEPS_STATES: (u32, u32) = (8, 2);
 
-/// How to get one that does all.
+/// How to get a version that supports everything.
 pub(crate) const FIX: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
 
 fn at_least(version: &str, least: (u32, u32)) -> bool {
@@ -22,17 +24,17 @@ pub(crate) fn takes_orders(version: &str) -> bool {
     at_least(version, TAKES_ORDERS)
 }
 
-/// Whether several CPUs of the virtual lane get on.
+/// Whether several CPUs make progress in the virtual lane.
 pub(crate) fn shares_turns(version: &str) -> bool {
     at_least(version, SHARES_TURNS)
 }
 
-/// Whether a guest's state can be kept.
+/// Whether a guest's state can be saved.
 pub(crate) fn keeps_states(version: &str) -> bool {
     at_least(version, KEEPS_STATES)
 }
 
-/// Whether it counts instructions with our plugin.
+/// Whether it can count instructions with our plugin.
 pub(crate) fn loads_plugin(version: &str) -> bool {
     at_least(version, SHARES_TURNS)
 }

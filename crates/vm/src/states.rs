@@ -1,5 +1,6 @@
-//! The cache of states: what QEMU wrote of a guest that had booted and stopped, beside a description of what it was made from. A
-//! state is used where that is the same to the letter and the file is whole; the oldest ones go when all take too much.
+//! The cache of states: what QEMU saved of a guest that had booted and stopped, with a description of what it was made
+//! from. A state is used if its description is identical and the file is complete; the oldest ones are removed if all
+//! take too much space.
 
 use crate::error::VmError;
 use crate::kernel::cache::Cache;
@@ -10,11 +11,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Begins a description; one of another version is ignored.
+/// First line of a description; other versions are ignored.
 const FORMAT: &str = "schedlab state 1";
-/// All of them together. One takes about 100 MiB.
+/// Limit for all of them together. One takes about 100 MiB.
 pub const MOST_BYTES: u64 = 2 << 30;
-/// Begins the names of states that are being written. (`.part-` was that of versions that remove those of others.)
+/// Prefix of the names of states that are being written. (`.part-` belonged to versions that remove other processes'
+/// files.)
 const PART: &str = ".writing-";
 
 /// A state that is whole.
@@ -22,7 +24,7 @@ const PART: &str = ".writing-";
 pub struct State {
     /// QEMU's file.
     pub path: PathBuf,
-    /// Which one it is: of several CPUs no two are made equal.
+    /// Identifies it: with several CPUs, no two states come out equal.
     pub crc32: u32,
 }
 
@@ -44,7 +46,8 @@ impl States {
         (self.root.join(format!("{name}.state")), self.root.join(format!("{name}.txt")))
     }
 
-    /// The state that was made from this, and marks it as used; `Err` says why an existing state is unusable.
+    /// The state that was made from this, which is marked as used; `Err` is the reason why an existing state is
+    /// unusable.
     fn find(&self, made_from: &str) -> Result<Option<State>, String> {
         let (path, description) = self.files(made_from);
         let Ok(text) = fs::read_to_string(&description) else { return Ok(None) };
@@ -53,12 +56,12 @@ impl States {
         if said != described(found) {
             return Err(format!("{} is damaged", path.display()));
         }
-        // The oldest by its last use goes first.
+        // The one whose last use is longest ago is removed first.
         let _ = File::options().append(true).open(&description).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(Some(State { path, crc32: found.1 }))
     }
 
-    /// The state made from this; where there is none, `make` writes it into the empty file that it is given. Only one process
+    /// The state made from this; if there is none, `make` writes it into the empty file that it gets. Only one process
     /// makes it at a time.
     pub fn get(
         &self,
@@ -83,28 +86,29 @@ impl States {
                 make(&part).and_then(|()| self.keep(&part, made_from))
             }
         };
-        // Renamed it is a state, and what then has its name is another process's.
+        // If it was renamed it is a state, and its former name now belongs to another process.
         if is_at(&lock, &part) {
             let _ = fs::remove_file(&part);
         }
         made
     }
 
-    /// The file that this state is written into, locked for as long as it is open.
+    /// The file into which this state is written, locked as long as it is open.
     fn part(&self, made_from: &str) -> Result<(PathBuf, File), VmError> {
         let path = self.root.join(format!("{PART}{:08x}", crc32fast::hash(made_from.as_bytes())));
         loop {
             let file = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
-            // Silently: it is a boot at most, and often that of a guest beside this one.
+            // Without a message, because the wait is for one boot at most, and often for that of a guest running at the
+            // same time.
             file.lock().map_err(VmError::file("locking", &path))?;
-            // While this process waited, the one before may have made a state of it, or removed it.
+            // While this process waited, the previous one may have made it a state, or removed it.
             if is_at(&file, &path) {
                 return Ok((path, file));
             }
         }
     }
 
-    /// Removes what processes that were killed had begun to write: nobody holds its lock.
+    /// Removes what killed processes had begun to write: nobody holds its lock.
     fn remove_orphans(&self) {
         for part in self.names(PART) {
             if File::open(&part).is_ok_and(|file| file.try_lock().is_ok()) {
@@ -116,8 +120,8 @@ impl States {
     fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
         let found = checksum(part).map_err(VmError::file("reading", part))?;
         let (path, description) = self.files(made_from);
-        // Between the steps there is no state, and never one under another's description. The name comes last: with it goes
-        // the lock, and nobody who then comes may find a state without its description.
+        // In between, there is no state, and never one with another's description. The name is changed last: that
+        // releases the lock, and nobody who comes then may find a state without its description.
         self.remove(made_from);
         let text = described(found) + made_from;
         places::write_whole(&description, 0o600, text.as_bytes()).map_err(VmError::file("writing", &description))?;
@@ -127,14 +131,14 @@ impl States {
         Ok(State { path, crc32: found.1 })
     }
 
-    /// Forgets the state made from this.
+    /// Removes the state made from this.
     pub fn remove(&self, made_from: &str) {
         let (path, description) = self.files(made_from);
         let _ = fs::remove_file(description);
         let _ = fs::remove_file(path);
     }
 
-    /// Removes the longest unused until the rest fit; not this one.
+    /// Removes those unused for the longest time until the rest fit; except this one.
     fn make_room(&self, not: &Path) {
         let mut all = self.all();
         while all.iter().map(|(_, bytes, _)| bytes).sum::<u64>() > self.most_bytes {
@@ -146,7 +150,7 @@ impl States {
         }
     }
 
-    /// When each was last used, by its description, its length, and its file.
+    /// When each was last used, according to its description; its length, and its file.
     fn all(&self) -> Vec<(SystemTime, u64, PathBuf)> {
         let states = self.names("").into_iter().filter(|path| path.extension().is_some_and(|end| end == "state"));
         let described = |path: PathBuf| {
@@ -161,20 +165,20 @@ impl States {
         entries.filter(|e| e.file_name().to_string_lossy().starts_with(begin)).map(|e| e.path()).collect()
     }
 
-    /// Where they are, how many, and their bytes; `None` where there are none.
+    /// Where they are, how many, and their total size; `None` if there are none.
     pub fn summary(&self) -> Option<(&Path, usize, u64)> {
         let all = self.all();
         (!all.is_empty()).then(|| (self.root.as_path(), all.len(), all.iter().map(|(_, bytes, _)| bytes).sum()))
     }
 }
 
-/// Whether the open file is the one of this name.
+/// Whether the open file is the one with this name.
 fn is_at(file: &File, path: &Path) -> bool {
     let inode = |of: io::Result<fs::Metadata>| of.ok().map(|of| (of.dev(), of.ino()));
     inode(file.metadata()).is_some_and(|held| inode(fs::symlink_metadata(path)) == Some(held))
 }
 
-/// What is written beside a state before what it was made from: its length and CRC-32.
+/// What is written before the description of a state's origin: its length and CRC-32.
 fn described((bytes, crc32): (u64, u32)) -> String {
     format!("{FORMAT}\n{bytes} bytes, CRC-32 {crc32:08x}\n")
 }

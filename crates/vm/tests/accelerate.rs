@@ -1,4 +1,5 @@
-//! What becomes of a guest whose KVM hangs, dies, is slow, or works: with a program in QEMU's place, so on any machine.
+//! What happens to a guest whose KVM hangs, dies, is slow, or works: a program takes QEMU's place, so this runs on any
+//! machine.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -18,12 +19,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A host with a KVM of which the fake QEMU makes what a test wants.
+/// A host with a KVM that the fake QEMU makes behave as a test wants.
 struct Host {
     directory: TempDir,
 }
 
-/// `console` and `port` are the files of the guest's serial ports, `frames` what a guest that comes up and ends well sends.
+/// `console` and `port` are the files of the guest's serial ports, `frames` what a guest that boots and ends well
+/// sends.
 const PREPARES: &str = r#"#!/bin/sh
 [ "$1" = --version ] && { echo "QEMU emulator version 10.0.2 (fake)"; exit; }
 echo "$*" >> "$(dirname "$0")/started"
@@ -36,7 +38,7 @@ case "$*" in *"-accel tcg"*) cat "$frames" > "$port"; exit 0;; esac
 "#;
 
 impl Host {
-    /// `under_kvm` is what QEMU does then, in the shell's words.
+    /// `under_kvm` is a shell command: what QEMU does under KVM.
     fn new(under_kvm: &str) -> Self {
         let host = Self { directory: tempfile::tempdir().unwrap() };
         fs::write(host.at("qemu"), format!("{PREPARES}{under_kvm}\n")).unwrap();
@@ -157,7 +159,7 @@ fn a_kvm_that_hangs_is_left_once_and_the_next_boot_knows_it() {
         heard.notes
     );
     assert_eq!(host.started(), ["kvm", "tcg", "tcg"]);
-    // Of another kernel nothing is known, and nothing once the answer is damaged.
+    // Nothing is known about another kernel, nor about any once the stored result is damaged.
     let qemu = Installed::at(&host.at("qemu"), Architecture::X86_64).unwrap();
     let choice = |crc32| Choice::of(WantedAccelerator::Auto, &host.kvm(), &qemu, &host.kernel(crc32)).unwrap().0;
     let kept: Vec<PathBuf> = fs::read_dir(host.at("answers")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -186,9 +188,9 @@ fn a_qemu_that_dies_under_kvm_is_started_again_translated() {
     for (dies, said) in [
         ("echo 'fake: error: failed to set MSR 0x10a' >&2; kill -ABRT $$", "failed to set MSR 0x10a"),
         ("echo 'Could not access KVM kernel module' >&2; exit 1", "Could not access KVM"),
-        // A triple fault before the first word, with -no-reboot.
+        // A triple fault before the first output, with -no-reboot.
         ("exit 0", "exit status: 0"),
-        // QEMU stops the guest, and lives.
+        // QEMU stops the guest but keeps running.
         (
             "echo 'KVM internal error. Suberror: 1' >&2; echo 'RAX=0' >&2; exec sleep 600",
             "KVM internal error. Suberror: 1",
@@ -219,7 +221,7 @@ fn what_fails_translated_too_is_not_kvms_fault_and_is_not_kept() {
 
 #[test]
 fn a_guest_that_is_slow_but_alive_is_not_called_hanging() {
-    // Its kernel's first word comes late, and after it nothing for longer than a silence may last before it.
+    // The kernel's first output comes late; the silence after it is longer than the limit for silence before it.
     let host = Host::new("sleep 2; printf . > \"$console\"; sleep 7; cat \"$frames\" > \"$port\"");
     let (ended, heard) = host.boots_by_itself();
     assert_eq!((ended.exit_code, ended.fell_back, heard.notes), (7, None, Vec::new()));
@@ -238,7 +240,7 @@ fn a_guest_that_hangs_under_kvm_after_its_first_word_has_a_time_out_that_says_ho
     let why = ended.unwrap_err().to_string();
     assert!(why.contains("did not start within 1s") && why.contains("--accel tcg"), "{why}");
     assert!(why.contains("Linux version 6.1") && !Path::new(&host.at("answers")).exists(), "{why}");
-    // Translated there is nothing to go without.
+    // Under TCG there is nothing to fall back to.
     let host = Host::new("");
     let script =
         fs::read_to_string(host.at("qemu")).unwrap().replace("cat \"$frames\" > \"$port\"; exit 0", "exec sleep 600");

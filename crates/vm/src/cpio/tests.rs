@@ -1,4 +1,4 @@
-//! The archive read back by an unpacker of the tests' own, for drawn contents, and by cpio(1) where it is installed.
+//! The archive is read back by an unpacker in these tests, for random contents, and by cpio(1) if it is installed.
 
 use super::*;
 use schedlab_stats::Random;
@@ -59,7 +59,7 @@ fn drawn_archives_are_read_back_as_they_were_put_in() {
         let (mut archive, mut files) = (Archive::default(), BTreeMap::new());
         for _ in 0..draw.below(12) {
             let (path, content) = (draw.path(), draw.content());
-            // A conflict leaves the archive without the file; then neither list has it.
+            // After a conflict the archive lacks the file; then it must be in neither list.
             if archive.file(&format!("/{path}"), 0o640, content.clone()).is_ok() {
                 files.insert(path, content);
             }

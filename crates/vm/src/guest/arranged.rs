@@ -1,5 +1,5 @@
-//! Checks that the guest is the machine that was asked for. Otherwise a CPU that did not come up, or a kernel without
-//! NUMA, would go unnoticed.
+//! Checks that the guest is the machine that was asked for. Without this, a CPU that did not come up, or a kernel
+//! without NUMA, would go unnoticed.
 
 use crate::job::Arranged;
 use schedlab_plan::counted;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Words of the command line that take CPUs or nodes away, as their user wants.
+/// Words on the command line with which the user deliberately removes CPUs or nodes.
 const FEWER: &[&str] = &["nosmp", "nosmt", "maxcpus=", "nr_cpus=", "possible_cpus=", "mitigations=", "numa="];
 
 /// Whether the command line asks for fewer CPUs or nodes than the machine has.
@@ -17,7 +17,7 @@ pub(super) fn asks_for_fewer(command_line: &str) -> bool {
     command_line.split_whitespace().any(|word| takes(word) && (word.contains("nosmt") || !word.starts_with("mit")))
 }
 
-/// One sentence on what the kernel sees instead of what was asked for.
+/// A sentence on how the kernel's view differs from what was asked for.
 pub(super) fn other(wanted: Arranged, sys: &Path) -> Option<String> {
     let seen = seen(sys);
     if wanted == Arranged::default() || wanted == seen {
@@ -33,7 +33,7 @@ pub(super) fn other(wanted: Arranged, sys: &Path) -> Option<String> {
     ))
 }
 
-/// By what sysfs shows of the CPUs that are online; a kernel for one CPU shows nothing.
+/// Counts what sysfs shows of the online CPUs; a uniprocessor kernel shows nothing.
 fn seen(sys: &Path) -> Arranged {
     let text = |path: String| fs::read_to_string(sys.join(path)).unwrap_or_default();
     let numbers = |path: String| text(path).parse::<CpuList>().unwrap_or_default().as_slice().to_vec();

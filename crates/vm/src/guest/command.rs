@@ -1,5 +1,5 @@
-//! The job's command: a child of the guest's first process, its output sent as it comes. The first process sleeps
-//! unless there is output, so that it does not disturb what is measured.
+//! The job's command: a child of the guest's init process, with its output sent as it comes. Init sleeps unless there
+//! is output, so that it does not disturb the measurement.
 
 use super::keep::Requests;
 use super::port::Port;
@@ -15,12 +15,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Whom a user would find in such a guest.
+/// The shells that may exist in such a guest.
 const SHELLS: &[&[&str]] = &[&["/bin/sh"], &["/bin/busybox", "sh"]];
-/// The console's serial line; the console itself is not a terminal of a session.
+/// The console's serial line; the console device itself cannot be the controlling terminal of a session.
 const LINES: &[&str] = &["/dev/ttyAMA0", "/dev/ttyS0"];
 
-/// Runs the command to its end; its exit code, or 128 and the signal.
+/// Runs the command to its end; returns its exit code, or 128 plus the signal.
 pub(super) fn run(job: &Job, arguments: &[String], port: &mut Port) -> Result<i32, String> {
     let mut command = Command::new("/bin/schedlab");
     command.args(arguments).current_dir(&job.directory);
@@ -36,8 +36,8 @@ pub(super) fn run(job: &Job, arguments: &[String], port: &mut Port) -> Result<i3
 
 type Wrap = fn(Vec<u8>) -> Frame;
 
-/// Sends output, and files as the command asks for it, until it has ended and its pipes are empty, and hands on the order to
-/// end it. A process that it left behind may still hold them open, so their end is not waited for.
+/// Sends output, and files on the command's request, until it has ended and its pipes are empty; passes on the order to
+/// end it. A process that the command left behind may still hold the pipes open, so this does not wait for their end.
 fn forward(child: &mut Child, port: &mut Port, mut requests: Requests, wanted: &[String]) -> Result<(), String> {
     let end = pidfd::open(child.id()).map_err(|e| format!("the command cannot be watched: {e}"))?;
     let mut pipes: Vec<(File, Wrap)> = Vec::new();
@@ -63,14 +63,14 @@ fn forward(child: &mut Child, port: &mut Port, mut requests: Requests, wanted: &
         let (has_asked, has_heard) = (is_ready(pipes.len() + 1), is_ready(pipes.len() + 2));
         if has_heard {
             match port.told_to_end() {
-                // It is not waited for yet, so its number is still its own.
+                // The child has not been waited for, so the pid is still its own.
                 Ok(true) => drop(signal::kill(child.id(), signal::SIGINT)),
                 Ok(false) => {}
                 Err(_) => hears = false,
             }
         }
         has_ended |= is_ready(pipes.len());
-        // From the last one, so that the numbers of the others stay.
+        // Backwards, so that removing an entry does not change the indices of the others.
         for index in (0..pipes.len()).rev().filter(|&index| ready[index]) {
             let (pipe, wrap) = &mut pipes[index];
             match pipe.read(&mut buffer) {
@@ -87,7 +87,7 @@ fn forward(child: &mut Child, port: &mut Port, mut requests: Requests, wanted: &
     }
 }
 
-/// Takes the ends of processes whose parents have gone; the command's own is waited for by its number.
+/// Reaps orphaned processes; the command itself is waited for by its pid.
 fn reap_orphans(command: u32) {
     while let Ok(Some(pid)) = process::peek_ended() {
         if pid == command || process::try_wait_for(pid).is_err() {
@@ -96,7 +96,8 @@ fn reap_orphans(command: u32) {
     }
 }
 
-/// A shell on the console's line, in a session of its own, so that Ctrl-C reaches what runs in it; its exit code.
+/// Runs a shell on the console's line in its own session, so that Ctrl-C reaches what runs in it; returns its exit
+/// code.
 pub(super) fn shell(directory: &str) -> Result<i32, String> {
     let shell = SHELLS.iter().find(|words| Path::new(words[0]).exists());
     let shell = shell.ok_or("there is no shell: install busybox-static, or add one: --add PATH:/bin/sh")?;
@@ -116,7 +117,7 @@ pub(super) fn shell(directory: &str) -> Result<i32, String> {
     process::wait_for(pid).map(|reaped| code(reaped.status)).map_err(|e| e.to_string())
 }
 
-/// As a shell says it: 128 and the signal.
+/// The exit code as a shell reports it: 128 plus the signal.
 fn code(status: ExitStatus) -> i32 {
     match status {
         ExitStatus::Exited(code) => code,

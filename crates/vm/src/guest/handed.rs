@@ -1,6 +1,6 @@
-//! A guest that stops so that its state can be saved, and what it is handed when restored: read from QEMU's fw_cfg
-//! device by instructions of its own, so that nothing comes in at a moment of the host's choice. Sources: QEMU's
-//! docs/specs/pvpanic.rst and fw_cfg.rst.
+//! A guest that stops so that its state can be saved, and the job that it gets when it is restored. It reads the job
+//! from QEMU's fw_cfg device with its own instructions, so that nothing arrives at a moment that the host determines.
+//! Sources: QEMU's docs/specs/pvpanic.rst and fw_cfg.rst.
 
 use crate::job::Handed;
 use crate::qemu::HANDED;
@@ -9,17 +9,18 @@ use std::fs;
 use std::path::Path;
 
 const PVPANIC: u16 = 0x505;
-/// A kernel panicked: the machine pauses.
+/// A kernel panic: the machine pauses.
 const PANICKED: u8 = 1;
 const SELECT: u16 = 0x510;
 const DATA: u16 = 0x511;
-/// The directory of files: their number (u32 BE), then for each its size (u32 BE), key (u16 BE), two bytes and 56 of its name.
+/// The directory of files: their number (u32 BE), then for each its size (u32 BE), key (u16 BE), two unused bytes and
+/// 56 bytes of name.
 const DIRECTORY: u16 = 0x19;
 
-/// Stops the machine; the next instruction is the first one after its state has been kept and restored. Then takes what it is
-/// handed, and puts the file where the command looks for it.
+/// Stops the machine; the next instruction is executed after its state has been saved and restored. Then reads the job
+/// that it was given, and puts the file where the command looks for it.
 pub(super) fn stop_and_take() -> Result<Handed, String> {
-    // Drawn at its first reading: the same for all guests restored from this state.
+    // The kernel draws it when it is first read: all guests restored from this state have the same.
     let _ = fs::read("/proc/sys/kernel/random/boot_id");
     let ports = Ports::open().map_err(|e| format!("it cannot pause itself: iopl was refused: {e}"))?;
     ports.write_byte(PVPANIC, PANICKED);

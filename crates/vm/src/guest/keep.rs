@@ -1,5 +1,5 @@
-//! Files that leave a guest before its command has ended, so that a guest that dies loses no finished trial. The command
-//! names one and waits until it has left: nothing is sent while a trial runs.
+//! Sends files from a guest before its command has ended, so that a guest that dies loses no finished trial. The
+//! command names a file and waits until it has been sent: nothing is sent while a trial runs.
 
 use crate::frame::{Frame, MAX_FILE_BYTES, is_wanted};
 use crate::guest::port::Port;
@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Named pipes: absolute paths, each with a zero byte at its end; and a byte for each that has left.
+/// Named pipes: one takes absolute paths, each with a zero byte at its end; the other returns a byte for each file
+/// sent.
 const ASKED: &str = "/schedlab/keep";
 const ANSWERED: &str = "/schedlab/kept";
 
@@ -20,7 +21,7 @@ const ANSWERED: &str = "/schedlab/kept";
 pub(super) struct Requests {
     asked: File,
     answered: File,
-    /// A path whose end has not arrived.
+    /// A path that has not yet arrived completely.
     pending: Vec<u8>,
 }
 
@@ -34,7 +35,8 @@ impl Requests {
         self.asked.as_fd()
     }
 
-    /// Sends what was asked for, and says so. What the host does not want, or what is gone, is answered all the same.
+    /// Sends the requested files, and acknowledges each. Files that the host does not want, or that are gone, are
+    /// acknowledged all the same.
     pub(super) fn serve(&mut self, wanted: &[String], port: &mut Port) -> io::Result<()> {
         let mut bytes = [0; 4096];
         let length = self.asked.read(&mut bytes)?;
@@ -63,7 +65,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// `None` elsewhere than in a guest of ours.
+    /// `None` if this is not one of our guests.
     pub fn of_this_guest() -> Option<Self> {
         Provenance::of_command_line(&fs::read_to_string("/proc/cmdline").ok()?)?;
         let is_pipe = |path: &str| fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo());
@@ -73,8 +75,8 @@ impl Keeper {
         Some(Self { asks: File::options().write(true).open(ASKED).ok()?, answers: File::open(ANSWERED).ok()? })
     }
 
-    /// Returns when the file has left for the host; one that is too long to be sent, or that is not wanted there,
-    /// stays.
+    /// Returns when the file has been sent to the host; a file that is too long to be sent, or that the host does not
+    /// want, is not sent.
     pub fn keep(&mut self, file: &Path) -> io::Result<()> {
         let path = fs::canonicalize(file)?;
         self.asks.write_all(&[path.as_os_str().as_bytes(), &[0]].concat())?;

@@ -1,5 +1,6 @@
-//! What our binary is inside a guest: its first process, which mounts, loads modules, runs the command of the job,
-//! sends what it made and switches the machine off; and `modprobe`, which the kernel starts when it wants a module.
+//! The roles of our binary inside a guest: its init process, which mounts file systems, loads modules, runs the job's
+//! command, sends the files that it made and powers the machine off; and `modprobe`, which the kernel starts when it
+//! wants a module.
 
 mod arranged;
 mod command;
@@ -24,7 +25,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What the binary was started as.
+/// The role in which the binary was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The guest's first process.
@@ -34,7 +35,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// By process id and by the name it was started under; `None`: an ordinary command.
+    /// Determined by the process id and the name under which it was started; `None`: an ordinary command.
     pub fn of(pid: u32, started_as: Option<&OsStr>) -> Option<Self> {
         let name = Path::new(started_as?).file_name()?;
         match (pid, name.to_str()?) {
@@ -44,7 +45,7 @@ impl Role {
         }
     }
 
-    /// Does what is asked and answers the exit code; as [`Role::Init`] it does not return, unless switching off fails.
+    /// Does its work and returns the exit code; as [`Role::Init`] it does not return, unless powering off fails.
     pub fn run(self) -> u8 {
         match self {
             Self::Init => {
@@ -56,12 +57,12 @@ impl Role {
     }
 }
 
-/// One sentence on the machine that the guest is, where it is another than its job says. For its command, too.
+/// A sentence on how the guest's machine differs from its job's. Also for its command.
 pub fn other_machine() -> Option<String> {
     arranged::other(job()?.machine, Path::new("/sys"))
 }
 
-/// What this guest was booted for; `None` elsewhere.
+/// The job that this guest was booted for; `None` elsewhere.
 fn job() -> Option<Job> {
     serde_json::from_slice(&fs::read(JOB_FILE).ok()?).ok()
 }
@@ -71,13 +72,13 @@ type Failure = String;
 
 fn init() {
     if let Err(why) = work() {
-        // Without a port the console is all there is; the host shows its last lines.
+        // Without a port there is only the console; the host shows its last lines.
         let _ = fs::write("/dev/kmsg", format!("<2>schedlab: {why}\n"));
     }
     power::power_off();
 }
 
-/// Up to the port errors go to the console, from then on to the host.
+/// Until the port is open, errors go to the console, afterwards to the host.
 fn work() -> Result<(), Failure> {
     mounts::essential()?;
     let text = fs::read(JOB_FILE).map_err(|e| format!("{JOB_FILE}: {e}: was this initramfs made by schedlab?"))?;
@@ -137,20 +138,20 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// What a machine has that programs count on: a name, a loopback, readable kernel symbols, a directory to work in.
+/// Sets up what programs rely on: a host name, a loopback, readable kernel symbols, a directory to work in.
 fn set_up(job: &Job) -> Result<(), Failure> {
     let write = |path: &str, text: &str| fs::write(path, text).map_err(|e| format!("{path}: {e}"));
     write("/proc/sys/kernel/hostname", &job.hostname)?;
-    // A kernel without the switch shows its symbols to root.
+    // A kernel without this file shows its symbols to root.
     let _ = write("/proc/sys/kernel/kptr_restrict", "0");
-    // Since Linux 6.4 the scheduler shows its domains only in verbose mode.
+    // Since Linux 6.4 the kernel shows its scheduling domains only in verbose mode.
     if !Path::new("/sys/kernel/debug/sched/domains/cpu0").exists() {
         let _ = fs::write("/sys/kernel/debug/sched/verbose", "Y");
     }
     const LOOPBACK: u32 = 1;
-    // A kernel without a network has workloads without one.
+    // On a kernel without a network, workloads run without one.
     let _ = Rtnetlink::open().map(|mut net| net.set_up(LOOPBACK));
-    // What the command makes may have its place elsewhere than where it runs.
+    // The command's files may have to be in a directory other than its working directory.
     let made = job.collect.iter().filter_map(|place| Path::new(place).parent());
     made.chain([Path::new(&job.directory)])
         .try_for_each(|directory| fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display())))
@@ -161,7 +162,7 @@ fn modules() -> Result<Vec<Module>, Failure> {
     serde_json::from_slice(&text).map_err(|e| format!("{MODULES_FILE}: {e}"))
 }
 
-/// One that is loaded already is no error.
+/// If the module is already loaded, this is no error.
 fn load(name: &str) -> io::Result<()> {
     match schedlab_sys::module::load(&File::open(module_path(name))?) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -191,7 +192,7 @@ fn modprobe(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The differences that a seed of the virtual lane makes, before the command starts.
+/// Makes the differences that a seed of the virtual lane determines, before the command starts.
 fn perturb(perturbation: Perturbation) {
     for _ in 0..perturbation.forks {
         if let Ok(pid) = process::fork_child(|| 0) {
@@ -206,7 +207,7 @@ fn perturb(perturbation: Perturbation) {
     }
 }
 
-/// Sends a file, or all files below a directory, in order; a place where nothing was written is skipped.
+/// Sends a file, or all files below a directory, in order; skips a place where nothing was written.
 fn send_below(place: &Path, port: &mut Port) -> Result<(), Failure> {
     let said = |e: io::Error| format!("{}: {e}", place.display());
     let Ok(metadata) = fs::metadata(place) else { return Ok(()) };

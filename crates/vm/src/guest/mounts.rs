@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Where, of what type, and whether it has device nodes.
+/// Mount point, file system type, and whether it needs device nodes.
 struct Mount {
     target: &'static str,
     fstype: &'static str,
@@ -20,10 +20,10 @@ const fn with_devices(target: &'static str, fstype: &'static str) -> Mount {
     Mount { target, fstype, devices: true }
 }
 
-/// Nothing works without these. (A kernel without devtmpfs has the nodes of the initramfs.)
+/// Nothing works without these. (A kernel without devtmpfs uses the device nodes in the initramfs.)
 const ESSENTIAL: &[Mount] = &[plain("/proc", "proc"), plain("/sys", "sysfs")];
 
-/// Workloads, settings and counters use these where the kernel has them.
+/// Workloads, settings and counters use these if the kernel has them.
 const OTHERS: &[Mount] = &[
     with_devices("/dev/pts", "devpts"),
     plain("/dev/shm", "tmpfs"),
@@ -35,7 +35,7 @@ const OTHERS: &[Mount] = &[
 impl Mount {
     fn mount(&self) -> io::Result<()> {
         let target = Path::new(self.target);
-        // Below sysfs the directory is there, or the kernel has no such file system.
+        // The directory exists in sysfs, unless the kernel has no such file system.
         if !target.exists() {
             fs::create_dir(target)?;
         }
@@ -44,17 +44,17 @@ impl Mount {
     }
 }
 
-/// Mounts what the first steps need.
+/// Mounts the file systems that the first steps need.
 pub(super) fn essential() -> Result<(), String> {
     for mount in ESSENTIAL {
         mount.mount().map_err(|e| format!("{} cannot be mounted: {e}", mount.target))?;
     }
-    // Over the nodes of the initramfs, where the kernel has it.
+    // Mounted over the initramfs's device nodes if the kernel has it.
     let _ = with_devices("/dev", "devtmpfs").mount();
     Ok(())
 }
 
-/// Mounts the rest; a sentence for each that failed although the kernel has it.
+/// Mounts the others; returns a sentence for each that failed although the kernel has it.
 pub(super) fn others() -> Vec<String> {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let knows = |fstype: &str| known.lines().any(|line| line.split_whitespace().last() == Some(fstype));

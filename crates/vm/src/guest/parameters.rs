@@ -1,5 +1,5 @@
-//! Finds words of the guest's command line that have no effect in its kernel, if that can be seen: an arm that differs
-//! only by such a word would be the control under another name.
+//! Finds words on the guest's command line that have no effect in its kernel, as far as that can be detected: if an arm
+//! differs only by such a word, it is the control under another name.
 
 use super::job;
 use crate::job::Job;
@@ -10,17 +10,17 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
-/// CPU without a TSC, without ciphers), to no harm.
+/// What every kernel passes to its init process, and words of ours that some kernels do not know (without KASLR, on a
+/// CPU without a TSC, without ciphers), which does no harm.
 const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet", EARLY_CONSOLE, NO_CIPHER_TESTS];
 /// Prefix of words for schedlab itself, which belong to no module.
 const OURS: &str = "schedlab.";
 
-/// Words that the kernel does not know: it hands them on to its first program, as arguments and environment. (A word with a
-/// dot is a parameter of a module, which may still come.)
+/// Words that the kernel does not know: it passes them to its init process, as arguments and environment. (A word with
+/// a dot is a parameter of a module, which may be loaded later.)
 pub(super) fn unknown(job: &Job) -> Vec<String> {
     let read = |file: &str| fs::read_to_string(Path::new("/proc/1").join(file)).unwrap_or_default();
-    // A machine with threads has words of ours that an old kernel does not know.
+    // On a machine with SMT we add words that an old kernel does not know.
     let ours = if job.machine.threads > 1 { AS_ON_AMD } else { &[] };
     unknown_among(&read("cmdline"), &read("environ"), ours)
 }
@@ -31,7 +31,7 @@ fn unknown_among(arguments: &str, environment: &str, ours: &[&str]) -> Vec<Strin
     words.filter(|word| !is_usual(word)).map(str::to_owned).collect()
 }
 
-/// Those, parameters of modules that are not there by now, and words whose value the kernel said it does not take.
+/// These, parameters of modules that are not loaded by now, and words whose value the kernel rejected in its log.
 pub fn without_effect() -> Vec<String> {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let log = kernel_log();
@@ -42,7 +42,7 @@ pub fn without_effect() -> Vec<String> {
     words
 }
 
-/// Whether `module.parameter=value` and `sysctl.name=value` are something in this kernel; other words are taken as known.
+/// Whether `module.parameter=value` or `sysctl.name=value` exists in this kernel; other words are assumed to be known.
 fn has_parameter(word: &str, root: &Path) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     match name.split_once('.') {
@@ -55,7 +55,7 @@ fn has_parameter(word: &str, root: &Path) -> bool {
     }
 }
 
-/// By what `parse_args()`, `parse_early_param()` and the mitigations say of a value.
+/// Judged by the messages of `parse_args()`, `parse_early_param()` and the mitigations about a value.
 fn is_rejected(word: &str, log: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     let said = [
@@ -66,14 +66,14 @@ fn is_rejected(word: &str, log: &str) -> bool {
     said.iter().any(|text| log.contains(text))
 }
 
-/// What the kernel has said since it booted.
+/// The kernel log since boot.
 fn kernel_log() -> String {
     let (mut log, mut record) = (String::new(), [0; 8192]);
     let Ok(mut device) = open_without_waiting(Path::new("/dev/kmsg")) else { return log };
     loop {
         match device.read(&mut record) {
             Ok(1..) => {}
-            // A record that was overwritten meanwhile.
+            // The record was overwritten meanwhile.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => continue,
             _ => return log,
         }

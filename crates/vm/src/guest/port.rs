@@ -6,10 +6,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A serial line. Frames leave by it; what comes is an order, of which there is one.
+/// A serial line. Frames are sent over it; the only thing that arrives is one kind of order.
 pub(super) struct Port(File);
 
-/// The order to end the command as Ctrl-C at a terminal would.
+/// The order to end the command, as Ctrl-C on a terminal would.
 pub(crate) const END: u8 = 3;
 
 impl Port {
@@ -23,12 +23,12 @@ impl Port {
         self.0.write_all(&frame.encode())
     }
 
-    /// For poll, until an order comes.
+    /// For poll, as long as an order may come.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Takes what came: whether the command is to end. An error where nothing will ever come.
+    /// Reads what has arrived; returns whether the command is to end. An error if nothing can ever arrive.
     pub(super) fn told_to_end(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 64];
         match self.0.read(&mut bytes)? {
@@ -37,7 +37,7 @@ impl Port {
         }
     }
 
-    /// Until the last byte has left; a machine that is switched off keeps none.
+    /// Waits until the last byte has been sent, because powering off loses the rest.
     pub(super) fn drain(&self) {
         let _ = terminal::drain(self.0.as_fd());
     }

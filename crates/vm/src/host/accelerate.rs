@@ -1,5 +1,5 @@
 //! Chooses the accelerator of a guest in the real lane: KVM if it runs the guest's kernel, otherwise TCG. Everything
-//! that boots guests uses it. The result of a guest is kept, so that the next one need not wait for it again.
+//! that boots guests uses it. What one guest shows is kept, so that the next one need not find out again.
 
 use super::boot::{Boot, Ended, Events, once};
 use super::kvm::{self, Kvm};
@@ -9,14 +9,14 @@ use crate::error::{VmError, WITHOUT_KVM};
 use crate::kernel::Kernel;
 use crate::lane::{Accelerator, Lane, NoKvm, WantedAccelerator};
 
-/// What a guest is started with.
+/// How a guest is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     /// The accelerator.
     pub accelerator: Accelerator,
-    /// Why it is not KVM, where it is not.
+    /// If it is not KVM, the reason.
     pub no_kvm: Option<NoKvm>,
-    /// Whether to boot it under TCG if KVM turns out not to run it.
+    /// Whether to boot it under TCG if it turns out that KVM does not run it.
     pub falls_back: bool,
 }
 
@@ -31,8 +31,8 @@ impl Choice {
         Self { accelerator: Accelerator::Kvm, no_kvm: None, falls_back }
     }
 
-    /// Chooses what the user wants, if possible, without starting anything. Also returns a note if the result of an
-    /// earlier guest decided it.
+    /// Chooses what the user wants, if possible, without starting anything. Also returns a note if an earlier guest's
+    /// result decided it.
     pub fn of(
         wanted: WantedAccelerator,
         kvm: &Kvm,
@@ -63,7 +63,7 @@ impl Choice {
     }
 }
 
-/// What is kept when a guest is up.
+/// What is stored once a guest is up.
 pub(super) struct Proof {
     question: KvmKey,
     answer: KvmResult,
@@ -81,8 +81,8 @@ impl Proof {
     }
 }
 
-/// Boots, follows the guest to its end, and returns what it sent. A guest that KVM does not run is booted again, translated; that
-/// it comes up then shows that its kernel, memory and machine were not to blame.
+/// Boots the guest, follows it to its end, and returns what it sent. If KVM does not run it, it is booted again under
+/// TCG; if it then comes up, its kernel, memory and machine were not to blame.
 pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let Lane::Real { accelerator: Accelerator::Kvm, oversubscribed } = boot.lane else {
         return once(boot, None, events);

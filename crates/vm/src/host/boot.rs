@@ -1,5 +1,5 @@
-//! One guest from start to end: QEMU is started, its console and port are followed, what the guest sends is handed on,
-//! and on every way out QEMU is ended.
+//! One guest from start to end: starts QEMU, follows the guest's console and port, passes on what the guest sends, and
+//! ends QEMU on every way out.
 
 pub use super::laid::dry_run;
 
@@ -30,13 +30,13 @@ pub struct Boot {
     pub machine: Machine,
     /// How time passes in it.
     pub lane: Lane,
-    /// Why a real lane is without KVM, where it is.
+    /// Why the real lane runs without KVM, if it does.
     pub no_kvm: Option<NoKvm>,
-    /// Whether it is booted translated where KVM does not run it.
+    /// Whether to boot it under TCG if KVM does not run it.
     pub falls_back: bool,
     /// The host's KVM.
     pub kvm: Kvm,
-    /// What it does; the port is filled in.
+    /// What it does; its port is filled in here.
     pub job: Job,
     /// Our own binary for its architecture.
     pub program: PathBuf,
@@ -44,16 +44,18 @@ pub struct Boot {
     pub add: Vec<Added>,
     /// Words added to the kernel's command line.
     pub command_line: String,
-    /// The QEMU that runs it; its version is part of the result.
+    /// The QEMU that runs it; its version is recorded in the result.
     pub qemu: Installed,
     /// Time limit until the guest reports that it is up.
     pub boot_limit: Duration,
     /// Time limit from then on.
     pub limit: Duration,
-    /// At the limit, and when the user wants an end, the command is asked to end as by Ctrl-C and has this long to do
-    /// so, with what it has measured; zero: the guest ends at once, as it does under a QEMU that takes no orders.
+    /// How long the command has to finish, with what it has measured, after it was asked to end as by Ctrl-C: at the
+    /// limit or at the user's request. Zero: the guest is ended at once, which also happens under a QEMU that cannot
+    /// pass orders to it.
     pub grace: Duration,
-    /// Whether instructions are counted, by our plugin in QEMU; with landmarks by leg, on one CPU.
+    /// If instructions are to be counted by our plugin in QEMU: the landmarks, with which they are counted by leg, on
+    /// one CPU.
     pub counting: Option<Vec<Landmark>>,
 }
 
@@ -80,17 +82,17 @@ impl Boot {
 pub enum Stage {
     /// QEMU is being started.
     Starting,
-    /// The guest is up: kernel release, after how long.
+    /// The guest is up: kernel release, and how long that took.
     Up(String, Duration),
-    /// A file of it is safe, whatever becomes of it.
+    /// One of its files is safe on the host, even if the guest dies.
     Kept,
-    /// The command was asked to end, as the user wants.
+    /// The command was asked to end at the user's request.
     ToldToEnd,
-    /// The command has ended and all files have come: exit code, time since QEMU was started.
+    /// The command has ended and all files have arrived: exit code, and time since QEMU was started.
     Ended(i32, Duration),
 }
 
-/// Who listens while a guest runs.
+/// Receives events while a guest runs.
 pub trait Events {
     /// The guest got further.
     fn stage(&mut self, stage: Stage);
@@ -104,7 +106,7 @@ pub trait Events {
     fn console(&mut self, bytes: &[u8]);
     /// Whether the user wants an end.
     fn interrupted(&self) -> bool;
-    /// Whether the user wants it at once.
+    /// Whether the user wants it to end at once.
     fn insisted(&self) -> bool;
 }
 
@@ -113,19 +115,19 @@ pub trait Events {
 pub struct Ended {
     /// The command's exit code.
     pub exit_code: i32,
-    /// The limit, where it was what ended the command.
+    /// The limit, if that ended the command.
     pub late: Option<Duration>,
-    /// Why it ended before its command had, where that had sent something by then: `files` are those.
+    /// Why the guest ended before its command did, if it had already sent something: `files` are what it had sent.
     pub cut: Option<VmError>,
     /// Files by absolute path, each below a place of the job's `collect`.
     pub files: Vec<(String, Vec<u8>)>,
     /// What was counted.
     pub counts: Option<LegCounts>,
-    /// Why it was booted translated in the end, where KVM was to run it.
+    /// If it was booted under TCG in the end, why KVM did not run it.
     pub fell_back: Option<NoKvm>,
 }
 
-/// Boots it as it is described, follows the guest to its end, and returns what it sent; `proof` is kept when it is up.
+/// Boots it as described, follows the guest to its end, and returns what it sent; `proof` is stored once it is up.
 pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
     let laid = Laid::new(boot)?;
     events.stage(Stage::Starting);
@@ -134,7 +136,7 @@ pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -
     Ok(Ended { counts: laid.counts()?, ..ended })
 }
 
-/// Whether its command can be asked to end.
+/// Whether the guest's command can be asked to end.
 pub fn takes_orders(boot: &Boot) -> bool {
     !boot.job.shell && qemu_version::takes_orders(&boot.qemu.version)
 }

@@ -1,5 +1,6 @@
-//! Builds a kernel from a source tree, small, out of the tree, into the cache: `build:NAME`. The objects stay beside the
-//! cache, so the next build of that name, or with another patch of that tree, compiles only what changed.
+//! Builds a small kernel from a source tree, outside that tree, into the cache: `build:NAME`. The objects are kept in
+//! the cache too, so that the next build with that name, or with another patch for that tree, compiles only what
+//! changed.
 
 use super::make::{Make, cross_prefix};
 pub use super::patched::{Content, Files};
@@ -22,13 +23,13 @@ use std::path::{Path, PathBuf};
 pub struct Build {
     /// The source tree.
     pub tree: PathBuf,
-    /// What is built: the tree, or a copy of it that is changed.
+    /// What is built: the tree itself, or a modified copy of it.
     pub change: Change,
-    /// Lines of configuration on top of ours.
+    /// Configuration lines in addition to ours.
     pub options: Vec<String>,
     /// For which machines.
     pub architecture: Architecture,
-    /// `build:NAME` is how it is named.
+    /// It is referred to as `build:NAME`.
     pub name: String,
     /// Compilers at once.
     pub jobs: usize,
@@ -46,21 +47,21 @@ pub enum Change {
 }
 
 impl Change {
-    /// By these patches, if there are any.
+    /// Builds with these patches, if there are any.
     pub fn of(patches: Vec<PathBuf>) -> Self {
         if patches.is_empty() { Self::None } else { Self::Patches(patches) }
     }
 }
 
-/// Default name of a user's build: the tree's directory, and the patches.
+/// Default name of a user's build, made from the tree's directory and the patches.
 pub fn usual_name(tree: &Path, patches: &[PathBuf]) -> String {
     let last = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // A version is not an extension.
+    // The end of a version is not an extension.
     let tree = tree.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_else(|| "linux".into());
     patches.iter().fold(tree, |name, patch| format!("{name}+{}", last(patch)))
 }
 
-/// Builds it; `say` gets a line at each step. Returns the entry, and the requested options that the tree did not take.
+/// Builds it; `say` gets a line at each step. Returns the entry, and the requested options that the tree dropped.
 pub fn build(
     cache: &Cache,
     build: &Build,
@@ -72,20 +73,20 @@ pub fn build(
     Ok((entry, path, dropped))
 }
 
-/// A build in progress. Nobody else builds where it does.
+/// A build in progress, with exclusive use of its directory.
 #[derive(Debug)]
 pub struct Building {
     tree: PathBuf,
     place: PathBuf,
     make: Make,
     requests: Vec<Request>,
-    /// The configuration that the last compiling came out with.
+    /// The configuration that resulted from the last compilation.
     config: String,
     _lock: File,
 }
 
 impl Building {
-    /// Waits for its place and makes its sources ready.
+    /// Waits for exclusive use of its directory, and prepares its sources.
     pub fn begin(cache: &Cache, build: &Build, say: &mut dyn FnMut(&str)) -> Result<Self, VmError> {
         let (tree, requests) = looked_at(build)?;
         cache.make()?;
@@ -111,20 +112,20 @@ impl Building {
         Ok(Self { tree, place, make, requests, config: String::new(), _lock: lock })
     }
 
-    /// The copy has these files instead of the tree's, and in all else is like it. `patch` says what is new since the last
-    /// time: the kernel is kept with it.
+    /// Makes the copy have these files in place of the tree's, and otherwise equal the tree. `patch` is the change
+    /// since the last time, which is stored with the kernel.
     pub fn put(&mut self, files: &Files, patch: Vec<u8>, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
         with_files(&self.tree, files, &self.place, say)?;
         self.make.patches.push(patch);
         Ok(())
     }
 
-    /// Where the sources are that are compiled: compilers name files below it.
+    /// The directory of the sources that are compiled; compilers' messages name files below it.
     pub fn source(&self) -> &Path {
         &self.make.source
     }
 
-    /// Compiles what has changed. Returns the requested options that the tree did not take.
+    /// Compiles what has changed. Returns the requested options that the tree dropped.
     pub fn compile(&mut self, say: &mut dyn FnMut(&str)) -> Result<Vec<String>, VmError> {
         say("configuring");
         self.config = self.make.configure(&self.requests)?;
@@ -133,7 +134,7 @@ impl Building {
         Ok(small::dropped(&self.requests, &self.config))
     }
 
-    /// Which of these files of the tree the kernel was made of, after it was compiled.
+    /// Which of these files of the tree were used to make the kernel; call it after compiling.
     pub fn used<'a>(&self, files: impl Iterator<Item = &'a str>) -> Result<BTreeSet<String>, VmError> {
         let sources = self.make.sources()?;
         Ok(files.filter(|file| sources.contains(*file)).map(str::to_owned).collect())
@@ -145,24 +146,24 @@ impl Building {
     }
 }
 
-/// Refuses what cannot be built here; nothing is made.
+/// Refuses what cannot be built here, without making anything.
 pub fn check(build: &Build) -> Result<(), VmError> {
     looked_at(build)?;
     has_tools(build.architecture)
 }
 
-/// The tree and the configuration that is asked for.
+/// The tree and the requested configuration, both checked.
 fn looked_at(build: &Build) -> Result<(PathBuf, Vec<Request>), VmError> {
     let tree = source_tree(&build.tree)?;
     let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
     Ok((tree, requests))
 }
 
-/// Where a build's objects are: its own, or those that all patches of a tree share.
+/// The directory of a build's objects: its own, or the one that all patches for a tree share.
 fn place(cache: &Cache, build: &Build, tree: &Path) -> PathBuf {
     let name = match build.change {
         Change::None if build.architecture == own_architecture() => build.name.clone(),
-        // These begin like no name of a build.
+        // No build's name begins with this.
         Change::None => format!(".{}-{}", build.architecture, build.name),
         Change::Patches(_) | Change::Files => {
             format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture)
@@ -218,8 +219,8 @@ fn has_tools(architecture: Architecture) -> Result<(), VmError> {
     Err(VmError::NoProgram { program: names.join(", "), fix })
 }
 
-/// A name stands for one tree: objects of another would be taken for its own. Those of a kernel that was never finished
-/// are removed.
+/// A name stands for one tree, because objects of another tree would be taken for its own. Objects of a kernel that was
+/// never finished are removed.
 fn is_of_one_tree(place: &Path, tree: &Path, name: &str, is_kept: bool) -> Result<(), VmError> {
     let (file, own) = (place.join("tree"), tree.display().to_string());
     match fs::read_to_string(&file) {

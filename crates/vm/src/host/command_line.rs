@@ -1,4 +1,5 @@
-//! The command line of a guest's kernel: our console and end, what made the result, and the user's words.
+//! The command line of a guest's kernel: our console and what ends it, words that determine the result, and the user's
+//! words.
 
 use super::boot::Boot;
 use crate::error::VmError;
@@ -7,7 +8,7 @@ use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::qemu;
 use schedlab_plan::lane::{KEPT, kernel_word};
 
-/// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
+/// A kernel's command line is truncated after this many bytes (COMMAND_LINE_SIZE less its terminator).
 const LONGEST_COMMAND_LINE: usize = 2047;
 
 /// The kernel command line of this guest.
@@ -21,7 +22,8 @@ pub(super) fn command_line(boot: &Boot) -> Result<String, VmError> {
     words(architecture, &made_by, boot.kernel.crc32, &[kept, mitigations].concat(), command_line)
 }
 
-/// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
+/// The kernel's command line: our console and what ends it, words that determine the result, and last the user's words,
+/// so that they win.
 fn words(
     architecture: Architecture,
     made_by: &Provenance,
@@ -35,14 +37,14 @@ fn words(
     if !translated {
         words.push(qemu::EARLY_CONSOLE.into());
     }
-    // A panic restarts at once, which `-no-reboot` makes an end.
+    // A panic reboots at once, and with `-no-reboot` QEMU then ends.
     words.extend(["quiet", "panic=-1", "rdinit=/init", qemu::NO_CIPHER_TESTS].map(str::to_owned));
     if matches!(lane, Lane::Virtual(_)) {
         words.push("nokaslr".into());
     }
     if translated && architecture == Architecture::X86_64 {
-        // All CPUs read one counter, but the kernel's test of that takes longer than it allows; without it a clock read
-        // would be a read of the HPET, tens of microseconds in a translated guest.
+        // All CPUs read one counter, but the kernel's check of that takes longer than it allows. Without this word, a
+        // clock read would be a read of the HPET, which takes tens of microseconds in a translated guest.
         words.push("tsc=reliable".into());
     }
     words.extend(made_by.words());
@@ -88,7 +90,7 @@ mod tests {
         assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
         let long = "x".repeat(2000);
         assert!(words(Architecture::X86_64, real, 0, &long).unwrap_err().to_string().contains("--cmdline"));
-        // What follows `quiet` does not reach the early console.
+        // The early console does not show messages after `quiet`.
         let kvm = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false };
         let line = words(Architecture::X86_64, kvm, 0, "").unwrap();
         assert!(line.starts_with("console=ttyS0 earlycon=uart8250,io,0x3f8 quiet "), "{line}");

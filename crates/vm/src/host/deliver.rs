@@ -1,5 +1,5 @@
-//! What a guest sent, put where its command would have written it on the host; or, since a guest's work is not thrown
-//! away for the sake of a name, where there is room for it.
+//! Puts what a guest sent where its command would have written it on the host, or, if that name cannot be used, where
+//! there is room: a guest's work is never thrown away.
 
 use super::scratch::Scratch;
 use crate::error::VmError;
@@ -9,17 +9,17 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Where the files of a guest are.
+/// Where a guest's files were put.
 #[derive(Debug)]
 pub struct Delivered {
     /// Their directory, or the only file.
     pub at: PathBuf,
-    /// Why that is another place than the one asked for.
+    /// If this is not the place that was asked for, why.
     pub instead: Option<VmError>,
 }
 
-/// Whether there can be a result at this place, asked before a guest works for it. A device and a pipe are written to, and what a
-/// link leads to is the place.
+/// Whether a result can be written to this place; checked before a guest works for it. Devices and pipes are written
+/// to, and a link stands for its target.
 pub fn probe(place: &Path) -> Result<(), VmError> {
     if std::fs::metadata(place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
@@ -32,14 +32,14 @@ pub fn probe(place: &Path) -> Result<(), VmError> {
     })
 }
 
-/// Puts the files of a guest in place: all of a directory, or nothing; `None` where there are none. `place` is one of
-/// the job's `collect`, the path it has on the host; files that were there before are refused, unless the place is a
-/// file itself. Where it cannot be, the files lie beside it under a name with a number, or else below `$TMPDIR`.
+/// Puts a guest's files in place: all of a directory, or nothing; `None` if there are none. `place` is the path on the
+/// host, and one of the job's `collect`. Existing files are not replaced, unless the place is a file itself. If the
+/// place cannot be used, the files are put next to it under a name with a number, or else below `$TMPDIR`.
 pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<Option<Delivered>, VmError> {
     deliver_or(files, place, &std::env::temp_dir())
 }
 
-/// Paths below a place, and contents.
+/// Paths relative to a place, and contents.
 type Found<'a> = Vec<(PathBuf, &'a [u8])>;
 
 fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Result<Option<Delivered>, VmError> {
@@ -53,7 +53,7 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
         && !there.is_file()
         && !there.is_dir()
     {
-        // A pipe, a terminal or /dev/stdout: its reader waits there.
+        // A pipe, a terminal or /dev/stdout, where a reader waits.
         let written = open_with_reader(place).and_then(|mut to| to.write_all(content));
         let Err(why) = written.map_err(VmError::file("writing", place)) else {
             return Ok(Some(Delivered { at: place.to_owned(), instead: None }));
@@ -61,7 +61,7 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
         let at = put_privately(&found, place, refuge)?;
         return Ok(Some(Delivered { at, instead: Some(why) }));
     }
-    // A link stays, and what it leads to is replaced.
+    // A link is kept, and its target replaced.
     let place = &*place.canonicalize().unwrap_or_else(|_| place.to_owned());
     let Err(why) = put(&found, place) else { return Ok(Some(Delivered { at: place.to_owned(), instead: None })) };
     let beside = free(place);
@@ -72,7 +72,7 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
     }
 }
 
-/// In a new directory that only its owner may read, since others can reach the refuge, too.
+/// Puts them in a new directory that only its owner may read, because others can also enter the refuge.
 fn put_privately(found: &Found, place: &Path, refuge: &Path) -> Result<PathBuf, VmError> {
     let directory = free(&refuge.join("schedlab-vm-results"));
     DirBuilder::new().mode(0o700).create(&directory).map_err(VmError::file("making", &directory))?;
@@ -94,7 +94,8 @@ fn free(place: &Path) -> PathBuf {
 fn put(found: &Found, place: &Path) -> Result<(), VmError> {
     let parent = place.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(parent).map_err(VmError::file("making", parent))?;
-    // Beside its place, so that it can be renamed, and in a directory of our own: what the user has there stays.
+    // Next to its place, so that it can be renamed, and in a directory of our own, so that the user's files there are
+    // not touched.
     let aside = Scratch::below(parent)?;
     let part = aside.path().join("part");
     for (below, content) in found {
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(std::fs::read(place.join("manifest.json")).unwrap(), b"of another");
         let beside: Vec<_> = std::fs::read_dir(directory.path().join("out")).unwrap().flatten().collect();
         assert_eq!(beside.len(), 3, "nothing of what failed is left: {beside:?}");
-        // A name that ends like a part is the user's.
+        // A name that ends like that of a partial file is the user's.
         let users = directory.path().join("a.json.part");
         std::fs::write(&users, "precious").unwrap();
         let single = directory.path().join("a.json");

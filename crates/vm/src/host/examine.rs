@@ -1,6 +1,6 @@
-//! What is known of this host's KVM, for `doctor`, which boots no guest: what guests have shown since the host booted,
-//! otherwise the first output of a cached kernel that is started alone, otherwise a machine of a few instructions. It
-//! takes some seconds at most.
+//! What is known about this host's KVM, for `doctor`, which boots no guest: what guests have shown since the host
+//! booted; otherwise the first console output of a cached kernel that is started alone; otherwise the result of a
+//! machine with a few instructions. It takes some seconds at most.
 
 use super::kvm::{Failure, Kvm, runs_real_mode, starts};
 use super::kvm_cache::{KvmKey, KvmResult};
@@ -12,7 +12,7 @@ use crate::kernel::image::Architecture;
 use schedlab_plan::InOrder;
 use std::time::Duration;
 
-/// In any case, on a host that is busy without end.
+/// The limit even on a host that is always busy.
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// What was found.
@@ -26,7 +26,7 @@ pub enum Seen {
     Fails(Failure),
 }
 
-/// Asks for x86-64 guests; an error without QEMU.
+/// The result for x86-64 guests; an error without QEMU.
 pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     if let Some(bar) = kvm.bar(Architecture::X86_64) {
         return Ok(Seen::Fails(bar));
@@ -40,7 +40,7 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     if let Some(seen) = of_guests(kept.into_iter().map(|(crc32, answer)| (name(crc32), answer)).collect()) {
         return Ok(seen);
     }
-    // The newest that can be read.
+    // The newest entry that can be read.
     let Some(kernel) = entries().find_map(|entry| cache.find(&entry.name, architecture).ok().flatten()) else {
         return Ok(match runs_real_mode(&qemu)? {
             None => Seen::MayRun("a machine of five instructions ended as written; no kernel is in the cache".into()),
@@ -50,15 +50,15 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     let Some(failure) = starts(&qemu, &kernel, LIMIT)? else {
         return Ok(Seen::Runs(format!("{}, started alone, said its first word", kernel.name)));
     };
-    // Debian's kernels are known to boot; one that was built here may be to blame itself.
+    // Debian's kernels are known to boot; a kernel that was built here may itself be at fault.
     if let Some(question) = KvmKey::of(&qemu, kernel.crc32).filter(|_| kernel.name.starts_with("debian:")) {
         kvm.cache.keep(&question, &KvmResult { no_kvm: Some(failure.why), evidence: failure.evidence.clone() });
     }
     Ok(Seen::Fails(Failure { evidence: format!("{}, started alone: {}", kernel.name, failure.evidence), ..failure }))
 }
 
-/// What guests have shown, each of a kernel that is in the cache or was. One that KVM does not run is what a user has to know
-/// of, whatever others did.
+/// What guests have shown; each result is for a kernel that is or was in the cache. If KVM does not run one of them,
+/// the user has to know, whatever the others show.
 fn of_guests(mut kept: Vec<(Option<String>, KvmResult)>) -> Option<Seen> {
     kept.in_order_by_key(|(kernel, answer)| (answer.no_kvm.is_none(), kernel.clone()));
     let named = |runs: bool| {

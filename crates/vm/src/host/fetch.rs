@@ -1,5 +1,5 @@
-//! Fetches a kernel of Debian into the cache: asks the archive for the newest build, downloads its packages, unpacks
-//! them, and keeps the kernel, its configuration and the wanted modules with what they need.
+//! Fetches a Debian kernel into the cache: asks the archive for the newest build, downloads its packages, unpacks them,
+//! and keeps the kernel, its configuration and the requested modules with their dependencies.
 
 use super::program::{command, output, output_bytes};
 use super::unpack;
@@ -17,12 +17,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules that workloads of ours need, and the ports of a guest; a kernel may have some of them built in or not at all.
+/// Modules that our workloads and a guest's ports need; a kernel may have some of them built in or not at all.
 pub const MODULES: &[&str] =
     &["binder_linux", "veth", "sch_tbf", "sch_netem", "sch_htb", "sch_fq", "tcp_bbr", "virtio_pci", "virtio_console"];
 
-/// Fetches `wanted` with [`MODULES`] and the `extra` ones, of which each must be there, from `mirrors`. `say` gets a line at each
-/// step.
+/// Fetches `wanted` from `mirrors`, with [`MODULES`] and the `extra` ones, each of which must exist. `say` gets a line
+/// at each step.
 pub fn fetch(
     cache: &Cache,
     wanted: &Debian,
@@ -45,13 +45,14 @@ pub fn fetch(
     let entry = assemble(&apt, wanted, &records, extra, &part, say);
     let finished = entry.and_then(|entry| cache.finish(&part, &entry).map(|path| (entry, path)));
     if finished.is_err() {
-        // What is left is removed by the next fetch if not here.
+        // If this fails, the next fetch removes what is left.
         let _ = fs::remove_dir_all(&part);
     }
     finished
 }
 
-/// What apt's lists and an unpacked kernel with all its modules take, with something to spare. apt waits for ever on a full disk.
+/// Space for apt's lists and an unpacked kernel with all its modules, with some reserve. On a full disk apt waits for
+/// ever.
 const ROOM_MIB: u64 = 700;
 
 fn has_room(apt_root: &Path) -> Result<(), VmError> {
@@ -65,14 +66,15 @@ fn has_room(apt_root: &Path) -> Result<(), VmError> {
     Err(VmError::Refused(format!("{at}: fetching a kernel takes up to {ROOM_MIB} MiB, and {free_mib} are free: {fix}")))
 }
 
-/// The meta package and its newest version of that kernel, from the first suites that have it.
+/// The meta package and its newest version for that kernel, from the first suites that have it.
 fn find(apt: &Apt, wanted: &Debian, of: Architecture, say: &mut dyn FnMut(&str)) -> Result<(String, String), VmError> {
     let meta = wanted.meta_package(of);
     let mut unread = None;
     for suites in wanted.suites() {
         say(&format!("looking for {wanted} in {}", suites.join(", ")));
         match apt.update(&suites) {
-            // A suite that does not exist any longer, or not yet, is no error yet; without a network, all of them fail.
+            // A suite that no longer exists, or does not exist yet, is not an error at this point; without a network,
+            // all of them fail.
             Err(error @ VmError::Program { .. }) => unread = unread.or(Some(error)),
             updated => updated?,
         }
@@ -85,7 +87,7 @@ fn find(apt: &Apt, wanted: &Debian, of: Architecture, say: &mut dyn FnMut(&str))
     }))
 }
 
-/// The packages that make up the kernel: from the meta package along its dependencies.
+/// The packages that make up the kernel: follows the dependencies of the meta package.
 fn parts(apt: &Apt, meta: &str, version: &str) -> Result<Vec<Record>, VmError> {
     let mut open = vec![(meta.to_owned(), Some(version.to_owned()))];
     let mut seen = BTreeSet::new();
@@ -100,7 +102,7 @@ fn parts(apt: &Apt, meta: &str, version: &str) -> Result<Vec<Record>, VmError> {
         open.extend(record.kernel_parts.iter().cloned());
         records.push(record);
     }
-    // The meta package itself holds nothing.
+    // The meta package itself is empty.
     records.remove(0);
     Ok(records)
 }
@@ -172,7 +174,7 @@ fn read_named(files: &[PathBuf], name: &str) -> Result<Option<Vec<u8>>, VmError>
     found.map(|path| fs::read(path).map_err(VmError::file("reading", path))).transpose()
 }
 
-/// The wanted modules and all that they need, unpacked.
+/// The requested modules and all their dependencies, unpacked.
 fn wanted_modules(files: &[PathBuf], release: &str, extra: &[String]) -> Result<Vec<(Module, Vec<u8>)>, VmError> {
     let by_name: BTreeMap<String, &PathBuf> =
         files.iter().filter_map(|path| Some((module_name(path)?, path))).one_by_one();
@@ -209,7 +211,7 @@ fn module_name(path: &Path) -> Option<String> {
     matches!(ending, "" | ".xz" | ".zst" | ".gz").then(|| canonical(stem))
 }
 
-/// A module's bytes; a compressed one by the program that made it.
+/// A module's bytes; a compressed one is unpacked by the program that belongs to its format.
 fn unpacked(path: &Path) -> Result<Vec<u8>, VmError> {
     let (program, package) = match path.extension().and_then(OsStr::to_str) {
         Some("xz") => ("xz", "xz-utils"),

@@ -1,21 +1,21 @@
-//! Recognizes the first console output of a guest's kernel, as opposed to its firmware's, and limits how long a guest
+//! Recognises the first console output of a guest's kernel, as opposed to its firmware's, and limits how long a guest
 //! may be silent before it.
 
 use std::time::{Duration, Instant};
 
-/// How lines begin that SeaBIOS and option ROMs write where they have a serial console.
+/// How the lines begin that SeaBIOS and option ROMs write if they have a serial console.
 const FIRMWARE: [&str; 8] =
     ["SeaBIOS", "Machine UUID", "iPXE", "gPXE", "Press ", "Booting from", "Boot failed", "No bootable device"];
 
-/// What shows that a guest's kernel runs.
+/// The output that shows that a guest's kernel runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FirstWord(String);
 
 impl FirstWord {
-    /// The first line of a console's plain text that is no firmware's.
+    /// The first line of a console's plain text that is not the firmware's.
     pub(super) fn of(text: &str) -> Option<Self> {
         let mut lines: Vec<&str> = text.split('\n').map(after_firmware).collect();
-        // What may still become a word of the firmware's is not known yet.
+        // An incomplete line may still turn out to be the firmware's.
         if let Some(last) = lines.pop()
             && !FIRMWARE.iter().any(|word| word.starts_with(last))
         {
@@ -25,7 +25,7 @@ impl FirstWord {
     }
 }
 
-/// `Booting from ROM..` has no end of line: the kernel's word follows it.
+/// `Booting from ROM..` has no newline: the kernel's first output follows it directly.
 fn after_firmware(line: &str) -> &str {
     let line = line.trim();
     match line.strip_prefix("Booting from ") {
@@ -35,8 +35,8 @@ fn after_firmware(line: &str) -> &str {
     }
 }
 
-/// How long a guest has been silent, without the time in which it was not let run: neither while its host took the CPUs away from
-/// all of us, nor while its threads waited for one (/proc/PID/task/TID/schedstat, the kernel's sched-stats.rst).
+/// How long a guest has been silent, excluding the time in which it could not run: when its host took the CPUs away
+/// from all of us, or its threads waited for one (/proc/PID/task/TID/schedstat, the kernel's sched-stats.rst).
 #[derive(Debug)]
 pub(super) struct Silence {
     pid: u32,
@@ -49,21 +49,21 @@ pub(super) struct Silence {
 impl Silence {
     /// How often to look.
     pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
-    /// Twenty times as long as a kernel under KVM needs until its first output.
+    /// Twenty times as long as a kernel under KVM takes until its first output.
     const LIMIT: Duration = Duration::from_secs(5);
-    /// The threads are looked at this often.
+    /// How often the threads are checked.
     const COUNT_EVERY: Duration = Duration::from_millis(100);
     /// If more time than this passes between two polls, we were not scheduled, and so probably the guest was not
     /// either.
     const MOST_AT_ONCE: Duration = Duration::from_millis(200);
 
-    /// Starts with a QEMU that has just been started.
+    /// Starts measuring; the QEMU must have just been started.
     pub(super) fn new(pid: u32) -> Self {
         let now = Instant::now();
         Self { pid, started: now, looked: now, counted: Duration::ZERO, waited: Duration::ZERO }
     }
 
-    /// A sentence without its end, where a guest that lives would have spoken by now. To be asked often.
+    /// A sentence without its end if a live guest would have produced output by now. Must be called often.
     pub(super) fn over(&mut self) -> Option<String> {
         let passed = self.looked.elapsed();
         if passed >= Self::COUNT_EVERY {
@@ -85,7 +85,7 @@ impl Silence {
     }
 }
 
-/// How long the threads of a process have waited for a CPU, together; `None` if the kernel does not report it.
+/// Total time that the threads of a process have waited for a CPU; zero if the kernel does not report it.
 fn waited(pid: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of = |text: String| text.split_whitespace().nth(1)?.parse::<u64>().ok();

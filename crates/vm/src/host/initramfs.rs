@@ -1,4 +1,4 @@
-//! What a guest finds when it starts: our binary as its first program, the job, modules, and files of the user.
+//! A guest's files at its start: our binary as its init process, the job, modules, and the user's files.
 
 use crate::cpio::{Archive, CpioError};
 use crate::error::VmError;
@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file or directory of the host, and where the guest has it.
+/// A file or directory on the host, and its path in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// On the host.
@@ -21,7 +21,7 @@ pub struct Added {
 impl Added {
     /// `PATH` (the guest has it in the same place) or `PATH:GUEST_PATH`.
     pub fn parse(text: &str) -> Result<Self, VmError> {
-        // A path of the host may hold a colon, too.
+        // A path on the host may contain a colon, too.
         let is_whole = text.starts_with('/') && Path::new(text).exists();
         let (from, to) = text.rsplit_once(':').filter(|_| !is_whole).unwrap_or((text, text));
         if from.is_empty() || !to.starts_with('/') {
@@ -33,7 +33,7 @@ impl Added {
     }
 }
 
-/// Device nodes a program needs before, or without, devtmpfs: Documentation/admin-guide/devices.txt.
+/// Device nodes that a program needs before devtmpfs is mounted, or without it: Documentation/admin-guide/devices.txt.
 const DEVICES: &[(&str, u32, u32)] = &[
     ("/dev/null", 1, 3),
     ("/dev/zero", 1, 5),
@@ -48,12 +48,12 @@ const DEVICES: &[(&str, u32, u32)] = &[
 const DIRECTORIES: &[(&str, u32)] =
     &[("/proc", 0o555), ("/sys", 0o555), ("/tmp", 0o1777), ("/run", 0o755), ("/root", 0o700), ("/mnt", 0o755)];
 
-/// The initramfs without files of the user: pure.
+/// The initramfs without the user's files; pure.
 pub fn archive(program: Vec<u8>, job: &Job, modules: &[(Module, Vec<u8>)]) -> Result<Archive, CpioError> {
     let mut archive = Archive::default();
     archive.file("/init", 0o755, program)?;
     archive.link("/bin/schedlab", "/init")?;
-    // What the kernel starts when it wants a module.
+    // The program that the kernel starts when it wants a module.
     archive.link("/sbin/modprobe", "/init")?;
     for (path, mode) in DIRECTORIES {
         archive.directory(path, *mode)?;
@@ -79,17 +79,18 @@ pub fn checksum(added: &[Added]) -> Result<u32, VmError> {
     Ok(crc32fast::hash(&archive.to_bytes()))
 }
 
-/// Where the guest has a module's file.
+/// The path of a module's file in the guest.
 pub fn module_path(name: &str) -> String {
     format!("/lib/modules/{name}.ko")
 }
 
-/// Puts a file, or a directory with all it holds, into the archive. Links are followed: the guest has no other tree.
+/// Adds a file, or a directory with all its contents, to the archive. Links are followed, because the guest does not
+/// have the host's other files.
 pub fn add(archive: &mut Archive, added: &Added) -> Result<(), VmError> {
     let metadata = fs::metadata(&added.from).map_err(VmError::file("adding", &added.from))?;
     let mode = metadata.permissions().mode() & 0o7777;
     if !metadata.is_dir() && !metadata.is_file() {
-        // Reading a pipe or a device may never end.
+        // Reading a pipe or a device might never end.
         let why = format!("{} cannot be added: it is neither a file nor a directory", added.from.display());
         return Err(VmError::Refused(why));
     }

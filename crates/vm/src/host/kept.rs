@@ -1,6 +1,6 @@
-//! A guest that is restored from a saved state instead of booting: the state is made if there is none, restored, and
-//! handed what to do. Nothing of the host's time is in what follows: the guest reads what it is handed by instructions
-//! of its own.
+//! A guest that is restored from a saved state instead of booting: the state is made if there is none, and restored,
+//! and the guest is given its job. The host's timing does not affect what follows, because the guest reads its job with
+//! its own instructions.
 
 use super::boot::{Boot, Ended, Events};
 use super::laid::{HANDED, Laid};
@@ -16,7 +16,7 @@ use crate::qemu_version;
 use crate::states::{State, States};
 use std::path::Path;
 
-/// The guest with its command handed to it once it is restored from a state, and what it is handed.
+/// The guest changed so that it gets its command after it is restored from a state, and what it is given then.
 pub fn handed_its_command(boot: &Boot) -> Result<(Boot, Handed), VmError> {
     let Job { arguments, perturbation, .. } = boot.job.clone();
     let content = serde_json::to_string(&arguments).map_err(|why| VmError::State(why.to_string()))?;
@@ -24,10 +24,10 @@ pub fn handed_its_command(boot: &Boot) -> Result<(Boot, Handed), VmError> {
     Ok((Boot { job, ..boot.clone() }, Handed { perturbation, path: COMMAND.into(), content }))
 }
 
-/// Where the guest leaves the arguments of a command that it was handed.
+/// Where the guest stores the arguments of a command that it was given.
 const COMMAND: &str = "/schedlab/command.json";
 
-/// Why guests like this are not kept, as far as that is known without one.
+/// Why the state of such a guest cannot be saved, as far as that is known without trying.
 pub fn refusal(boot: &Boot) -> Option<String> {
     if !matches!(boot.lane, Lane::Virtual(_)) {
         return Some("the real lane's clock runs on while a guest is stopped".into());
@@ -40,7 +40,7 @@ pub fn refusal(boot: &Boot) -> Option<String> {
         .then(|| format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::FIX))
 }
 
-/// Restores the guest's saved state (and makes one if the cache has none), hands it its job, and follows it to its end.
+/// Restores the guest's saved state (and makes one if the cache has none), gives it its job, and follows it to its end.
 /// Also returns the checksum of the state. The boot's own job must be to stop the guest.
 pub fn from_state(
     boot: &Boot,
@@ -53,7 +53,7 @@ pub fn from_state(
     let file = laid.at(HANDED);
     let mut again = false;
     loop {
-        // The listener hears of both: one after the other.
+        // Both are reported to `events`, one after the other.
         let mut notes = Vec::new();
         std::fs::write(&file, "").map_err(VmError::file("writing", &file))?;
         let mut make = |into: &Path| make(boot, &laid, &file, into, events);
@@ -62,7 +62,7 @@ pub fn from_state(
         let state = state?;
         std::fs::write(&file, handed.to_text()).map_err(VmError::file("writing", &file))?;
         match restored(boot, &laid, &file, &state, events) {
-            // QEMU does not take what it wrote: another build of that version.
+            // QEMU does not accept a state that it wrote, because it is another build of the same version.
             Err(VmError::State(why)) if !again => {
                 events.note(&format!("the saved state is unusable ({why}): creating it again"));
                 states.remove(&made_from);
@@ -90,13 +90,13 @@ fn restored(
 ) -> Result<Ended, VmError> {
     let (mut qemu, ends) = laid.start(Some(Keeping { handed, from: Some(&state.path) }))?;
     let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
-    // Held to the end: QEMU reads from it.
+    // Kept until the end, because QEMU reads from it.
     let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
     let ended = Session::new(boot, qemu, ends, None, events).follow()?;
     Ok(Ended { counts: laid.counts()?, ..ended })
 }
 
-/// With QEMU's own words, where it has any.
+/// Adds QEMU's own messages, if there are any.
 fn complained(qemu: &mut super::process::Qemu, why: VmError) -> VmError {
     qemu.end();
     qemu.hear_out();

@@ -1,6 +1,7 @@
-//! Whether a guest may be started with KVM at all. A device that can be opened proves little: it may end QEMU, hang, or run
-//! real-mode code and no Linux. So what proves KVM is the first word of a guest's own kernel, and for `doctor`, which boots no
-//! guest, this kernel started alone; without one, a machine of a few instructions.
+//! Whether a guest may be started with KVM at all. That the device can be opened proves little: QEMU may end or hang,
+//! or KVM may run real-mode code but no Linux. The proof is therefore the first console output of a guest's own kernel.
+//! For `doctor`, which boots no guest, it is that of a kernel started alone; without a kernel, a machine with a few
+//! instructions.
 
 use super::first_word::{FirstWord, Silence};
 use super::kvm_cache::KvmCache;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// The host's KVM, and what is known of it.
+/// The host's KVM, and what is known about it.
 #[derive(Debug, Clone)]
 pub struct Kvm {
     /// Its device.
@@ -31,12 +32,12 @@ pub struct Kvm {
     pub cache: KvmCache,
 }
 
-/// Why no guest runs under KVM: in a word, and what shows it.
+/// Why no guest runs under KVM: a short reason, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// In a word.
     pub why: NoKvm,
-    /// What shows it, a sentence without its end.
+    /// The evidence, as a sentence without its end.
     pub evidence: String,
 }
 
@@ -46,7 +47,7 @@ impl Kvm {
         Self { device: "/dev/kvm".into(), cache: KvmCache::in_directory(Cache::of_this_user().kvm()) }
     }
 
-    /// What forbids KVM before a guest is started.
+    /// What rules out KVM before a guest is started.
     pub fn bar(&self, architecture: Architecture) -> Option<Failure> {
         let failure = |why, evidence| Some(Failure { why, evidence });
         if architecture != Architecture::X86_64 || !cfg!(target_arch = "x86_64") {
@@ -82,11 +83,11 @@ pub fn fix(why: NoKvm) -> &'static str {
     }
 }
 
-/// What a QEMU that has ended by itself under KVM, or has stopped, shows of KVM; `spoke`: whether the guest's kernel
-/// has printed anything. `None` if the guest did it, or somebody who ended it.
+/// What a QEMU that ended by itself under KVM, or stopped, shows about KVM; `spoke`: whether the guest's kernel has
+/// printed anything. `None` if the guest, or somebody who killed QEMU, is the cause.
 pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Option<Failure> {
     let dies = |evidence| Some(Failure { why: NoKvm::Dies, evidence });
-    // QEMU stops such a guest and lives on.
+    // QEMU stops such a guest but keeps running.
     if let Some(line) = qemu.complaint(&["KVM internal error", "kvm run failed", "KVM: entry failed"]) {
         return dies(format!("QEMU said `{}`", line.trim_end_matches('.')));
     }
@@ -102,7 +103,8 @@ pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Opt
     dies(format!("QEMU ended before its guest was up ({status}){said}"))
 }
 
-/// Whether this kernel says its first word under KVM. Bounded: by the silence that counts as a hang, and by `limit` in any case.
+/// Whether this kernel prints anything under KVM. The time is bounded by the silence that counts as a hang, and in any
+/// case by `limit`.
 pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let console = directory.path().join("console");
@@ -143,14 +145,14 @@ pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Opti
     }
 }
 
-/// What a working KVM has time for many times over.
+/// Many times longer than a working KVM takes.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Port of QEMU's exit device.
 const EXIT_PORT: u8 = 0xf4;
 /// The value the firmware writes; QEMU exits with twice that and one.
 const WRITTEN: u8 = 0x2a;
 
-/// Firmware that ends the machine: 64 KiB below 4 GiB, of which the CPU starts at the last 16 bytes.
+/// Firmware that ends the machine: 64 KiB below 4 GiB; the CPU starts at its last 16 bytes.
 fn firmware() -> Vec<u8> {
     const HLT: u8 = 0xf4;
     let mut rom = vec![HLT; 64 * 1024];
@@ -166,7 +168,8 @@ fn arguments(firmware: &Path) -> Vec<OsString> {
     fixed.split(' ').map(OsString::from).chain([firmware.into()]).collect()
 }
 
-/// Whether a machine of a few real-mode instructions ends as it was written. This proves no Linux, but its failure is one.
+/// Whether a machine with a few real-mode instructions ends as intended. Success does not prove that Linux runs, but
+/// failure proves that it does not.
 pub fn runs_real_mode(qemu: &Installed) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let file = directory.path().join("firmware");

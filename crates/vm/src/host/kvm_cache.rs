@@ -1,5 +1,5 @@
-//! A cache, valid until the host's next boot, of whether KVM works here: a small file for each QEMU and kernel. A file
-//! that cannot be read, is damaged, or is not this user's own is ignored, and KVM is tried again.
+//! Caches, until the host's next boot, whether KVM works here: a small file for each QEMU and kernel. A file that
+//! cannot be read, is damaged, or is not this user's own is ignored, and KVM is tried again.
 
 use super::process::Installed;
 use crate::lane::NoKvm;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Version of a file; others are not used.
+/// Format version of a file; other versions are ignored.
 const FORMAT: u32 = 1;
 /// More than any answer takes.
 const MOST_BYTES: u64 = 4096;
@@ -64,7 +64,7 @@ struct Written {
 pub struct KvmCache(PathBuf);
 
 impl KvmCache {
-    /// Those of this directory, which is made with the first one.
+    /// The results in this directory, which is made with the first one.
     pub fn in_directory(directory: PathBuf) -> Self {
         Self(directory)
     }
@@ -75,14 +75,14 @@ impl KvmCache {
         (written.question == *question).then_some(written.answer)
     }
 
-    /// Those of the same boot and QEMU, of any kernel, with its checksum.
+    /// Results of the same boot and QEMU for any kernel, with the kernel's checksum.
     pub fn of_any_kernel(&self, question: &KvmKey) -> Vec<(u32, KvmResult)> {
         let same = |of: &Written| of.question.boot_id == question.boot_id && of.question.qemu == question.qemu;
         let kept = self.names().filter_map(|name| self.read(&name)).filter(same);
         kept.map(|written| (written.question.kernel_crc32, written.answer)).collect()
     }
 
-    /// Keeps an answer, and removes those of other boots. What cannot be written is asked again.
+    /// Stores a result, and removes those of other boots. If it cannot be written, KVM is tried again next time.
     pub fn keep(&self, question: &KvmKey, answer: &KvmResult) {
         if DirBuilder::new().recursive(true).mode(0o700).create(&self.0).is_err() || !is_ours(&self.0) {
             return;
@@ -94,7 +94,7 @@ impl KvmCache {
         let written = Written { format: FORMAT, question: question.clone(), answer: answer.clone() };
         let Ok(text) = schedlab_plan::json::pretty(&written) else { return };
         let draft = self.0.join(format!(".draft-{}", std::process::id()));
-        // One of a dead process with our number.
+        // A leftover of a dead process with our pid.
         let _ = fs::remove_file(&draft);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
         let kept = file.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -110,7 +110,7 @@ impl KvmCache {
 
     fn read(&self, name: &str) -> Option<Written> {
         let path = self.0.join(name);
-        // Asked before it is opened: opening a pipe may never end.
+        // Checked before it is opened, because opening a pipe may never end.
         if !is_ours(&self.0) || !is_ours(&path) || !fs::symlink_metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -120,7 +120,7 @@ impl KvmCache {
     }
 }
 
-/// Whether it belongs to this user and nobody else may write to it; a link is its target's.
+/// Whether it belongs to this user and nobody else may write to it; a link is followed to its target.
 fn is_ours(path: &Path) -> bool {
     const WRITABLE_BY_OTHERS: u32 = 0o022;
     let Ok(own) = fs::metadata("/proc/self") else { return false };

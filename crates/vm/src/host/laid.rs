@@ -18,8 +18,8 @@ use schedlab_sys::{fd, kernel_facts};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// QEMU's command line as a shell would take it, with the files of a guest that is not started; what would be refused before its
-/// start is.
+/// QEMU's command line as a shell accepts it, with the files of a guest that is not started; errors are those that
+/// would occur before the start.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     has_room(boot, initramfs_bytes(boot, &boot.job)?.len() as u64)?;
     // Only a guest that counts instructions is resumed from a saved state; other files are checked when the state is
@@ -27,7 +27,7 @@ pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     Ok(words(boot, &command_line(boot)?, boot.counting.as_ref().map(|_| Path::new(STATE))))
 }
 
-/// QEMU's command line with names for paths; `from`: the state, if it is restored from one.
+/// QEMU's command line with names for paths; `from`: the state, if the guest is restored from one.
 fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
     let architecture = boot.kernel.image.architecture;
     let guest = Guest {
@@ -52,7 +52,7 @@ fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {
     if boot.job.shell { qemu::Console::Terminal(file) } else { qemu::Console::File(file) }
 }
 
-/// A guest's files on the host, gone when dropped.
+/// A guest's files on the host, removed on drop.
 pub(super) struct Laid<'a> {
     boot: &'a Boot,
     directory: Scratch,
@@ -87,7 +87,7 @@ impl<'a> Laid<'a> {
         Ok(Self { boot, command_line: command_line(boot)?, unpacked, initramfs, directory })
     }
 
-    /// What QEMU wrote of a guest whose instructions are counted, once it has ended.
+    /// The counts that QEMU wrote, once it has ended, for a guest whose instructions are counted.
     pub(super) fn counts(&self) -> Result<Option<LegCounts>, VmError> {
         if self.boot.counting.is_none() {
             return Ok(None);
@@ -100,7 +100,7 @@ impl<'a> Laid<'a> {
         self.directory.path().join(name)
     }
 
-    /// Starts QEMU with them; of a guest that was started before nothing is left.
+    /// Starts QEMU with them; removes what an earlier start of this guest left.
     pub(super) fn start(&self, keeping: Option<Keeping<'_>>) -> Result<(Qemu, Ends), VmError> {
         let boot = self.boot;
         let [port, console, orders_path, initramfs, plugin, counts] =
@@ -135,7 +135,7 @@ impl<'a> Laid<'a> {
         Ok((qemu, Ends { port, console, orders }))
     }
 
-    /// All that a state of this guest depends on.
+    /// Everything that a state of this guest depends on.
     pub(super) fn made_from(&self) -> Result<String, VmError> {
         let Boot { qemu, kernel, .. } = self.boot;
         let length = |path: &Path| std::fs::metadata(path).map(|file| (file.len(), file.mtime()));
@@ -150,7 +150,7 @@ fn counting<'a>(boot: &'a Boot, plugin: &'a Path, out: &'a Path) -> Option<Count
     boot.counting.as_ref().map(|landmarks| Counting { plugin, out, landmarks })
 }
 
-/// A bzImage as the vmlinux in it, if that can be had. (A fetched kernel is kept unpacked.)
+/// The vmlinux in a bzImage, if it can be unpacked. (A fetched kernel is stored unpacked.)
 fn unpacked(kernel: &Kernel, into: PathBuf) -> Result<Option<PathBuf>, VmError> {
     let unpacked = unpack::of_file(&kernel.path).map_err(VmError::file("reading the kernel", &kernel.path))?;
     let Some(vmlinux) = unpacked else { return Ok(None) };
@@ -158,7 +158,7 @@ fn unpacked(kernel: &Kernel, into: PathBuf) -> Result<Option<PathBuf>, VmError> 
     Ok(Some(into))
 }
 
-/// The whole initramfs; modules that were asked for and are not there are refused here, not in the guest.
+/// The complete initramfs; requested modules that do not exist are refused here, and not in the guest.
 fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
     let program = std::fs::read(&boot.program).map_err(VmError::file("reading our own binary", &boot.program))?;
     let known: Vec<Module> = boot.kernel.modules.iter().map(|(module, _)| module.clone()).collect();
@@ -182,11 +182,12 @@ fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
     Ok(archive.to_bytes())
 }
 
-/// Without room for both the loader says nothing and the guest hangs; what it needs beyond them its kernel reports.
+/// If kernel and initramfs do not fit into memory, the loader prints nothing and the guest hangs; if other memory is
+/// short, the kernel reports it.
 fn has_room(boot: &Boot, initramfs_bytes: u64) -> Result<(), VmError> {
     let kernel = &boot.kernel.path;
     let kernel_bytes = std::fs::metadata(kernel).map_err(VmError::file("reading the kernel", kernel))?.len();
-    // The archive, and the files that the kernel makes of it.
+    // The archive, and the files that the kernel unpacks from it.
     let needed_mib = (kernel_bytes + 2 * initramfs_bytes) >> 20;
     let memory_mib = boot.machine.memory_mib;
     if memory_mib < needed_mib {

@@ -1,4 +1,4 @@
-//! Kbuild: `make` with the words that a build of ours gives it, and what it says when it fails.
+//! Kbuild: `make` with the arguments of our builds, and its messages when it fails.
 
 use super::build::Build;
 use super::program::{self, command};
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// `make` with what a build needs of it.
+/// `make` with everything that a build needs.
 #[derive(Debug)]
 pub(super) struct Make {
     pub(super) build: Build,
@@ -34,7 +34,7 @@ impl Make {
         make.arg(format!("ARCH={arch}"))
             .arg(format!("CROSS_COMPILE={prefix}"))
             .args(["-s", "KBUILD_BUILD_TIMESTAMP=0"]);
-        // Who built it and where is not part of it: equal sources give equal kernels.
+        // Who built it and where must not be part of the kernel, so that equal sources give equal kernels.
         make.args([
             "KBUILD_BUILD_USER=schedlab",
             "KBUILD_BUILD_HOST=schedlab",
@@ -47,7 +47,7 @@ impl Make {
         make
     }
 
-    /// The configuration that came out.
+    /// Configures the tree; returns the resulting configuration.
     pub(super) fn configure(&self, requests: &[Request]) -> Result<String, VmError> {
         self.run("configuring the kernel", "tinyconfig")?;
         let file = self.objects.join(".config");
@@ -70,7 +70,7 @@ impl Make {
         self.run("compiling the kernel", self.image().0)
     }
 
-    /// Makes a target; an error is the compiler's lines, or what the machine lacks.
+    /// Makes a target; an error contains the compiler's messages, or what the machine lacks.
     fn run(&self, step: &'static str, target: &'static str) -> Result<(), VmError> {
         let mut make = self.command();
         make.arg(format!("-j{}", self.build.jobs)).arg(target).env("LC_ALL", "C");
@@ -85,7 +85,7 @@ impl Make {
         Err(VmError::Make { step, target: target.to_owned(), said, log })
     }
 
-    /// The files of the tree that the objects were made of, as Kbuild's `.x.o.cmd` files name them.
+    /// The files of the tree that the objects were made from, according to Kbuild's `.x.o.cmd` files.
     pub(super) fn sources(&self) -> Result<HashSet<String>, VmError> {
         let prefix = format!("{}/", self.source.display());
         let (mut out, mut open) = (HashSet::new(), vec![self.objects.clone()]);
@@ -105,7 +105,7 @@ impl Make {
         Ok(out)
     }
 
-    /// Into the cache, with its configuration and symbols.
+    /// Puts the kernel into the cache, with its configuration and symbols.
     pub(super) fn keep(
         &self,
         cache: &Cache,
@@ -134,7 +134,7 @@ impl Make {
     }
 }
 
-/// A configuration without what is asked for anew: twice the same option is a warning of Kconfig's.
+/// A configuration without the options that are requested anew, because Kconfig warns about duplicates.
 fn without(config: &str, options: &[&str]) -> String {
     let option = |line: &str| {
         let name = line.strip_prefix("# ").unwrap_or(line);
@@ -144,9 +144,9 @@ fn without(config: &str, options: &[&str]) -> String {
     kept.map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether the build stopped for want of room or memory, which says nothing about its sources: libc's words at the end of a
-/// line, gcc's for ENOMEM, and what gcc and make say of a process that the kernel killed. A line of the source, or an error
-/// at a place in it, may hold such words: mm/oom_kill.c does.
+/// Whether the build stopped because of too little disk space or memory, which says nothing about its sources. It looks
+/// for libc's messages at the end of a line, gcc's for ENOMEM, and the messages of gcc and make about a process that
+/// the kernel killed. A line of source code, or an error at a place in it, may contain such words, as in mm/oom_kill.c.
 fn is_of_machine(stderr: &str) -> bool {
     let is_killed = |line: &str| {
         line.contains("Killed signal terminated program")
@@ -158,7 +158,7 @@ fn is_of_machine(stderr: &str) -> bool {
     ends_for_want(stderr) || stderr.lines().any(is_killed)
 }
 
-/// The first lines that are errors, and what usually fixes them.
+/// The first error lines, and what usually fixes them.
 fn complaints(stderr: &str) -> String {
     let is_error = |line: &&str| line.contains("error:") || line.contains("Error ") || line.contains("***");
     let errors: Vec<&str> = stderr.lines().map(str::trim).filter(is_error).take(6).collect();
@@ -175,7 +175,7 @@ fn complaints(stderr: &str) -> String {
     }
 }
 
-/// Prefix of the compiler for an architecture; empty for this machine's.
+/// Prefix of the compiler for an architecture; empty for this machine's own.
 pub(super) fn cross_prefix(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::Aarch64 if own_architecture() != architecture => "aarch64-linux-gnu-",

@@ -1,4 +1,4 @@
-//! What starts processes on the host: QEMU and its guard, what tries KVM, the programs that fetch kernels.
+//! The parts that start processes on the host: QEMU and its supervision, KVM trials, the programs that fetch kernels.
 
 pub mod accelerate;
 pub mod boot;

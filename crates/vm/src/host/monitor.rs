@@ -1,4 +1,5 @@
-//! QEMU's monitor on its standard input and output: QMP, a JSON object a line. Source: QEMU's docs/interop/qmp-spec.rst.
+//! QEMU's monitor on its standard input and output: QMP, one JSON object per line. Source: QEMU's
+//! docs/interop/qmp-spec.rst.
 
 use super::process::Qemu;
 use crate::error::VmError;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
-/// For an answer: QEMU gives it between two turns of its main loop.
+/// How long to wait for a reply; QEMU replies between two iterations of its main loop.
 const PATIENCE_NS: u64 = 60_000_000_000;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
@@ -31,7 +32,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Whether the guest has stopped itself. This needs no query: QEMU sends an event.
+    /// Whether the guest has stopped itself. This needs no query, because QEMU sends an event.
     pub(super) fn has_stopped(&mut self) -> bool {
         while let Ok(Some(said)) = self.hear(0) {
             self.note(&said);
@@ -43,7 +44,7 @@ impl Monitor {
         self.has_stopped |= field(said, "event") == "STOP";
     }
 
-    /// The next line, `None` at the deadline; an error where QEMU has ended.
+    /// The next line, or `None` at the deadline; an error if QEMU has ended.
     fn hear(&mut self, deadline_ns: u64) -> Result<Option<String>, VmError> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -61,7 +62,7 @@ impl Monitor {
         }
     }
 
-    /// Asks, with arguments as an object's text, and answers the line with what is returned.
+    /// Sends a command, with its arguments as the text of an object; returns the line with the result.
     fn ask(&mut self, what: &str, arguments: &str) -> Result<String, VmError> {
         let arguments = if arguments.is_empty() { "{}" } else { arguments };
         let asked = writeln!(self.to, "{{\"execute\":\"{what}\",\"arguments\":{arguments}}}");
@@ -79,7 +80,7 @@ impl Monitor {
         Err(failed(&format!("no answer to `{what}`")))
     }
 
-    /// Asks until the status is not one of these.
+    /// Queries until the status is none of `passing`.
     fn wait(&mut self, what: &str, passing: &[&str]) -> Result<String, VmError> {
         loop {
             let answer = self.ask(what, "")?;
@@ -92,7 +93,7 @@ impl Monitor {
         }
     }
 
-    /// Writes the state of the stopped guest into a file.
+    /// Writes the stopped guest's state into a file.
     pub(super) fn keep(&mut self, file: &Path) -> Result<(), VmError> {
         let path = file.display().to_string();
         if path.contains(['"', '\\']) || path.contains(|c: char| c.is_control()) {
@@ -107,7 +108,7 @@ impl Monitor {
         }
     }
 
-    /// Once the state is there, resumes the guest.
+    /// Resumes the guest, once the state is loaded.
     pub(super) fn go_on(&mut self) -> Result<(), VmError> {
         match self.wait("query-status", &["inmigrate", "finish-migrate", "prelaunch"])?.as_str() {
             "guest-panicked" => self.ask("cont", "").map(drop),
@@ -116,8 +117,8 @@ impl Monitor {
     }
 }
 
-/// The text of an object's field, as QEMU writes it; empty where there is none. The fields asked for have no name in common
-/// with others of their answers.
+/// The text of an object's field, as QEMU writes it; empty if there is none. The names of the fields looked up occur
+/// only once in their replies.
 fn field<'a>(line: &'a str, name: &str) -> &'a str {
     let value = line.split_once(&format!("\"{name}\": \"")).map_or("", |(_, value)| value);
     value.split('"').next().unwrap_or_default()

@@ -1,5 +1,6 @@
-//! A patched copy of a kernel's source tree. All builds with patches of a tree share one copy, and so one set of objects: the next
-//! patch compiles what it and the one before it touch, and nothing else. The user's tree stays as it is.
+//! A patched copy of a kernel's source tree. All builds with patches for a tree share one copy, and so one set of
+//! objects: only the files that the next patch and the previous one touch are compiled again. The user's tree is not
+//! changed.
 
 use super::program::{self, command, not_started};
 use super::sync::sync;
@@ -10,25 +11,25 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// Paths of a tree and what is there instead; `None`: nothing.
+/// Paths in a tree and their replacements; `None`: the path does not exist.
 pub type Files = BTreeMap<PathBuf, Option<Content>>;
 
-/// What a path of a tree holds.
+/// What a path in a tree contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A file.
     File {
         /// Its bytes.
         text: Vec<u8>,
-        /// Whether it may be run; `None`: as it is, a new one may not.
+        /// Whether it is executable; `None`: as before, and a new file is not.
         is_executable: Option<bool>,
     },
-    /// A symbolic link to this place in the tree.
+    /// A symbolic link to this path in the tree.
     Link(PathBuf),
 }
 
-/// The copy in `place`, with these files instead of the tree's. A file that is as it was keeps its time: between two
-/// sets of files make sees what differs between them, and nothing else.
+/// The copy in `place`, with these files in place of the tree's. An unchanged file keeps its time, so that between two
+/// sets of files make sees only the differences.
 pub(super) fn with_files(
     tree: &Path,
     files: &Files,
@@ -42,11 +43,11 @@ pub(super) fn with_files(
     Ok(source)
 }
 
-/// Gives the copy one of the files, unless it is there as it should be.
+/// Writes one of the files into the copy, unless it is already right.
 fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Result<(), VmError> {
     let path = source.join(name);
     let is = |path: &Path| fs::symlink_metadata(path).ok();
-    // A link of the tree may lead out of it; one that only the copy has is ours, from earlier.
+    // A link in the tree may lead out of it; a link that only the copy has was made by us earlier.
     let is_link = |root: &Path| is(&root.join(name)).is_some_and(|file| file.is_symlink());
     let folders = name.ancestors().skip(1).map(|folder| source.join(folder));
     let is_plain = !is_link(tree)
@@ -81,7 +82,7 @@ fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Re
     }
 }
 
-/// Writes a file that is another than it was, and its mode.
+/// Writes a file that has changed, and its mode.
 fn file(path: &Path, text: &[u8], is_executable: Option<bool>) -> Result<(), VmError> {
     if fs::read(path).ok().as_deref() != Some(text) {
         fs::write(path, text).map_err(VmError::file("writing", path))?;
@@ -95,7 +96,7 @@ fn file(path: &Path, text: &[u8], is_executable: Option<bool>) -> Result<(), VmE
     fs::set_permissions(path, fs::Permissions::from_mode(wanted)).map_err(VmError::file("setting the mode of", path))
 }
 
-/// Whether a link of this name to that place never leaves the tree on its way.
+/// Whether a link with this name and target never leaves the tree on its way.
 fn stays_inside(name: &Path, to: &Path) -> bool {
     let mut depth = name.components().count().saturating_sub(1);
     to.components().all(|part| match part {
@@ -109,7 +110,7 @@ fn stays_inside(name: &Path, to: &Path) -> bool {
     })
 }
 
-/// The copy in `place`, equal to the tree except for these files, which are left as they are in it.
+/// Makes the copy in `place` equal to the tree, except for these files, which are not touched in the copy.
 fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, VmError> {
     let source = place.join("source");
     if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
@@ -117,13 +118,13 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
         return Err(VmError::Refused(format!("the cache {place} is inside the tree {tree}: copy the tree elsewhere")));
     }
     if source.is_dir() {
-        // Also what is left of a copy that was interrupted, and what the patch before this one changed.
+        // Also repairs a copy that was interrupted, and reverts what the previous patch changed.
         say("bringing the copy of the source tree up to date");
         sync(tree, &source, but)?;
     } else {
         say("copying the source tree");
         let mut copy = command("cp");
-        // Times are kept: next time they show what is unchanged.
+        // Times are preserved, so that the next sync can recognise unchanged files.
         copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
         let step = "copying the source tree";
         let (status, said) = program::step(step, &mut copy, "apt-get install coreutils")?;
@@ -134,8 +135,8 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
     Ok(source)
 }
 
-/// The copy in `place`, with these patches alone in it, and the patches as they were applied. A patch that fails leaves the copy
-/// as those before it left it.
+/// The copy in `place` with only these patches, and the patches as they were applied. If a patch fails, the copy has
+/// those before it.
 pub(super) fn patched(
     tree: &Path,
     patches: &[PathBuf],
@@ -147,7 +148,7 @@ pub(super) fn patched(
     let source = copied(tree, &Files::new(), place, say)?;
     say("patching it");
     for (patch, text) in patches.iter().zip(&texts) {
-        // What is kept is what was applied, also where the patch comes from a pipe.
+        // Stores exactly what was applied, even if the patch comes from a pipe.
         let file = place.join("patch");
         fs::write(&file, text).map_err(VmError::file("writing", &file))?;
         let file = fs::canonicalize(&file).map_err(VmError::file("finding", &file))?;
@@ -156,7 +157,7 @@ pub(super) fn patched(
     Ok((source, texts))
 }
 
-/// Applies a patch, of the user's name `patch`, which lies in `file`.
+/// Applies a patch, which the user knows as `patch` and which is stored in `file`.
 fn one(source: &Path, patch: &Path, file: &Path, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
     let would = apply(source, patch, file, true)?;
     if !would.lines().any(|line| line.starts_with("checking file ")) {
@@ -175,10 +176,10 @@ fn one(source: &Path, patch: &Path, file: &Path, say: &mut dyn FnMut(&str)) -> R
     apply(source, patch, file, false).map(drop)
 }
 
-/// Applies the patch, or tries whether it can be applied; what the program said.
+/// Applies the patch, or tries whether it applies; returns the program's output.
 fn apply(source: &Path, patch: &Path, file: &Path, try_only: bool) -> Result<String, VmError> {
     let mut apply: Command = command("patch");
-    // A hunk whose context is not there may change another place than its author saw: no fuzz.
+    // No fuzz: a hunk whose context does not match might change a different place from the one that its author meant.
     apply.env("LC_ALL", "C").args([
         "-p1",
         "--fuzz=0",

@@ -1,4 +1,4 @@
-//! QEMU's process: started so that it dies with us, ended on every way out, waited for with a limit.
+//! QEMU's process: it dies with us, is ended on every way out, and is waited for with a limit.
 
 use super::program::{self, last_lines};
 use crate::error::VmError;
@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a killed QEMU may take to go; one that hangs in the kernel (a /dev/kvm that does not answer) is left to it.
+/// How long a killed QEMU may take to disappear; one that hangs in the kernel (a /dev/kvm that does not respond) is
+/// left alone after that.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// What to install.
@@ -30,12 +31,12 @@ pub fn fix(architecture: Architecture) -> &'static str {
 pub struct Installed {
     /// Its program.
     pub path: PathBuf,
-    /// `7.2.22`, as it says it of itself.
+    /// `7.2.22`, as QEMU itself reports it.
     pub version: String,
 }
 
 impl Installed {
-    /// The first in $PATH for an architecture's guests.
+    /// The first QEMU in $PATH for guests of an architecture.
     pub fn find(architecture: Architecture) -> Result<Self, VmError> {
         Self::at(&in_path(qemu::program(architecture)), architecture)
     }
@@ -50,7 +51,7 @@ impl Installed {
     }
 }
 
-/// Where a program is; its name where it is not.
+/// The path of a program; its name if it is not found.
 fn in_path(name: &str) -> PathBuf {
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -65,7 +66,7 @@ pub enum Streams {
     None,
     /// Ours.
     Terminal,
-    /// Pipes, to be had by `Qemu::take_pipes`.
+    /// Pipes, available from `Qemu::take_pipes`.
     Pipes,
 }
 
@@ -88,7 +89,7 @@ impl Qemu {
     ) -> Result<Self, VmError> {
         let mut command = program::command(program);
         command.args(arguments).stderr(Stdio::piped());
-        // A group of its own: Ctrl-C at the terminal reaches us alone, and we end it.
+        // In its own process group, so that Ctrl-C on the terminal reaches only us, and we end it.
         use std::os::unix::process::CommandExt;
         match streams {
             Streams::Terminal => command.stdin(Stdio::inherit()).stdout(Stdio::inherit()),
@@ -111,7 +112,7 @@ impl Qemu {
         self.child.id()
     }
 
-    /// Its ends of [`Streams::Pipes`], once.
+    /// Our ends of [`Streams::Pipes`]; available once.
     pub(super) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
@@ -126,18 +127,18 @@ impl Qemu {
         program::wait(&mut self.child, limit)
     }
 
-    /// What it said on standard error, the last lines of it.
+    /// The last lines of its standard error.
     pub fn complaints(&self) -> String {
         last_lines(&self.said(), 6)
     }
 
-    /// The first line of it that holds one of these.
+    /// The first line of its standard error that contains one of these.
     pub fn complaint(&self, words: &[&str]) -> Option<String> {
         let said = self.said();
         said.lines().find(|line| words.iter().any(|word| line.contains(word))).map(|line| line.trim().to_owned())
     }
 
-    /// Waits a short while for the last output of a process that has ended.
+    /// Waits briefly for the last output of a process that has ended.
     pub(super) fn hear_out(&self) {
         let deadline = Instant::now() + GRACE;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! Programs of the host that are run to their end: their words in an error, none of them left behind.
+//! Programs on the host that are run to their end: errors contain their output, and none is left running.
 
 use crate::error::VmError;
 use schedlab_sys::interrupt::Interrupt;
@@ -18,7 +18,7 @@ pub fn command(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Its standard output as text; `fix` is for a program that is not there.
+/// Its standard output as text; `fix` is for the case that the program is not installed.
 pub fn output(step: &'static str, command: &mut Command, fix: &str) -> Result<String, VmError> {
     output_bytes(step, command, fix).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -33,22 +33,23 @@ pub fn output_bytes(step: &'static str, command: &mut Command, fix: &str) -> Res
     Err(failed(step, command, status, &String::from_utf8_lossy(&stderr)))
 }
 
-/// The error of a program that ended badly and said this.
+/// The error for a program that failed with this output.
 pub(super) fn failed(step: &'static str, command: &Command, status: ExitStatus, said: &str) -> VmError {
     let said = last_lines(said, 4).replace('\n', "; ");
     let said = if said.is_empty() { status.to_string() } else { said };
     VmError::Program { step, command: spelled(command), said }
 }
 
-/// How often a wait looks whether we are told to end.
+/// How often a wait checks whether we were asked to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time that a step of a build has to take back what it was making.
+/// How long a build step may take to remove partial output.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs a step of a build, which prints nothing but complaints: how it ended, and they. Once we are told to end, all that
-/// the step has started gets SIGTERM, by which make removes what is half made, and later SIGKILL.
+/// Runs a build step, which prints only messages about problems; returns its exit status and these messages. Once we
+/// are asked to end, everything that the step has started gets SIGTERM, on which make removes partial output, and later
+/// SIGKILL.
 pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Result<(ExitStatus, String), VmError> {
-    // The step is a group of its own, which Ctrl-C at the terminal does not reach: we end it.
+    // The step has its own process group, which Ctrl-C on the terminal does not reach, so we have to end it.
     let failed = |command: &Command, error| not_started(step, command, error, fix);
     let interrupt = Interrupt::catch().map_err(|error| failed(command, error))?;
     if interrupt.requested() {
@@ -72,7 +73,7 @@ pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Resu
         }
     };
     if interrupt.requested() {
-        // Whoever of them did not listen: the number stays theirs while one of them lives.
+        // Kills those that ignored SIGTERM: the group's id stays theirs while one of them lives.
         let _ = signal::kill_group(child.id(), signal::SIGKILL);
         return Err(VmError::BuildInterrupted);
     }
@@ -80,9 +81,9 @@ pub(super) fn step(step: &'static str, command: &mut Command, fix: &str) -> Resu
     Ok((status, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// Waits for a child, at most `limit`; how it ended, if it has.
+/// Waits for a child, at most `limit`; returns its exit status, if it has ended.
 pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    // No pidfd_open (before Linux 5.3), or it has been waited for.
+    // There is no pidfd_open (before Linux 5.3), or the child has been waited for already.
     if pidfd::wait_exit(child.id(), limit).is_err() {
         let deadline = Instant::now() + limit;
         while child.try_wait().ok().flatten().is_none() && Instant::now() < deadline {
@@ -101,7 +102,7 @@ pub fn not_started(step: &'static str, command: &Command, cause: std::io::Error,
     VmError::File { what: step, path: program.into(), cause }
 }
 
-/// The program and its own arguments, without the settings that we give to all.
+/// The program and its own arguments, without the options that we give to all.
 fn spelled(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     let mut arguments = command.get_args();
@@ -115,7 +116,7 @@ fn spelled(command: &Command) -> String {
     words.join(" ")
 }
 
-/// The last lines that say something.
+/// The last lines that are not empty.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -1,4 +1,5 @@
-//! A directory for the time of one guest, removed when dropped; what a killed process left goes with the next one's start.
+//! A directory that exists as long as one guest and is removed on drop; what a killed process left is removed by the
+//! next start.
 
 use crate::error::VmError;
 use schedlab_sys::places;
@@ -8,8 +9,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that only its owner may read: a guest's files may be secrets of the user's. It is locked (flock(2)) while
-/// its owner lives.
+/// A directory that only its owner may read, because a guest's files may be the user's secrets. It is locked (flock(2))
+/// while its owner lives.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -17,7 +18,7 @@ pub struct Scratch {
     _lock: Option<File>,
 }
 
-/// How its name begins, below `$TMPDIR`.
+/// How its name begins, in `$TMPDIR`.
 const NAME: &str = "schedlab-vm";
 
 impl Scratch {
@@ -28,7 +29,7 @@ impl Scratch {
         Self::named(&root, NAME)
     }
 
-    /// Makes one in a directory of the user's, hidden there.
+    /// Makes a hidden one in one of the user's directories.
     pub(super) fn below(root: &Path) -> Result<Self, VmError> {
         let name = format!(".{NAME}");
         remove_orphans(root, &name);
@@ -42,11 +43,11 @@ impl Scratch {
             let path = root.join(format!("{name}-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
-                    // Without locks (some network file systems) it is only not cleaned up after a kill.
+                    // Without locks (some network file systems), the only loss is that it is not removed after a kill.
                     let lock = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());
                     return Ok(Self { path, _lock: lock });
                 }
-                // Left by a process that was killed and had our number, or somebody's trap.
+                // Left by a killed process that had our pid, or a trap that somebody set.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(VmError::file("making a directory in", root)(error)),
             }
@@ -65,8 +66,9 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what killed processes of this user left: a directory that can be locked and whose process is gone. (One that has just
-/// been made is not locked yet, but its process lives.) Others may have put anything there: it is opened as [`places`] does.
+/// Removes what this user's killed processes left: directories that can be locked and whose process is gone. (One that
+/// was just made is not locked yet, but its process is alive.) Others may have put anything there, so it is opened as
+/// in [`places`].
 fn remove_orphans(root: &Path, name: &str) {
     for entry in root.read_dir().into_iter().flatten().flatten() {
         let found = entry.file_name();
@@ -120,7 +122,7 @@ mod tests {
             std::fs::create_dir(root.path().join(name)).unwrap();
             std::fs::write(root.path().join(name).join("file"), "x").unwrap();
         }
-        // Locked by a process that we cannot see, in a container.
+        // Locked by a process in a container, which we cannot see.
         let held = File::open(root.path().join(&names[1])).unwrap();
         held.try_lock().unwrap();
         // A trap: opening it would wait for a writer.

@@ -1,5 +1,5 @@
-//! A guest that runs: its console and port are followed, what it sends is handed on, and it ends by itself, at its limit or
-//! as the user wants.
+//! A running guest: follows its console and port, passes on what it sends, and ends it at its limit or on the user's
+//! request, unless it ends by itself.
 
 mod post_mortem;
 
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// Time to power off after the last message; if instructions are counted, QEMU writes its counts only then.
+/// Time to power off after the last message; if instructions are counted, QEMU writes the counts only then.
 const SWITCH_OFF: Duration = Duration::from_secs(5);
 const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
 
@@ -32,7 +32,7 @@ pub(super) struct Ends {
     pub(super) port: PathBuf,
     /// The file of the first one.
     pub(super) console: PathBuf,
-    /// What the guest reads from the second one.
+    /// From it the guest reads orders on the second port.
     pub(super) orders: Option<File>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Session<'a> {
     qemu: Qemu,
     started: Instant,
     up: Option<Instant>,
-    /// Under KVM, until its kernel has said its first word.
+    /// Under KVM, until the kernel's first console output.
     silence: Option<Silence>,
     /// Kept when it is up.
     proof: Option<Proof>,
@@ -58,7 +58,7 @@ pub(super) struct Session<'a> {
     /// When the command was asked to end, and why.
     ending: Option<(Instant, VmError)>,
     result: Ended,
-    /// Files as they were when the guest was last heard of.
+    /// The last version of each file that the guest sent before its end.
     kept: BTreeMap<String, Vec<u8>>,
     events: &'a mut dyn Events,
 }
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
             up: None,
             directory: ends.port.parent().unwrap_or(Path::new("/")).to_owned(),
             port: Growing::new(&ends.port, MOST_OF_PORT),
-            // What a person does in a shell may be much.
+            // In a shell, a person may produce a lot of output.
             console_file: Growing::new(&ends.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
             console: LastWords::default(),
             decoder: Decoder::default(),
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Until the guest has said its last word, or there is no more use in waiting. What it has sent by then is kept.
+    /// Until the guest has sent its last message, or there is no point in waiting. What it has sent by then is kept.
     pub(super) fn follow(&mut self) -> Result<Ended, VmError> {
         match self.listen() {
             Err(why) if !self.kept.is_empty() => {
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Until the guest has stopped to be kept; its QEMU's monitor.
+    /// Until the guest has stopped so that its state can be saved; returns its QEMU's monitor.
     pub(super) fn follow_until_stopped(&mut self, monitor: Monitor) -> Result<&mut Monitor, VmError> {
         self.monitor = Some(monitor);
         self.listen()?;
@@ -141,7 +141,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for its end, not while it fills the disk.
+    /// Waits for its end, but not while it fills the disk.
     fn switched_off(&mut self, limit: Duration) {
         let said_its_last = Instant::now();
         while self.qemu.wait(Silence::LOOK_EVERY).is_none() && said_its_last.elapsed() < limit {
@@ -151,14 +151,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// An error where KVM, and not the guest, is why it gets no further.
+    /// An error if KVM, rather than the guest, is why it makes no progress.
     fn kvm_runs_it(&mut self, died: Option<ExitStatus>) -> Result<(), VmError> {
         if !by_kvm(self.boot) || died.is_some() && (self.up.is_some() || no_room(&self.directory).is_some()) {
             return Ok(());
         }
         let spoke = self.silence.is_none();
         if let Some(failure) = kvm::failed(&self.qemu, died, spoke) {
-            // A guest that has begun its command is not started again.
+            // A guest that has started its command is not started again.
             return Err(match self.up {
                 None => VmError::Kvm(failure),
                 Some(_) => VmError::Guest(format!("KVM failed: {}; {WITHOUT_KVM}", failure.evidence)),
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
         Ended { late, ..std::mem::take(&mut self.result) }
     }
 
-    /// The user's interrupt and the time limit: the command is asked first, so that it can end cleanly.
+    /// Handles the user's interrupt and the time limit: first asks the command to end, so that it can do so cleanly.
     fn cut_short(&mut self) -> Result<(), VmError> {
         let grace = self.boot.grace;
         if let Some((at, _)) = self.ending {
@@ -212,13 +212,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether the guest has said its last word.
+    /// Reads the port; returns whether the guest has sent its last message.
     fn hear_port(&mut self) -> Result<bool, VmError> {
         let bytes = self
             .port
             .read_new()
             .map_err(too_much("port", "a command that prints less and leaves fewer or smaller files"))?;
-        // A kernel without a console, or with another one, shows itself by its first process.
+        // If a kernel has no console, or another one, the first sign of it is its init process.
         self.silence.take_if(|_| !bytes.is_empty());
         self.decoder.push(&bytes);
         while let Some(frame) = self.decoder.next_frame()? {
@@ -265,7 +265,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Reading what a guest writes failed; where it wrote too much, its fix.
+/// The error if reading the guest's output failed; if it wrote too much, with the fix.
 fn too_much(what: &'static str, fix: &'static str) -> impl FnOnce(io::Error) -> VmError {
     move |error| match error.kind() {
         io::ErrorKind::FileTooLarge => {

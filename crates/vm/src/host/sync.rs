@@ -1,5 +1,5 @@
-//! Makes a copy of a directory equal to it again and leaves alone what is equal. `cp -u` would miss a file whose time
-//! went back, as that of a restored one does, and what was deleted.
+//! Makes a copy of a directory equal to it again, without touching what is already equal. `cp -u` would miss a file
+//! whose time went backwards, as with a restored one, and deleted files.
 
 use super::patched::Files;
 use crate::error::VmError;
@@ -10,8 +10,8 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file that differs is copied with the time of now: it is another than the objects were made of, and make must see
-/// that. Files that `but` names are left as they are in the copy.
+/// A file that differs is copied with the current time, because make must see that it is not the one from which the
+/// objects were made. Files in `but` are not touched in the copy.
 pub(super) fn sync(tree: &Path, copy: &Path, but: &Files) -> Result<(), VmError> {
     Sync { but }.directory(tree, copy, Path::new(""))
 }
@@ -29,7 +29,7 @@ impl Sync<'_> {
         wanted.iter().try_for_each(|name| self.entry(&tree.join(name), &copy.join(name), &at.join(name)))
     }
 
-    /// What the tree lacks is removed, except for files that are to stay.
+    /// Removes what the tree lacks, except for files that are to stay.
     fn gone(&self, copy: &Path, at: &Path) -> Result<(), VmError> {
         let below = self.but.range(at.to_owned()..).next().is_some_and(|(name, _)| name.starts_with(at));
         if self.but.contains_key(at) {
@@ -49,9 +49,9 @@ impl Sync<'_> {
         let is = fs::symlink_metadata(from).map_err(VmError::file("reading", from))?;
         let kind = is.file_type();
         let was = fs::symlink_metadata(to).ok();
-        // Where the kind is another, nothing of what was there can stay.
+        // If the kind differs, nothing that was there can be kept.
         let kept = was.as_ref().filter(|was| was.file_type() == kind);
-        // Removed before it is written again: it may be read-only, or a second name of another file.
+        // Removed before it is written again, because it may be read-only, or a hard link to another file.
         let clear = || if was.is_some() { remove(to) } else { Ok(()) };
         if kind.is_dir() {
             if kept.is_none() {
@@ -67,13 +67,13 @@ impl Sync<'_> {
             }
             return Ok(());
         } else if !kind.is_file() {
-            // Sockets and the like are no sources.
+            // Sockets and the like are not sources.
             return Ok(());
         } else if !kept.map_or(Ok(false), |was| same((from, &is), (to, was)))? {
             clear()?;
             fs::copy(from, to).map_err(VmError::file("copying", from))?;
         }
-        // The executable bit is part of the sources: scripts are run.
+        // The executable bit matters, because the build runs scripts.
         if kept.is_none_or(|was| was.permissions() != is.permissions()) {
             fs::set_permissions(to, is.permissions()).map_err(VmError::file("setting the mode of", to))?;
         }
@@ -81,8 +81,8 @@ impl Sync<'_> {
     }
 }
 
-/// A checksum of what a tree holds, without its repository: names, kinds, sizes, modes, times, and where links lead. A
-/// file that is edited has another time; the content of 80 000 files is not read.
+/// A checksum of the tree without its repository: names, kinds, sizes, modes, times, and link targets. Editing a file
+/// changes its time; the content of 80 000 files is not read.
 pub fn state(tree: &Path) -> Result<u32, VmError> {
     let mut sum = crc32fast::Hasher::new();
     add(&mut sum, tree)?;
@@ -98,7 +98,7 @@ fn add(sum: &mut crc32fast::Hasher, directory: &Path) -> Result<(), VmError> {
         sum.update(&is.mode().to_le_bytes());
         if is.is_dir() {
             add(sum, &path)?;
-            // The names that follow are not in it.
+            // Separates a directory from the names that follow and are not in it.
             sum.update(b"/");
         } else if is.is_symlink() {
             let target = fs::read_link(&path).map_err(VmError::file("reading", &path))?;
@@ -124,7 +124,7 @@ fn remove(path: &Path) -> Result<(), VmError> {
     remove().map_err(VmError::file("removing", path))
 }
 
-/// Equal in size, and in time or in content: most files are decided by their time, which the first copy kept.
+/// Equal in size, and in time or in content; for most files the time decides, because the first copy preserved it.
 fn same((from, is): (&Path, &Metadata), (to, was): (&Path, &Metadata)) -> Result<bool, VmError> {
     if is.len() != was.len() {
         return Ok(false);
@@ -133,7 +133,7 @@ fn same((from, is): (&Path, &Metadata), (to, was): (&Path, &Metadata)) -> Result
     Ok(same_time || same_content(from, to).map_err(VmError::file("comparing with its copy", from))?)
 }
 
-/// In parts: a tree's repository may have packs of gigabytes.
+/// Compares in chunks, because a tree's repository may have packs of gigabytes.
 fn same_content(a: &Path, b: &Path) -> io::Result<bool> {
     let (mut a, mut b) = (BufReader::new(File::open(a)?), BufReader::new(File::open(b)?));
     loop {
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_restored_older_file_arrives_with_the_time_of_now() {
         let (_directory, tree, copy) = tree();
-        // What the copy has is an edit, as long as what was there before it.
+        // The copy has an edit of the same length as the original.
         fs::write(copy.join("Makefile"), "two\n").unwrap();
         let before = SystemTime::now() - Duration::from_secs(1);
         set_time(&copy.join("Makefile"), before - Duration::from_secs(60));
@@ -228,7 +228,7 @@ mod tests {
         fs::remove_dir_all(tree.join("kernel")).unwrap();
         fs::create_dir_all(tree.join("new/below")).unwrap();
         fs::write(tree.join("new/below/file.c"), "new\n").unwrap();
-        // A file where the copy has a directory, and the other way round.
+        // A file where the copy has a directory, and vice versa.
         fs::create_dir(copy.join("swapped")).unwrap();
         fs::write(copy.join("swapped/file"), "x").unwrap();
         fs::write(tree.join("swapped"), "a file\n").unwrap();
@@ -244,7 +244,7 @@ mod tests {
         fs::remove_file(tree.join("link")).unwrap();
         symlink("kernel", tree.join("link")).unwrap();
         let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode() & 0o777;
-        // A script becomes executable, and a read-only file is another.
+        // A script becomes executable, and a read-only file changes.
         fs::set_permissions(tree.join("kernel/fair.c"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(tree.join("Makefile"), "longer than before\n").unwrap();
         for root in [&tree, &copy] {

@@ -1,15 +1,15 @@
-//! A file that QEMU writes, read as it grows, up to a limit: what a guest writes is bounded by nothing but our disk. And the
-//! last words of its console.
+//! Reads a file that QEMU writes, as it grows and up to a limit, because only our disk limits what a guest writes; and
+//! keeps the last lines of its console.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Most bytes that are taken of a guest's console; the longest boots that were seen say some 100 kB.
+/// Most bytes read from a guest's console; the longest boots seen print some 100 kB.
 pub const MOST_OF_CONSOLE: u64 = 64 << 20;
-/// Most bytes that are taken of its port: its command's output and the files that it sends.
+/// Most bytes read from its port: its command's output and the files that it sends.
 pub const MOST_OF_PORT: u64 = 1 << 30;
-/// Most bytes of one look, so that memory follows the look and not the file.
+/// Most bytes read at once, so that memory use does not depend on the file's size.
 const PIECE: u64 = 16 << 20;
 
 /// A growing file.
@@ -21,17 +21,17 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// A file that may not be there yet, and the most bytes that it may have.
+    /// A file that may not exist yet, and its maximum size.
     pub fn new(path: &Path, most: u64) -> Self {
         Self { path: path.to_owned(), file: None, most }
     }
 
-    /// Whether it is larger than it may be.
+    /// Whether it is larger than its maximum size.
     pub fn is_over(&self) -> bool {
         self.file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|file| file.len() > self.most)
     }
 
-    /// What came since the last call, at most 16 MiB of it; an error once there is more than there may be.
+    /// What was added since the last call, at most 16 MiB of it; an error if the file exceeds its maximum size.
     pub fn read_new(&mut self) -> io::Result<Vec<u8>> {
         if self.file.is_none() {
             match File::open(&self.path) {
@@ -68,7 +68,7 @@ impl LastWords {
         self.kept.drain(..surplus);
     }
 
-    /// Its last lines without terminal sequences; never empty words.
+    /// Its last lines without terminal sequences; never empty.
     pub fn last_lines(&self, count: usize) -> String {
         let lines = super::program::last_lines(&self.text(), count);
         if lines.is_empty() { "(the console is empty)".into() } else { lines }
@@ -79,14 +79,14 @@ impl LastWords {
         self.text().trim().is_empty()
     }
 
-    /// What follows `Kernel panic - not syncing: `.
+    /// The text after `Kernel panic - not syncing: `.
     pub fn panic(&self) -> Option<String> {
         let text = self.text();
         let (_, rest) = text.split_once("Kernel panic - not syncing: ")?;
         rest.lines().next().map(|line| line.trim().to_owned())
     }
 
-    /// As text, control sequences and carriage returns taken out.
+    /// As text, without control sequences and carriage returns.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.kept);
         let mut plain = String::with_capacity(text.len());
@@ -103,7 +103,7 @@ impl LastWords {
     }
 }
 
-/// After ESC: `[` with parameters to a final letter, or one character.
+/// After ESC: `[` with parameters up to a final letter, or one character.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     if rest.next() == Some('[') {
         for c in rest.by_ref() {

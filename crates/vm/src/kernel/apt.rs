@@ -1,5 +1,5 @@
-//! Debian's archive through apt's own programs, with lists, cache and sources of our own: signatures and checksums are
-//! apt's business, and the host's sources and lists stay as they are.
+//! Debian's archive through apt's own programs, with our own lists, cache and sources: apt checks signatures and
+//! checksums, and the host's sources and lists are not changed.
 
 use super::mirrors::Mirrors;
 use crate::error::VmError;
@@ -77,7 +77,8 @@ fn with_version(package: &str, version: Option<&str>) -> String {
     version.map_or_else(|| package.to_owned(), |version| format!("{package}={version}"))
 }
 
-/// What makes apt forget the host: its state, sources and preferences; proxies and certificates stay the host's.
+/// Options that make apt ignore the host's state, sources and preferences; it keeps using the host's proxies and
+/// certificates.
 fn options(root: &Path, architecture: &str) -> Vec<OsString> {
     let place = |key: &str, path: &str| {
         let mut value = OsString::from(format!("{key}="));
@@ -94,14 +95,14 @@ fn options(root: &Path, architecture: &str) -> Vec<OsString> {
         "Dir::Etc::sourceparts=/dev/null",
         "Dir::Etc::preferences=/dev/null",
         "Dir::Etc::preferencesparts=/dev/null",
-        // As root apt would fetch as a user that may not enter our directory.
+        // As root, apt would otherwise download as a user that may not enter our directory.
         "APT::Sandbox::User=root",
         "Acquire::Languages=none",
         "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
         "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
         "Acquire::http::Timeout=30",
         "Acquire::Retries=2",
-        // Else lists that could not be had are a warning, and their kernels do not exist.
+        // Otherwise lists that cannot be fetched are only a warning, and their kernels seem not to exist.
         "APT::Update::Error-Mode=any",
     ]
     .map(OsString::from);

@@ -1,5 +1,5 @@
-//! The cache of fetched kernels: a directory for each, named by version and checksum. An entry is written aside and
-//! renamed when it is whole; every file is compared with its length and CRC-32 before it is used.
+//! The cache of fetched kernels: a directory for each, named by version and checksum. An entry is written under a
+//! temporary name and renamed when it is complete; before a file is used, its length and CRC-32 are checked.
 
 mod entry;
 
@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Begins the names of directories in the making.
+/// Prefix of the names of directories under construction.
 const PART: &str = ".part-";
 
 /// The directory of kernels.
@@ -30,8 +30,8 @@ impl Cache {
         Self { root: root.into() }
     }
 
-    /// `$SCHEDLAB_CACHE`, else `schedlab` below `$XDG_CACHE_HOME` or `~/.cache`; without a home a directory of the user's own below
-    /// `$TMPDIR`.
+    /// `$SCHEDLAB_CACHE`, else `schedlab` below `$XDG_CACHE_HOME` or `~/.cache`; without a home, the user's own
+    /// directory in `$TMPDIR`.
     pub fn of_this_user() -> Self {
         let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = from("SCHEDLAB_CACHE")
@@ -46,7 +46,7 @@ impl Cache {
         self.root.join("apt")
     }
 
-    /// What guests have shown of this host's KVM.
+    /// Where the results of guests for this host's KVM are stored.
     pub(crate) fn kvm(&self) -> PathBuf {
         self.root.join("kvm")
     }
@@ -65,7 +65,7 @@ impl Cache {
         self.root.join("kernels")
     }
 
-    /// Held by the process that fetches; unfinished directories that no process holds are removed.
+    /// The lock of a process that fetches; removes unfinished directories that no process holds.
     pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<File, VmError> {
         let kernels = self.kernels();
         self.make()?;
@@ -82,14 +82,14 @@ impl Cache {
         Ok(lock)
     }
 
-    /// Makes the directory where it is missing; one of another user's is refused before anything is written there.
+    /// Makes the directory if it is missing; another user's directory is refused before anything is written to it.
     pub(crate) fn make(&self) -> Result<(), VmError> {
         places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
         self.must_be_ours()
     }
 
-    /// Refuses a cache that another user owns or may write to, as root's that was started with the user's home: what is in it
-    /// is booted, and written to, by us. None at all is in order.
+    /// Refuses a cache that another user owns or may write to, because we boot what is in it and write to it; this also
+    /// applies to root if it was started with the user's home. A missing cache is fine.
     fn must_be_ours(&self) -> Result<(), VmError> {
         match places::is_ours(&self.root) {
             Ok(false) => Err(VmError::Refused(format!(
@@ -101,7 +101,7 @@ impl Cache {
         }
     }
 
-    /// A directory in the making; call it with the lock held.
+    /// Makes a directory for a new entry; call it with the lock held.
     pub(crate) fn begin(&self) -> Result<PathBuf, VmError> {
         let path = self.kernels().join(format!("{PART}{}", std::process::id()));
         fs::create_dir_all(&path).map_err(VmError::file("making", &path))?;
@@ -115,7 +115,7 @@ impl Cache {
         names
     }
 
-    /// Entries with their directories, the newest first. A directory without a readable description is not one.
+    /// Entries with their directories, the newest first. A directory without a readable description is not an entry.
     pub fn entries(&self) -> Result<Vec<(Entry, PathBuf)>, VmError> {
         self.must_be_ours()?;
         let mut entries: Vec<(Entry, PathBuf)> = self
@@ -131,7 +131,7 @@ impl Cache {
         Ok(entries)
     }
 
-    /// The newest entry of that name, every file checked.
+    /// The newest entry with that name, with every file checked.
     pub fn find(&self, name: &str, architecture: &str) -> Result<Option<Kernel>, VmError> {
         self.must_be_ours()?;
         let kernels = self.kernels();
@@ -146,7 +146,7 @@ impl Cache {
         found.map(|(entry, directory)| entry.open(&directory)).transpose()
     }
 
-    /// Makes the directory `part`, whose files are written, the entry `description` describes.
+    /// Makes the directory `part`, whose files have been written, the entry that `description` describes.
     pub(crate) fn finish(&self, part: &Path, description: &Entry) -> Result<PathBuf, VmError> {
         let text = schedlab_plan::json::pretty(description).map_err(|e| VmError::Refused(e.to_string()))?;
         let file = part.join(DESCRIPTION);
@@ -158,11 +158,12 @@ impl Cache {
         let name = format!("{kernel}_{version}_{}_{checksum}", description.architecture);
         let target = self.kernels().join(name);
         if target.exists() {
-            // Fetched again: with other modules, or because it was damaged. A reader meets the one or the other.
+            // Fetched again: with other modules, or because it was damaged. A reader sees either the old or the new
+            // one.
             let old = part;
             durable::exchange(part, &target)
                 .or_else(|_| {
-                    // A file system without the exchange has a moment with neither.
+                    // If the file system cannot exchange names, there is a moment with neither.
                     let aside = self.kernels().join(format!("{PART}old-{}", std::process::id()));
                     fs::rename(&target, &aside)?;
                     fs::rename(part, &target)?;
@@ -178,7 +179,7 @@ impl Cache {
     }
 }
 
-/// Takes a lock for this process; says so where another one has it.
+/// Takes a lock for this process; reports it if another one holds it.
 pub(crate) fn wait_for(lock: &File, path: &Path, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
     if lock.try_lock().is_ok() {
         return Ok(());

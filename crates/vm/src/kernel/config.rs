@@ -1,8 +1,8 @@
-//! What a guest's kernel must have built in: seen before it is booted, when its configuration is known.
+//! What a guest's kernel must have built in; checked before it is booted, if its configuration is known.
 
 use super::image::Architecture;
 
-/// An option, and what cannot be without it.
+/// An option, and what does not work without it.
 type Need = (&'static str, &'static str);
 
 const NEEDS: &[Need] = &[
@@ -50,7 +50,7 @@ mod tests {
         config += "CONFIG_SERIAL_8250_CONSOLE=y\n";
         assert!(missing(&config, Architecture::X86_64).is_empty());
         assert_eq!(missing(&config, Architecture::Aarch64).len(), 2);
-        // A module is no help: it would have to be loaded to load the initramfs.
+        // A module does not help, because loading it requires the initramfs first.
         assert!(!has("CONFIG_TTY=m\nCONFIG_TTY_X=y\n", "TTY"));
     }
 }

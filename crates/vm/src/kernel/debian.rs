@@ -1,4 +1,5 @@
-//! Debian's kernels: which suites have which, and what a package's record says. Pure; `fetch` asks the archive.
+//! Debian's kernels: which suites have which, and the contents of a package's record. Pure; `fetch` queries the
+//! archive.
 
 use super::image::Architecture;
 use crate::error::VmError;
@@ -8,13 +9,13 @@ use std::str::FromStr;
 /// `debian:6.1`, `debian:6.12-cloud`, `debian:6.1-rt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Debian {
-    /// Upstream's, such as `6.1`, or longer, such as `6.1.176`.
+    /// The upstream version, such as `6.1`, or a longer one, such as `6.1.176`.
     pub version: String,
     /// Which build.
     pub flavour: Flavour,
 }
 
-/// Debian's builds of one source.
+/// Debian's builds of one source version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// For servers and desktops.
@@ -56,7 +57,7 @@ impl fmt::Display for Debian {
     }
 }
 
-/// Debian's word for an architecture.
+/// Debian's name for an architecture.
 pub fn architecture(of: Architecture) -> &'static str {
     match of {
         Architecture::X86_64 => "amd64",
@@ -65,7 +66,7 @@ pub fn architecture(of: Architecture) -> &'static str {
 }
 
 impl Debian {
-    /// The package that always depends on the newest build of a suite.
+    /// The package that always depends on the newest build in a suite.
     pub fn meta_package(&self, of: Architecture) -> String {
         // `linux-image-cloud-amd64`: the flavour comes before the architecture.
         let flavour = self.flavour.suffix().trim_start_matches('-');
@@ -73,13 +74,13 @@ impl Debian {
         format!("linux-image-{flavour}{dash}{}", architecture(of))
     }
 
-    /// Whether a package of this version is it: `6.1` takes `6.1.176-1`, not `6.12.95-1`.
+    /// Whether a package version matches: `6.1` matches `6.1.176-1`, not `6.12.95-1`.
     pub fn takes(&self, package_version: &str) -> bool {
         let rest = package_version.strip_prefix(&self.version);
         rest.is_some_and(|rest| rest.starts_with(['.', '-', '~', '+']) || rest.is_empty())
     }
 
-    /// Groups of suites to look in, one group after the other until one has it; the first is where it is known to be.
+    /// Groups of suites to look in, one group after another until one has it; the first is where it is known to be.
     pub fn suites(&self) -> Vec<Vec<&'static str>> {
         let numbers: Vec<&str> = self.version.splitn(3, '.').collect();
         let first: Vec<&str> = match numbers[..] {
@@ -99,7 +100,7 @@ pub fn newest<'a>(madison: &'a str, wanted: &Debian) -> Option<&'a str> {
     versions.into_iter().find(|version| wanted.takes(version))
 }
 
-/// What is used of a package's record.
+/// The fields of a package's record that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// Its name.
@@ -108,7 +109,7 @@ pub struct Record {
     pub version: String,
     /// SHA-256 of the package file.
     pub sha256: String,
-    /// Kernel packages it depends on, with a version where one is demanded.
+    /// Kernel packages that it depends on, with a version if one is required.
     pub kernel_parts: Vec<(String, Option<String>)>,
 }
 
@@ -130,7 +131,7 @@ impl Record {
     }
 }
 
-/// `linux-image-6.1.0-56-amd64 (= 6.1.192-2)`. Since 7.x image and modules are packages of their own.
+/// `linux-image-6.1.0-56-amd64 (= 6.1.192-2)`. Since 7.x, image and modules are separate packages.
 fn kernel_part(dependency: &str) -> Option<(String, Option<String>)> {
     let name = dependency.split(' ').next()?;
     let kinds = ["linux-image-", "linux-base-", "linux-binary-", "linux-modules-"];

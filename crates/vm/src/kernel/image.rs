@@ -1,5 +1,5 @@
-//! What a kernel file is, as its first bytes show: bzImage and vmlinuz of x86-64, vmlinux (ELF), Image of arm64.
-//! Source: Documentation/arch/x86/boot.rst, Documentation/arch/arm64/booting.rst, elf(5).
+//! Identifies a kernel file by its first bytes: bzImage and vmlinuz of x86-64, vmlinux (ELF), Image of arm64. Source:
+//! Documentation/arch/x86/boot.rst, Documentation/arch/arm64/booting.rst, elf(5).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct Image {
     pub release: String,
 }
 
-/// Why a file is not a kernel that can be booted.
+/// Why a file is not a bootable kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotBootable {
     /// None of the known headers.
@@ -44,7 +44,7 @@ pub enum NotBootable {
     /// ELF of another machine.
     #[error("an ELF file for another architecture; kernels of x86_64 and arm64 can be booted")]
     OtherMachine,
-    /// ELF, but of the kind that a kernel runs or loads.
+    /// ELF, but of a kind that a kernel runs or loads.
     #[error("a program, a library or a module, not a kernel (give a bzImage or vmlinuz, a vmlinux, or an arm64 Image)")]
     Program,
     /// A vmlinux that QEMU cannot start.
@@ -62,7 +62,7 @@ pub enum NotBootable {
 }
 
 impl Image {
-    /// Looks at a whole file's bytes.
+    /// Identifies a file by its complete content.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, NotBootable> {
         let compressed = [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"BZh"];
         if compressed.iter().any(|magic| bytes.starts_with(magic)) {
@@ -91,7 +91,8 @@ fn number(bytes: &[u8], from: usize, length: usize) -> Option<u64> {
     Some(field.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
 }
 
-/// Boot protocol 2.12 says in `xloadflags` whether the kernel has a 64-bit entry; `kernel_version` points to a text.
+/// From boot protocol 2.12 on, `xloadflags` shows whether the kernel has a 64-bit entry; `kernel_version` points to a
+/// text.
 fn of_boot_sector(bytes: &[u8]) -> Result<Image, NotBootable> {
     let protocol = number(bytes, 0x206, 2).unwrap_or(0);
     let flags = number(bytes, 0x236, 2).unwrap_or(0);
@@ -106,7 +107,7 @@ fn of_boot_sector(bytes: &[u8]) -> Result<Image, NotBootable> {
     Ok(Image { architecture: Architecture::X86_64, release })
 }
 
-/// Where the compressed kernel ends, which lies after the boot sectors (four where none are given).
+/// Where the compressed kernel ends; it lies after the boot sectors (four if no number is given).
 fn payload_end(bytes: &[u8]) -> Option<u64> {
     let sectors = number(bytes, 0x1f1, 1).map(|sectors| if sectors == 0 { 4 } else { sectors })?;
     Some((sectors + 1) * 512 + number(bytes, 0x248, 4)? + number(bytes, 0x24c, 4)?)
@@ -139,21 +140,21 @@ fn of_elf(bytes: &[u8]) -> Result<Image, NotBootable> {
     }
 }
 
-/// Whether it names a loader, or is of another type than kernels are (arm64's are ET_DYN where they can be relocated).
+/// Whether it names a loader, or has a type that kernels do not have (arm64's are ET_DYN if they are relocatable).
 fn is_program(bytes: &[u8], types_of_kernels: &[u64]) -> bool {
     let is_loader = |&header: &usize| number(bytes, header, 4) == Some(PT_INTERP);
     number(bytes, 16, 2).is_some_and(|kind| !types_of_kernels.contains(&kind))
         || program_headers(bytes).is_some_and(|headers| headers.iter().any(is_loader))
 }
 
-/// Where they are; `None` where the file ends before one of them.
+/// Where the program headers are; `None` if the file ends before one of them.
 fn program_headers(bytes: &[u8]) -> Option<Vec<usize>> {
     let (table, each, count) = (number(bytes, 32, 8)?, number(bytes, 54, 2)?, number(bytes, 56, 2)?);
     let header = |index| usize::try_from(table.checked_add(index * each)?).ok().filter(|&at| at < bytes.len());
     (0..count).map(header).collect()
 }
 
-/// `None` where the file ends before what its headers speak of.
+/// `None` if the file ends before something that its headers refer to.
 fn has_pvh_note(bytes: &[u8]) -> Option<bool> {
     for header in program_headers(bytes)? {
         let (from, length) = (number(bytes, header + 8, 8)?, number(bytes, header + 32, 8)?);
@@ -168,7 +169,7 @@ fn has_pvh_note(bytes: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// Whether one of these notes is.
+/// Whether one of these notes is the PVH note.
 fn is_for_pvh(mut notes: &[u8]) -> bool {
     while let (Some(named), Some(sized)) = (number(notes, 0, 4), number(notes, 4, 4)) {
         if number(notes, 8, 4) == Some(PVH_NOTE) && at(notes, 12, 4) == Some(b"Xen\0") {
@@ -180,15 +181,15 @@ fn is_for_pvh(mut notes: &[u8]) -> bool {
     false
 }
 
-/// The release in `Linux version 6.1.0 (…`, which every uncompressed kernel holds.
+/// The release from `Linux version 6.1.0 (…`, which every uncompressed kernel contains.
 fn banner(bytes: &[u8]) -> String {
     const START: &[u8] = b"Linux version ";
-    // By its first letter: such a file has tens of megabytes.
+    // Searched by its first letter, because such a file has tens of megabytes.
     let from_letters = bytes.split_inclusive(|&byte| byte == START[0]).scan(0, |end, part| {
         *end += part.len();
         bytes.get(*end..)
     });
-    // The first may be a format string.
+    // The first match may be a format string.
     let mut releases = from_letters
         .filter_map(|rest| rest.strip_prefix(&START[1..]))
         .map(|rest| first_word(&rest[..rest.len().min(256)]));
@@ -259,7 +260,7 @@ mod tests {
         put(&mut ends_late, 96, &0x1000u64.to_le_bytes());
         assert_eq!((why(&sector), why(&ends_late)), (NotBootable::Cut, NotBootable::Cut));
         assert_eq!(why(&elf(8, &[])), NotBootable::OtherMachine);
-        // A table of headers that no file can have.
+        // A header table at an offset that no file can have.
         put(&mut ends_late, 32, &(u64::MAX - 4).to_le_bytes());
         assert_eq!(why(&ends_late), NotBootable::Cut);
         assert_eq!(why(b"\x1f\x8b\x08"), NotBootable::Compressed);

@@ -1,5 +1,5 @@
-//! Where Debian's archive is: at the mirrors that the user names, else at those of the host's own apt sources, of whatever form
-//! they are, which apt itself is asked for. None is known to this program, and the sources stay as they are.
+//! Where Debian's archive is: at the mirrors that the user names, otherwise at those in the host's own apt sources, of
+//! whatever format, as apt itself reports them. This program knows none itself, and it does not change the sources.
 
 use crate::error::VmError;
 use crate::host::program::{self, output};
@@ -14,14 +14,15 @@ pub struct Mirrors {
     pub security: Option<String>,
 }
 
-/// What separates the parts of apt's answer.
+/// What separates the fields of apt's output.
 const PARTS: &str = "$(REPO_URI)|$(RELEASE)|$(ORIGIN)|$(COMPONENT)";
 const NO_MIRROR: &str =
     "this host's apt sources name no Debian archive: give the address of a mirror with --mirror URL";
 const FIX: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
 
 impl Mirrors {
-    /// Those that `named` holds (`--mirror`), of which one that ends with `-security` is of the security suites; else the host's.
+    /// The mirrors in `named` (`--mirror`), where a name that ends with `-security` is for the security suites; if
+    /// empty, the host's.
     pub fn find(named: &[String]) -> Result<Self, VmError> {
         if !named.is_empty() {
             return Self::named(named);
@@ -31,7 +32,8 @@ impl Mirrors {
             apt.arg("indextargets").args(more).args(["--format", PARTS]).env("LC_ALL", "C");
             output("asking apt for this host's sources", &mut apt, FIX)
         };
-        // What was fetched says of which distribution it is; before the first `apt-get update` there are only the sources' words.
+        // Fetched lists state their distribution; before the first `apt-get update` there are only the words of the
+        // sources.
         Self::of_targets(&asked(&[])?, &asked(&["--no-release-info"])?)
             .ok_or_else(|| VmError::Refused(NO_MIRROR.into()))
     }
@@ -64,7 +66,7 @@ impl Mirrors {
         Some(Self { archive: found(false)?, security: found(true) })
     }
 
-    /// The mirror of a suite, where one is known.
+    /// The mirror of a suite, if one is known.
     pub fn of_suite(&self, suite: &str) -> Option<&str> {
         if is_security(suite) { self.security.as_deref() } else { Some(&self.archive) }
     }
@@ -74,7 +76,7 @@ fn is_security(name: &str) -> bool {
     name.ends_with("-security")
 }
 
-/// A list of packages of a source.
+/// A package list of one source.
 #[derive(Debug, Clone, Copy)]
 struct Target<'a> {
     uri: &'a str,
@@ -87,7 +89,7 @@ impl<'a> Target<'a> {
     fn of_line(line: &'a str) -> Option<Self> {
         let mut parts = line.split('|').map(str::trim);
         let [uri, suite, origin, component] = [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
-        // A disc has no kernels of later.
+        // A disc does not contain later kernels.
         (!uri.starts_with("cdrom:") && !uri.is_empty()).then_some(Self {
             uri: uri.trim_end_matches('/'),
             suite,
@@ -96,7 +98,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// By its names alone; apt checks the archive's signature in any case.
+    /// Judged by the suite's name alone; apt checks the archive's signature in any case.
     fn has_a_suite_of_debian(&self) -> bool {
         const SUITES: [&str; 10] =
             ["buster", "bullseye", "bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable"];
@@ -120,7 +122,7 @@ mod tests {
                        http://s.example/debian-security/|bookworm-security|Debian|main\n";
         let both = Some(("http://m.example/debian".to_owned(), Some("http://s.example/debian-security".to_owned())));
         assert_eq!(found(fetched, ""), both);
-        // As apt prints what it does not know.
+        // This is what apt prints for an unknown field.
         let named = fetched.replace("|Debian|", "|$(ORIGIN)|");
         assert_eq!(found("", &named), both);
         assert_eq!(found("", "cdrom://[Debian GNU/Linux 12]/|bookworm|$(ORIGIN)|main\n"), None);

@@ -24,17 +24,17 @@ pub struct Kernel {
     pub name: String,
     /// The file QEMU is given.
     pub path: PathBuf,
-    /// What the file says of itself.
+    /// What the file's own headers contain.
     pub image: Image,
-    /// Its checksum: a name may stand for another build tomorrow.
+    /// Its checksum, because a name may stand for another build later.
     pub crc32: u32,
     /// Where it came from.
     pub source: KernelSource,
-    /// Its configuration's text, where it is known.
+    /// The text of its configuration, if it is known.
     pub config: Option<String>,
-    /// The System.map of a build of ours: for a kernel that does not show its symbols itself.
+    /// The System.map of a build of ours, for a kernel that does not show its symbols itself.
     pub symbols: Option<PathBuf>,
-    /// Modules at hand, with their files.
+    /// Available modules, with their files.
     pub modules: Vec<(Module, PathBuf)>,
 }
 
@@ -43,7 +43,7 @@ impl Kernel {
     pub fn of_file(path: &Path) -> Result<Self, VmError> {
         let metadata = std::fs::metadata(path).map_err(VmError::file(READING_KERNEL, path))?;
         if !metadata.is_file() {
-            // Reading a device or a pipe may never end.
+            // Reading a device or a pipe might never end.
             return Err(VmError::Refused(format!("{}: not a kernel image: it is not a regular file", path.display())));
         }
         let bytes = std::fs::read(path).map_err(VmError::file(READING_KERNEL, path))?;
@@ -55,7 +55,7 @@ impl Kernel {
         Self { name, path, image, crc32, source, config, symbols: None, modules: Vec::new() }.check()
     }
 
-    /// Refuses a kernel whose configuration says that its guest could not tell us anything.
+    /// Refuses a kernel whose configuration shows that its guest could not communicate with us.
     pub(crate) fn check(self) -> Result<Self, VmError> {
         let missing = self.config.as_deref().map(|text| config::missing(text, self.image.architecture));
         match missing.as_deref() {
@@ -65,7 +65,7 @@ impl Kernel {
     }
 }
 
-/// The configuration of a kernel file: `config-RELEASE` or `.config` beside it, or that of the build tree in whose
+/// The configuration of a kernel file: `config-RELEASE` or `.config` next to it, or that of the build tree in whose
 /// `arch/ARCH/boot` it lies.
 fn config_of(path: &Path, release: &str) -> Option<String> {
     let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).ok();

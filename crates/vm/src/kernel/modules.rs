@@ -1,6 +1,6 @@
-//! Kernel modules as files: what each says of itself, and in which order several are loaded. A distribution's
-//! `modules.dep` is made when a kernel is installed, so it is not in its package; the files know as much.
-//! Source: modinfo(8), include/linux/module.h.
+//! Kernel modules as files: each one's own metadata, and the order in which several are loaded. A distribution's
+//! `modules.dep` is generated when a kernel is installed, so it is not in the package; the module files contain the
+//! same information. Source: modinfo(8), include/linux/module.h.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub struct Module {
 /// Why a file is not a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAModule {
-    /// No 64-bit little-endian ELF file, or one that is cut.
+    /// Not a 64-bit little-endian ELF file, or a truncated one.
     #[error("it is not a 64-bit ELF object")]
     Elf,
     /// No `.modinfo` section with a name in it.
@@ -56,7 +56,7 @@ impl Module {
     }
 }
 
-/// The kernel takes `-` and `_` in a module's name for the same.
+/// The kernel treats `-` and `_` in a module's name as equal.
 pub fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -66,7 +66,7 @@ fn number(bytes: &[u8], from: usize, length: usize) -> Option<usize> {
     usize::try_from(field.iter().rev().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte))).ok()
 }
 
-/// The outer `None`: not a whole ELF file; the inner one: no such section.
+/// The outer `None`: not a complete ELF file; the inner one: no such section.
 fn section<'a>(bytes: &'a [u8], wanted: &[u8]) -> Option<Option<&'a [u8]>> {
     if bytes.get(..6)? != b"\x7fELF\x02\x01" {
         return None;
@@ -98,7 +98,7 @@ pub struct MissingModule {
     needed_by: String,
 }
 
-/// The modules to load for `wanted`, each after those it needs, none twice.
+/// The modules to load for `wanted`, each after its dependencies and none twice.
 pub fn load_order<'a>(all: &'a [Module], wanted: &[String]) -> Result<Vec<&'a Module>, MissingModule> {
     let mut order = Vec::new();
     let mut visited = BTreeSet::new();
@@ -115,7 +115,7 @@ fn visit<'a>(
     visited: &mut BTreeSet<String>,
     order: &mut Vec<&'a Module>,
 ) -> Result<(), MissingModule> {
-    // Before its own needs: symbols of modules cannot form a circle, and a damaged file must not hang us.
+    // Marked before its dependencies: modules' symbols cannot form a cycle, but a damaged file must not make us hang.
     if !visited.insert(name.to_owned()) {
         return Ok(());
     }
@@ -130,7 +130,7 @@ fn visit<'a>(
     Ok(())
 }
 
-/// The modules that answer to a name the kernel asked for: their own, or one of their aliases.
+/// The modules that match a name the kernel asked for, by their own name or one of their aliases.
 pub fn answering<'a>(all: &'a [Module], asked: &str) -> Vec<&'a Module> {
     let name = canonical(asked);
     all.iter()

@@ -1,5 +1,5 @@
-//! The kernel inside a bzImage: where it lies and how it is compressed. A translated guest takes seconds to unpack what
-//! the host unpacks in a moment. Source: Documentation/arch/x86/boot.rst (`payload_offset`), scripts/extract-vmlinux.
+//! The kernel inside a bzImage: where it lies and how it is compressed. A translated guest takes seconds to unpack it,
+//! the host hardly any time. Source: Documentation/arch/x86/boot.rst (`payload_offset`), scripts/extract-vmlinux.
 
 /// A compressed kernel within a bzImage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,11 @@ impl<'a> Payload<'a> {
         if image.get(0x202..0x206)? != b"HdrS" {
             return None;
         }
-        // A boot sector from before there was a number has four.
+        // Boot sectors from before this field existed mean four.
         let sectors = Some(usize::from(*image.get(0x1f1)?)).filter(|&n| n != 0).unwrap_or(4);
         let (offset, length) = (word(0x248)?, word(0x24c)?);
         let start = (sectors + 1) * 512 + offset;
-        // Behind the stream the build wrote its unpacked length, which is not part of it.
+        // After the stream the build wrote its unpacked length, which is not part of it.
         let bytes = image.get(start..start.checked_add(length)?.checked_sub(4)?)?;
         let (_, unpacker) = FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic))?;
         Some(Self { unpacker, bytes })

@@ -26,7 +26,7 @@ impl FromStr for Reference {
         }
         match text.split_once(':') {
             Some(("build", name)) => Self::built(name),
-            // A path may hold a colon, after a slash.
+            // A path may contain a colon, after a slash.
             Some((kind, _)) if !kind.contains('/') && !kind.is_empty() => Err(VmError::Words(format!(
                 "kernel `{text}`: unknown kind `{kind}`; give debian:VERSION, such as debian:6.1, build:NAME, or the path of a kernel (./{text} if that is one)"
             ))),
@@ -37,7 +37,7 @@ impl FromStr for Reference {
 }
 
 impl Reference {
-    /// By its name, or by the tree that it is usually named after.
+    /// By its name, or by the tree from which its usual name is made.
     fn built(text: &str) -> Result<Self, VmError> {
         match text.trim_end_matches('/').rsplit('/').next() {
             Some(name) if !name.is_empty() => Ok(Self::Build(name.to_owned())),

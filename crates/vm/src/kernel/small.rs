@@ -1,6 +1,6 @@
-//! The small configuration that `vm build` gives a kernel: our requests on top of the tree's own `tinyconfig`, and which
-//! of them the tree did not take. Trees differ: an option that is renamed or that lost a dependency is dropped silently
-//! by `olddefconfig`, so every request is looked up in what came out.
+//! The small configuration that `vm build` gives a kernel: our requests on top of the tree's own `tinyconfig`, and
+//! which of them the tree dropped. Trees differ: `olddefconfig` silently drops an option that was renamed or whose
+//! dependency is missing, so every request is looked up in the resulting configuration.
 
 use super::image::Architecture;
 
@@ -8,20 +8,20 @@ const COMMON: &str = include_str!("small.config");
 const X86_64: &str = include_str!("small-x86_64.config");
 const AARCH64: &str = include_str!("small-aarch64.config");
 
-/// Choices: a request for one takes the place of another.
+/// Choices: a request for one option replaces a request for another of the same choice.
 const CHOICES: &[&[&str]] = &[
     &["CONFIG_HZ_100", "CONFIG_HZ_250", "CONFIG_HZ_300", "CONFIG_HZ_1000"],
     &["CONFIG_SLUB", "CONFIG_SLAB", "CONFIG_SLOB"],
 ];
 
-/// An option that newer trees have the other way round: until 6.9 and from 6.10 on.
+/// Options whose sense newer trees reverse: the first until 6.9, the second from 6.10 on.
 const TURNED: [&str; 2] = ["CONFIG_BASE_FULL", "CONFIG_BASE_SMALL"];
 
-/// An option and the value asked for; `n`: not set.
+/// An option and its requested value; `n`: not set.
 pub type Request = (String, String);
 
-/// Our requests, then the user's lines (`CONFIG_X=y`, `X=y`, `# CONFIG_X is not set`), each option once, the last word
-/// winning. The error is a sentence on the line that is none of these.
+/// Our requests, then the user's lines (`CONFIG_X=y`, `X=y`, `# CONFIG_X is not set`), with each option once; the last
+/// one wins. The error is a sentence about a line that is none of these.
 pub fn requests(architecture: Architecture, users: &[String]) -> Result<Vec<Request>, String> {
     let own = match architecture {
         Architecture::X86_64 => X86_64,
@@ -64,7 +64,7 @@ pub fn fragment(requests: &[Request]) -> String {
     requests.iter().map(line).collect()
 }
 
-/// The requests that are not in the configuration that came out, with what is there instead.
+/// The requests that are not in the resulting configuration, with what is there instead.
 pub fn dropped(requests: &[Request], config: &str) -> Vec<String> {
     let value_of = |option: &str| {
         let mut lines = config.lines();

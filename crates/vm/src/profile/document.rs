@@ -1,4 +1,5 @@
-//! A profile with what it is of: what `vm profile --json` writes and `--against` reads again, and its legs.
+//! A profile with a description of its origin: what `vm profile --json` writes and `--against` reads, including its
+//! legs.
 
 use super::{LEGS, LegCounts, Profile};
 use serde::{Deserialize, Serialize};
@@ -77,13 +78,13 @@ impl Profiled {
         Profile { programs, unknown, functions: self.functions.clone() }
     }
 
-    /// So many instructions, for each operation.
+    /// This number of instructions, per operation.
     pub fn per_operation(&self, count: u64) -> f64 {
         count as f64 / self.operations as f64
     }
 }
 
-/// The legs of what was counted, by function as `name_of` knows them.
+/// The legs of the counts, by function with the names that `name_of` returns.
 pub fn legs<'s>(counted: &LegCounts, name_of: impl Fn(u64) -> Option<&'s str>) -> Vec<Leg> {
     let leg = |((counts, calls), name): ((&super::Counts, &u64), &&str)| {
         let profile = counts.by_function(&name_of);

@@ -1,5 +1,5 @@
-//! What the plugin counted, all as one or by leg: system calls on pipes, classified by their outcome. Pure. The
-//! plugin's `legs` says how.
+//! The plugin's counts, as one total or by leg: system calls on pipes, classified by their outcome. Pure. The plugin's
+//! `legs` describes how.
 
 use super::Counts;
 use crate::error::VmError;
@@ -8,8 +8,8 @@ use crate::error::VmError;
 pub const LEGS: [&str; 5] =
     ["outside", "write that wakes nobody", "write that wakes", "read that finds data", "read that waits"];
 
-/// Functions at whose first instruction something begins or ends for the plugin: its argument's name, and the function's, in
-/// whichever kernel.
+/// Functions at whose first instruction something begins or ends for the plugin: the name of the plugin's argument, and
+/// the function's names in various kernels.
 const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
     ("enters", &["entry_SYSCALL_64"]),
     ("switched", &["__switch_to"]),
@@ -20,10 +20,10 @@ const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
     ("exits", &["do_exit"]),
 ];
 
-/// The argument's name and the function's address.
+/// The name of the plugin's argument and the function's address.
 pub type Landmark = (&'static str, u64);
 
-/// Where the functions of a kernel begin, by which legs are recognized; `address_of` knows them by name.
+/// The start addresses of the kernel functions by which legs are recognised; `address_of` looks them up by name.
 pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmark>, VmError> {
     let landmark = |(argument, names): &(&'static str, &[&str])| {
         let missing = || {
@@ -40,13 +40,13 @@ pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmar
 pub struct LegCounts {
     /// Complete system calls of each of the LEGS; empty if they were not counted separately.
     pub calls: Vec<u64>,
-    /// Instructions of each of the LEGS, or of all as one.
+    /// Instructions of each of the LEGS, or the total of all.
     pub legs: Vec<Counts>,
 }
 
 impl LegCounts {
-    /// Lines of a hexadecimal address and its counts, one for each leg, address 0 for programs; before them `calls` where
-    /// there are legs; `end` at the end.
+    /// Lines with a hexadecimal address and its counts, one for each leg; address 0 stands for user space. If there are
+    /// legs, a `calls` line comes before them; the last line is `end`.
     pub fn parse(text: &str) -> Result<Self, VmError> {
         let broken = |why: &str| VmError::Guest(format!("the counts of its instructions are not whole: {why}"));
         let body = text.strip_suffix("end\n").ok_or_else(|| broken("QEMU wrote no end of them (disk full?)"))?;

@@ -1,14 +1,14 @@
-//! Profiles as tables of a terminal: one, two side by side, and one by leg.
+//! Profiles as tables for the terminal: one, two side by side, and one by leg.
 
 use super::{LEGS, Leg, Profiled, differences};
 use schedlab_plan::InOrder;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The first leg is what is in none; it is shown last.
+/// The first leg is what belongs to no leg; it is shown last.
 const OUTSIDE: usize = 0;
 
-/// The functions that have most, `top` of them; with legs the legs first.
+/// The `top` functions with the most instructions; if there are legs, the legs first.
 pub fn alone(one: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
     headline(one, out)?;
     if let Some(legs) = &one.legs {
@@ -23,7 +23,7 @@ pub fn alone(one: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> 
     if rest > 0.0 { row(rest, &format!("{} others", rows.len() - top)) } else { Ok(()) }
 }
 
-/// What differs most, `top` functions of it.
+/// The `top` functions that differ most.
 pub fn compared(against: &Profiled, this: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
     headline(against, out)?;
     headline(this, out)?;
@@ -62,7 +62,7 @@ fn headline(one: &Profiled, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// The legs, then the functions that have most, in each of them.
+/// The legs, then the functions with the most instructions in each of them.
 fn by_leg(one: &Profiled, legs: &[Leg], top: usize, out: &mut dyn Write) -> io::Result<()> {
     // For a workload that uses no pipes, everything is outside.
     let has_some = |leg: &usize| legs[*leg].instructions.kernel > 0;
@@ -96,7 +96,7 @@ fn by_leg(one: &Profiled, legs: &[Leg], top: usize, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// By function, the most first: the counts of all legs.
+/// By function, the largest first: the counts of all legs.
 fn by_function(legs: &[Leg]) -> Vec<(&str, Vec<u64>)> {
     let mut rows: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (at, leg) in legs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A state is used where it is whole and made from the same, and all together stay below their bound.
+//! A state is used if it is complete and has the same origin, and all together stay below their limit.
 
 use super::*;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl Made {
         Self { states, cache, notes: Vec::new(), count: 0, _directory: directory }
     }
 
-    /// Each state that is made is another one.
+    /// Each state that is made is different.
     fn get(&mut self, made_from: &str) -> State {
         let Self { states, cache, notes, count, .. } = self;
         let mut make = |path: &Path| {
@@ -39,7 +39,7 @@ fn a_state_is_made_once_for_what_it_is_made_from() {
     let other = made.get("QEMU 10.0.3");
     assert!(made.count == 2 && other != first && made.notes.is_empty(), "{:?}", made.notes);
     assert_eq!(made.states.summary().map(|(_, count, bytes)| (count, bytes)), Some((2, 200)));
-    // As if both had one checksum: the description decides.
+    // As if both had the same checksum: the description decides.
     let (path, description) = made.states.files("QEMU 10.0.2");
     let (foreign, foreign_description) = made.states.files("QEMU 10.0.3");
     fs::copy(foreign, path).unwrap();
@@ -118,7 +118,8 @@ fn two_processes_make_different_states_at_once_and_one_state_once() {
     let count = std::sync::atomic::AtomicU32::new(0);
     std::thread::scope(|scope| {
         let mut outer = |path: &Path| {
-            // While `a` is made, `b` is, too: by a process that does not wait, and leaves what is written of `a` alone.
+            // While `a` is made, another process makes `b`: it does not wait, and does not touch what has been written
+            // of `a`.
             let mut notes = Vec::new();
             let other = states.get(&made.cache, "b", &mut |note| notes.push(note.to_owned()), &mut |path| write(path));
             assert!(other.is_ok() && notes.is_empty(), "{notes:?}");

@@ -55,11 +55,11 @@ fn the_next_patch_replaces_the_one_before_and_touches_nothing_else() {
     assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");
     assert!(time(source.join("core.c")) > before, "make must see that it is another file");
     assert_eq!(fs::read_to_string(source.join("fair.c")).unwrap(), "one\n2\nthree\n");
-    // What is left of a copy that was interrupted is fixed.
+    // An incomplete copy, left by an interrupted one, is repaired.
     fs::write(source.join("core.c"), "half").unwrap();
     apply("good");
     assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");
-    // What the user changes in the tree arrives.
+    // The user's changes to the tree get into the copy.
     fs::write(at("tree/core.c"), "changed\n").unwrap();
     apply("good");
     assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "changed\n");
@@ -111,7 +111,7 @@ fn modes_and_links_come_and_go_and_no_link_leads_out() {
         .unwrap();
     assert!(runs("scripts/new.sh") && !runs("scripts/old.sh"), "as the tree has it again");
     assert_eq!(fs::read_to_string(at("source/scripts/link")).unwrap(), "newer\n");
-    // What was a link is a file, and what it named stays.
+    // A link becomes a file, and the link's former target is not changed.
     put(&[("scripts/link", plain("file\n"))]).unwrap();
     assert!(fs::symlink_metadata(at("source/scripts/link")).unwrap().is_file());
     for out in ["../../x", "/etc/passwd", "../scripts/../../x"] {

@@ -1,4 +1,4 @@
-//! Why a guest got no further: a panic, a QEMU that died, a full disk or a limit, each with what usually helps.
+//! Why a guest made no progress: a panic, a QEMU that died, a full disk or a limit, each with what usually helps.
 
 use super::super::boot::Ended;
 use super::{Session, by_kvm};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 impl Session<'_> {
-    /// A guest that is up has stopped on purpose; otherwise its kernel has panicked.
+    /// If the guest was up, it has stopped on purpose; otherwise its kernel has panicked.
     pub(super) fn stopped(&self) -> Result<Ended, VmError> {
         let reason = match (self.up, self.console.panic()) {
             (Some(_), _) => return Ok(Ended::default()),
@@ -62,7 +62,7 @@ impl Session<'_> {
     }
 }
 
-/// Why nothing more can be written there: what the guest sends is lost then, and QEMU says nothing of it.
+/// Why nothing more can be written to this directory: then what the guest sends is lost, and QEMU does not report it.
 pub(super) fn no_room(directory: &Path) -> Option<io::Error> {
     let file = directory.join("room");
     let why = std::fs::write(&file, [0; 64 * 1024]).err();
@@ -78,7 +78,7 @@ const NEVER_CAME_UP: &str = "give it more time (--boot-timeout, in a plan boot_t
 const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
                            does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";
 
-/// What usually brings a panic about.
+/// What usually causes a panic.
 fn panic_hint(reason: &str) -> &'static str {
     let hints = [
         ("Unable to mount root fs", "; it takes no initramfs (CONFIG_BLK_DEV_INITRD), or not enough memory: --memory"),

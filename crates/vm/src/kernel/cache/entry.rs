@@ -1,4 +1,4 @@
-//! An entry of the cache: the files of one kernel with their checksums, written once and compared before each use.
+//! An entry of the cache: the files of one kernel with their checksums, written once and checked before each use.
 
 use super::super::Kernel;
 use super::super::debian;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Version of an entry's description; others are not used.
+/// Format version of an entry's description; other versions are ignored.
 const FORMAT: u32 = 1;
 pub(super) const DESCRIPTION: &str = "entry.json";
 
@@ -28,7 +28,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// What the directory has of it, if that is still what was written; `name` is the kernel's, to be got again.
+    /// The file's content, if it is still what was written; `name` is the kernel's, to be fetched again.
     fn checked(&self, directory: &Path, name: &str) -> Result<Vec<u8>, VmError> {
         let path = directory.join(&self.file);
         let read = fs::read(&path);
@@ -92,7 +92,7 @@ impl Entry {
         self.packages.first().map_or("", |package| package.version.as_str())
     }
 
-    /// Checksum of its kernel, as it was written.
+    /// Checksum of its kernel when it was written.
     pub fn kernel_crc32(&self) -> u32 {
         self.kernel.crc32
     }
@@ -102,13 +102,13 @@ impl Entry {
         self.modules.iter().map(|(module, _)| module.name.as_str())
     }
 
-    /// As its description in this directory says; `None` if it has none that can be read.
+    /// Reads the description in this directory; `None` if there is none that can be read.
     pub(super) fn of(directory: &Path) -> Option<Self> {
         let text = fs::read(directory.join(DESCRIPTION)).ok()?;
         serde_json::from_slice(&text).ok().filter(|entry: &Self| entry.format == FORMAT)
     }
 
-    /// Its kernel, every file checked.
+    /// Its kernel, with every file checked.
     pub(super) fn open(&self, directory: &Path) -> Result<Kernel, VmError> {
         let checked = |stored: &Stored| stored.checked(directory, &self.name);
         let config = self.config.as_ref().map(checked).transpose()?;
@@ -190,7 +190,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Stores a patch of its source, after those before it.
+    /// Stores a patch for its source, after the earlier ones.
     pub(crate) fn patch(&mut self, bytes: &[u8]) -> Result<(), VmError> {
         let name = format!("{:04}.patch", self.entry.patches.len() + 1);
         self.entry.patches.push(store(self.part, &name, bytes)?);

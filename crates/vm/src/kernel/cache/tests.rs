@@ -1,4 +1,4 @@
-//! Entries that are whole are found, and nothing else is.
+//! Complete entries are found, and nothing else is.
 
 use super::*;
 use crate::kernel::image::{Architecture, Image};
@@ -51,7 +51,7 @@ fn half_and_damaged_entries_are_never_used() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::new(directory.path());
     let entry = add(&cache, "6.1.1-1", 10, &["veth"]);
-    // A writer that was killed: its directory is not an entry, and the next one removes it.
+    // A writer was killed: its directory is not an entry, and the next writer removes it.
     let part = directory.path().join("kernels/.part-1");
     fs::create_dir_all(&part).unwrap();
     fs::copy(entry.join(DESCRIPTION), part.join(DESCRIPTION)).unwrap();
