@@ -1,5 +1,6 @@
-//! Traces in other files: compressed with gzip (RFC 1952), or the one trace of a zip archive (APPNOTE.TXT of PKWARE), as
-//! ui.perfetto.dev and Android's bug reports make them. What is compressed is unpacked while it is read, as from a pipe.
+//! Traces inside other files: compressed with gzip (RFC 1952), or the only trace in a zip archive (PKWARE's
+//! APPNOTE.TXT), as ui.perfetto.dev and Android's bug reports make them. Compressed data is unpacked while it is read,
+//! as from a pipe.
 
 use crate::bytes::{ByteSource, Forward, Input};
 use crate::{TraceError, perfetto};
@@ -7,26 +8,26 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder};
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// Longest directory of an archive that is read: some 100,000 members.
+/// Largest archive directory that is read: some 100,000 members.
 const LONGEST_DIRECTORY: u64 = 16 << 20;
 
-/// Its bytes: a trailer of 22 and a comment of at most 65,535.
+/// Bytes at the end of an archive: a trailer of 22 and a comment of at most 65,535.
 const TRAILER: usize = 22;
 const LONGEST_TRAILER: u64 = TRAILER as u64 + 65_535;
 
-/// Members that a refusal lists.
+/// Most members that an error message lists.
 const LISTED: usize = 10;
 
 pub(crate) const GZIP: [u8; 2] = *b"\x1f\x8b";
 pub(crate) const ZIP: [u8; 4] = *b"PK\x03\x04";
 
-/// What a file unpacks to, once as from a pipe.
+/// The unpacked content of a file, which can be read once, as from a pipe.
 pub(crate) fn gunzip(input: Input) -> Box<dyn ByteSource> {
     let part = Part { input: Arc::new(input), at: 0, end: u64::MAX };
     Box::new(Forward::new(MultiGzDecoder::new(part)))
 }
 
-/// The one trace in an archive: its name and its bytes.
+/// The only trace in an archive: its name and its bytes.
 pub(crate) fn only_trace(
     input: Input,
     is_trace: impl Fn(&[u8]) -> bool,
@@ -35,7 +36,7 @@ pub(crate) fn only_trace(
     let mut traces = Vec::new();
     for member in &archive.members {
         let mut head = Vec::new();
-        // A member that cannot be unpacked is not a trace.
+        // A member that cannot be unpacked is not considered a trace.
         if let Ok(bytes) = archive.stream(member)
             && bytes.take(4096).read_to_end(&mut head).is_ok()
             && is_trace(&head)
@@ -45,7 +46,7 @@ pub(crate) fn only_trace(
     }
     let file = &archive.input.file;
     if traces.len() > 1 && traces.iter().filter(|(_, is_perfetto)| *is_perfetto).count() == 1 {
-        // The rest of a bug report is text of which some looks like a trace.
+        // The rest of a bug report is text, some of which looks like a trace.
         traces.retain(|(_, is_perfetto)| *is_perfetto);
     }
     match traces[..] {
@@ -70,7 +71,7 @@ struct Member {
     name: String,
     method: u16,
     crc: u32,
-    /// Bytes as they lie there, and unpacked.
+    /// Size as stored, and unpacked.
     packed: u64,
     size: u64,
     /// Where its header lies.
@@ -126,7 +127,7 @@ impl Archive {
         Ok(bytes)
     }
 
-    /// The bytes of a member as they lie there.
+    /// The bytes of a member as stored.
     fn part(&self, member: &Member) -> Result<Part, TraceError> {
         const HEADER: u64 = 30;
         let header = self.bytes(member.at, HEADER)?;
@@ -144,7 +145,7 @@ impl Archive {
         Ok(Box::new(Summed { unpacked, left: member.size, crc: member.crc, sum: crc32fast::Hasher::new() }))
     }
 
-    /// What is stored can be read by position.
+    /// A stored (uncompressed) member can be read by position.
     fn source(&self, member: &Member) -> Result<Box<dyn ByteSource>, TraceError> {
         if member.method == STORED {
             return Ok(Box::new(self.part(member)?));
@@ -161,7 +162,7 @@ const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
 impl Member {
-    /// The first entry of a directory, where it can be read, and what follows.
+    /// The first entry of a directory, if it can be read, and the rest of the directory.
     fn read(directory: &[u8]) -> Option<(Option<Self>, &[u8])> {
         const HEADER: usize = 46;
         const ENCRYPTED: u16 = 1;
@@ -191,7 +192,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
 }
 
-/// A part of a file, by position or from its beginning on.
+/// A part of a file, by position or in order from its start.
 struct Part {
     input: Arc<Input>,
     at: u64,
@@ -218,7 +219,7 @@ impl Read for Part {
     }
 }
 
-/// A member that is unpacked, whose size and sum must be those of the directory.
+/// A member that is unpacked; its size and checksum must match the directory.
 struct Summed {
     unpacked: Box<dyn Read + Send>,
     left: u64,

@@ -1,5 +1,5 @@
-//! Bytes by position: all that a reader knows of where a trace comes from. A file, a block of memory and a pipe look
-//! the same to it; only a pipe cannot go back. Nothing here maps memory or opens a file.
+//! Bytes by position: a reader knows nothing else about where a trace comes from. A file, a block of memory and a pipe
+//! look the same to it, except that a pipe cannot go back. Nothing here maps memory or opens a file.
 
 use crate::TraceError;
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// A source of bytes.
 pub trait ByteSource: Send + Sync {
-    /// Reads at most `into.len()` bytes at `offset`; 0 is the end.
+    /// Reads at most `into.len()` bytes at `offset`; returns 0 at the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Number of bytes; `None` if only reading shows it (a pipe).
+    /// Number of bytes; `None` if it is known only after reading (a pipe).
     fn size(&self) -> Option<u64>;
 }
 
@@ -38,7 +38,7 @@ impl ByteSource for std::fs::File {
     }
 }
 
-/// Bytes that come once, in order: a pipe. The first ones are kept, so that what the stream is can be looked at.
+/// Bytes that can be read once, in order: a pipe. The first ones are kept, so that the format can be detected.
 #[derive(Debug)]
 pub struct Forward<R>(Mutex<ForwardState<R>>);
 
@@ -55,7 +55,7 @@ struct ForwardState<R> {
 const KEPT: usize = 4096;
 
 impl<R: io::Read + Send> Forward<R> {
-    /// Over a reader from which nothing was taken yet.
+    /// Wraps a reader from which nothing has been read yet.
     pub fn new(reader: R) -> Self {
         Self(Mutex::new(ForwardState { reader, taken: 0, head: Vec::new() }))
     }
@@ -106,7 +106,7 @@ impl<R: io::Read + Send> ByteSource for Forward<R> {
     }
 }
 
-/// A source from an offset on, read in order.
+/// A source read in order from an offset on.
 pub(crate) struct Onward {
     pub(crate) source: Box<dyn ByteSource>,
     pub(crate) at: u64,
@@ -124,7 +124,7 @@ impl io::Read for Onward {
 pub(crate) struct Input {
     pub(crate) file: String,
     pub(crate) source: Box<dyn ByteSource>,
-    /// Where the source's first byte lies in the file, for messages: a part of a file may be read from memory.
+    /// Offset of the source's first byte in the file, for messages, because a part of a file may be read from memory.
     pub(crate) base: u64,
 }
 
@@ -138,7 +138,7 @@ impl Input {
         Self { file: file.to_owned(), source: Box::new(bytes), base }
     }
 
-    /// Fills `into` from `offset` as far as there are bytes; how many there were.
+    /// Fills `into` from `offset` on as far as there are bytes; returns how many there were.
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, TraceError> {
         let mut done = 0;
         while done < into.len() {
@@ -156,7 +156,7 @@ impl Input {
         Ok(done)
     }
 
-    /// Number of bytes; `None` of what can be read once.
+    /// Number of bytes; `None` for a source that can be read only once.
     pub(crate) fn size(&self) -> Option<u64> {
         self.source.size()
     }
@@ -178,15 +178,15 @@ pub(crate) struct Cursor<'a> {
     pub(crate) at: u64,
     pub(crate) end: u64,
     pub(crate) big_endian: bool,
-    /// Bytes read ahead, from `ahead_at` on.
+    /// Bytes that were read ahead, starting at `ahead_at`.
     ahead: Vec<u8>,
     ahead_at: u64,
 }
 
-/// The longest block a cursor reads at once. What a header describes as longer is not believed.
+/// The longest block that a cursor reads at once. If a header claims a longer one, it is not believed.
 const LONGEST_BLOCK: u64 = 64 << 20;
 
-/// Bytes a cursor reads ahead; of a pipe no more than can be read again.
+/// Bytes that a cursor reads ahead; for a pipe, no more than can be read again.
 const AHEAD: u64 = KEPT as u64;
 
 impl<'a> Cursor<'a> {
@@ -194,7 +194,7 @@ impl<'a> Cursor<'a> {
         Self { input, at, end, big_endian, ahead: Vec::new(), ahead_at: at }
     }
 
-    /// The next `bytes` bytes, which are `what`.
+    /// The next `bytes` bytes; `what` describes them in errors.
     pub(crate) fn take(&mut self, bytes: u64, what: &str) -> Result<&[u8], TraceError> {
         let left = self.left();
         if bytes > left || bytes > LONGEST_BLOCK {
@@ -211,7 +211,7 @@ impl<'a> Cursor<'a> {
         Ok(&self.ahead[from..from + bytes as usize])
     }
 
-    /// Makes the next `bytes` bytes be in memory, as far as there are any; how many there are.
+    /// Reads the next `bytes` bytes into memory, as far as there are any; returns how many there are.
     fn look(&mut self, bytes: u64) -> Result<usize, TraceError> {
         let ahead_end = self.ahead_at + self.ahead.len() as u64;
         if self.at < self.ahead_at || self.at + bytes > ahead_end {

@@ -1,11 +1,12 @@
-//! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_plan`'s histogram, with room only for
-//! the powers of two that occur. Thousands of threads have four of these each: their buckets fit no cache, so values are
-//! gathered, and counted by the hundred. Then the processor waits for many of the buckets at a time, not for each.
+//! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_plan`'s histogram, with memory
+//! only for the powers of two that occur. Thousands of threads have four of these each, and their buckets fit no cache.
+//! So values are gathered, and counted by the hundred: then the CPU waits for many cache misses at once and not for
+//! each one.
 
 use schedlab_plan::histogram::{BUCKETS, Histogram, bucket_of};
 use std::collections::BTreeMap;
 
-/// Values that are gathered before they are counted. Most of the histograms never have as many.
+/// Number of values that are gathered before they are counted. Most histograms never have that many.
 const GATHERED: usize = 256;
 
 /// Buckets of a page: those of one power of two.
@@ -28,7 +29,7 @@ const _: () = assert!(BUCKETS <= 1 << u16::BITS && size_of::<Cells>() == 64);
 #[derive(Debug, Clone, Default)]
 struct Pages {
     all: Vec<Option<Box<[u16; PAGE]>>>,
-    /// Cells that counted to 2^16, and how often.
+    /// Cells that reached 2^16, and how often.
     full: BTreeMap<u32, u64>,
 }
 
@@ -121,7 +122,7 @@ impl Pages {
         other.full.iter().for_each(|(cell, times)| *self.full.entry(*cell).or_default() += times);
     }
 
-    /// Those that are there, with their numbers.
+    /// The pages that exist, with their numbers.
     fn pages(&self) -> impl Iterator<Item = (usize, &[u16; PAGE])> {
         self.all.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_deref()?)))
     }

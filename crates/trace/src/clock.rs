@@ -1,22 +1,22 @@
-//! The clocks that ftrace stamps events with, by the names of `trace_clock`: which of them count nanoseconds.
-//! Source: `trace_clocks[]` in kernel/trace/trace.c, whose `in_ns` says it.
+//! The clocks with which ftrace stamps events, by their names in `trace_clock`, and which of them count nanoseconds.
+//! Source: `trace_clocks[]` in kernel/trace/trace.c, field `in_ns`.
 
 /// What a clock counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
     Nanoseconds,
-    /// Cycles, of which a file may say how long they are.
+    /// Cycles; a file may contain their length.
     Cycles,
-    /// What never becomes a time: in words.
+    /// A counter that cannot be converted to time, in words.
     Other(&'static str),
 }
 
 impl Counts {
-    /// The clock of this name. A recording that names none uses the kernel's own choice, `local`.
+    /// The clock with this name. A recording that names none uses the kernel's default, `local`.
     pub(crate) fn of(clock: &str) -> Self {
         match clock {
             "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" => Self::Nanoseconds,
-            // The second is what trace-cmd calls the first where it converts it.
+            // trace-cmd uses the second name for the first clock when it converts the times.
             "x86-tsc" | "tsc2nsec" | "ppc-tb" => Self::Cycles,
             "counter" => Self::Other("events, not time"),
             "uptime" => Self::Other("ticks of 10 ms"),
@@ -25,7 +25,7 @@ impl Counts {
     }
 }
 
-/// A clock by its name, as it is shown.
+/// A clock's name for display.
 pub(crate) fn shown(clock: &str) -> String {
     match clock {
         "" => "local, since none is named (of each CPU: they may differ)".into(),
@@ -34,7 +34,7 @@ pub(crate) fn shown(clock: &str) -> String {
     }
 }
 
-/// What helps where a clock counts no time.
+/// What helps if a clock does not count time.
 pub(crate) const FIX: &str = "record with a clock that counts time: trace-cmd record -C mono, or mono in trace_clock";
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn every_clock_of_the_kernel_counts_something() {
-        // `cat trace_clock` of a 6.18 on x86.
+        // `cat trace_clock` on a 6.18 kernel on x86.
         let clocks = "local global counter uptime perf mono mono_raw boot tai x86-tsc";
         let ns: Vec<&str> = clocks.split(' ').filter(|clock| Counts::of(clock) == Counts::Nanoseconds).collect();
         assert_eq!(ns, ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"]);

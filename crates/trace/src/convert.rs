@@ -1,4 +1,4 @@
-//! From any trace that is read to the formats of other tools.
+//! Converts any trace that can be read into the formats of other tools.
 
 use crate::engine::Engine;
 use crate::event::{Cpu, Event, Tid, What};
@@ -25,7 +25,7 @@ pub enum Target {
 pub struct Converted {
     /// Events written.
     pub written: u64,
-    /// Events that the format has no place for.
+    /// Events that the format cannot represent.
     pub left_out: u64,
 }
 
@@ -43,8 +43,8 @@ pub enum ConvertError {
     Table(#[from] schedlab_run::RunError),
 }
 
-/// Reads a trace to its end and writes it, in bounded memory. Perfetto's has tracks of our own beside the events: waits as the
-/// state machine knows them, missing events, and these `operations` of the workload that was traced.
+/// Reads a trace to its end and writes it, in bounded memory. Perfetto's format gets additional tracks: waits as the
+/// state machine knows them, missing events, and these `operations` of the traced workload.
 pub fn convert(
     reader: &mut Reader,
     target: Target,
@@ -56,7 +56,7 @@ pub fn convert(
     let mut converted = Converted::default();
     let mut perfetto = PerfettoWriter::default();
     let mut text = TextWriter::default();
-    // Some formats say who recorded only after their first packets.
+    // Some formats describe the recorder only after their first packets.
     let mut has_batch = reader.next_batch(&mut batch)?;
     let info = reader.info();
     let origin = Origin::of(&info).to_line();
@@ -79,7 +79,7 @@ pub fn convert(
             Target::Text => text.batch(&batch, reader, out)?,
         };
         converted.written += written;
-        // Names from before the trace are in the lines of their threads, and are no events that anyone would miss.
+        // Names from before the trace are in the lines of their threads, and are not events that anyone would miss.
         let are_none = batch.iter().filter(|event| event.what.is_mark() || event.is_from_before()).count();
         converted.left_out += (batch.len() - are_none) as u64 - written;
         has_batch = reader.next_batch(&mut batch)?;
@@ -91,7 +91,7 @@ pub fn convert(
     Ok(converted)
 }
 
-/// Who is on each CPU, and so traces what happens there; `None` where no switch says it.
+/// The thread on each CPU, which therefore traces the events there; `None` if no switch shows it.
 #[derive(Debug, Default)]
 pub(crate) struct Tracers(Vec<Traced>);
 
@@ -99,8 +99,8 @@ pub(crate) struct Tracers(Vec<Traced>);
 pub(crate) type Traced = Option<(Tid, Name)>;
 
 impl Tracers {
-    /// The thread that each event of a batch was traced in. A thread that leaves a CPU was on it before, too, back to
-    /// where events are missing.
+    /// The thread in which each event of a batch was traced. A thread that leaves a CPU was also on it before, back to
+    /// the last gap.
     pub(crate) fn of(&mut self, batch: &[Event]) -> Vec<Traced> {
         let cpus = batch.iter().filter(|event| event.cpu != Cpu::ANY).map(|event| usize::from(event.cpu.0) + 1).max();
         self.0.resize(self.0.len().max(cpus.unwrap_or(0)), None);
@@ -128,7 +128,7 @@ impl Tracers {
     }
 }
 
-/// Sets what is known of a CPU, or of all of them.
+/// Sets what is known about a CPU, or about all of them.
 fn set(cpus: &mut [Traced], cpu: Cpu, to: Traced) {
     match cpu {
         Cpu::ANY => cpus.fill(None),
@@ -136,7 +136,7 @@ fn set(cpus: &mut [Traced], cpu: Cpu, to: Traced) {
     }
 }
 
-/// By the event's own word where it has one, else by who is on its CPU.
+/// The thread that the event itself names if it does, otherwise the one on its CPU.
 fn by_event(event: &Event, on_cpu: Traced) -> Traced {
     let named = |tid: Tid| Some(on_cpu.filter(|on_cpu| on_cpu.0 == tid).unwrap_or((tid, Name::UNKNOWN)));
     match event.what {
@@ -145,7 +145,7 @@ fn by_event(event: &Event, on_cpu: Traced) -> Traced {
         What::WorkStarted { worker, .. } | What::WorkEnded { worker, .. } => named(worker),
         What::Fork { parent, .. } => named(parent),
         What::Exit { tid, comm } => Some((tid, comm)),
-        // One of nobody says nothing of who traced it.
+        // If it names the idle thread, it does not show who traced it.
         What::Comm { tid, comm } if tid != Tid::IDLE => Some((tid, comm)),
         What::Exec { tid, .. } | What::SysEnter { tid, .. } | What::SysExit { tid, .. } => named(tid),
         _ => on_cpu,

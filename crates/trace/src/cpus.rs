@@ -1,28 +1,28 @@
-//! Which CPUs a trace is believed to have been on: a damaged number is not a CPU.
+//! Which CPU numbers of a trace are plausible: a damaged number is not a CPU.
 
 use crate::event::Cpu;
 use std::collections::BTreeSet;
 
-/// The CPUs of a trace whose header says something of them.
+/// The CPUs of a trace whose header describes them.
 #[derive(Debug, Default)]
 pub(crate) struct Cpus {
     /// No CPU has this number or a larger one.
     pub(crate) below: Option<u16>,
-    /// So many were online. A CPU may have a larger number where others are offline.
+    /// Number of CPUs that were online. A CPU may have a larger number if others are offline.
     pub(crate) online: Option<u16>,
     met: BTreeSet<Cpu>,
-    /// The last one, which comes again most often.
+    /// The last CPU seen, which is the most likely one to come next.
     last: Option<Cpu>,
 }
 
 impl Cpus {
-    /// Whether an event of this CPU is believed.
+    /// Whether an event's CPU is plausible.
     #[inline]
     pub(crate) fn has(&mut self, cpu: Cpu) -> bool {
         self.last == Some(cpu) || self.meet(cpu)
     }
 
-    /// Some CPU that was online was not met yet.
+    /// Whether some online CPU has not been seen yet.
     pub(crate) fn lack_some(&self) -> bool {
         self.online.is_some_and(|online| self.met.len() < usize::from(online))
     }
@@ -30,8 +30,8 @@ impl Cpus {
     fn meet(&mut self, cpu: Cpu) -> bool {
         let fits = self.below.is_none_or(|below| cpu.0 < below);
         let is_new = !self.met.contains(&cpu);
-        // After CPU hot-plug during the trace there may be more CPUs than were online at its end; their numbers are
-        // below it.
+        // After CPU hot-plug during the trace there may be more CPUs than were online at its end; the additional ones
+        // have numbers below that count.
         let beyond = self.online.is_some_and(|online| cpu.0 >= online && self.met.len() >= usize::from(online));
         if !fits || is_new && beyond {
             return false;

@@ -22,7 +22,7 @@ use crate::prev_state::{PrevStates, StateClass};
 use crate::problem::Problems;
 use crate::{Reader, TraceError};
 
-/// Everything that a reader has.
+/// Everything that a reader yields.
 pub(crate) fn read_all(mut reader: Reader) -> Result<(Vec<Event>, Reader), TraceError> {
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     while reader.next_batch(&mut batch)? {
@@ -31,7 +31,7 @@ pub(crate) fn read_all(mut reader: Reader) -> Result<(Vec<Event>, Reader), Trace
     Ok((all, reader))
 }
 
-/// Events of a drawing, as a reader would have them: in the order of the lines, losses apart.
+/// The events of a drawing, as a reader would yield them: in the order of the lines, with losses kept separately.
 pub(crate) struct Drawing {
     pub(crate) lines: Vec<Line>,
     pub(crate) names: Names,
@@ -127,7 +127,7 @@ impl Drawing {
     }
 }
 
-/// A file of a fuzz target's corpus is what is written here; with `SCHEDLAB_BLESS` it becomes that.
+/// Checks that a file of a fuzz target's corpus equals what is written here; with `SCHEDLAB_BLESS`, writes it.
 pub(crate) fn is_in_corpus(target: &str, name: &str, bytes: &[u8]) {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     if std::env::var_os("SCHEDLAB_BLESS").is_some() {
@@ -138,7 +138,7 @@ pub(crate) fn is_in_corpus(target: &str, name: &str, bytes: &[u8]) {
     assert!(there == bytes, "{target}/{name} differs from what is written here: SCHEDLAB_BLESS=1 cargo test");
 }
 
-/// What the engine reported, a line each, times in µs; tasks as `A`, or `A#3` by number where a name is used twice.
+/// What the engine reported, one line each, times in µs; tasks as `A`, or `A#3` by number if a name is used twice.
 pub(crate) struct Told {
     pub(crate) lines: Vec<String>,
     pub(crate) counts: Counts,
@@ -147,7 +147,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Those that begin with one of the words after the task.
+    /// The lines in which one of these words follows the task.
     pub(crate) fn of(&self, words: &[&str]) -> Vec<&str> {
         let wanted = |line: &&String| line.split(' ').nth(1).is_some_and(|word| words.contains(&word));
         self.lines.iter().filter(wanted).map(String::as_str).collect()

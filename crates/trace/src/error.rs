@@ -1,7 +1,7 @@
-//! Why a file cannot be read as a trace. Each error names the file, the place, what was found there and what was
-//! expected. What can be read around is no error but a [`Problem`](crate::Problem).
+//! Why a file cannot be read as a trace. Each error names the file, the position, what was found there and what was
+//! expected. If the reader can skip the damage, that is no error but a [`Problem`](crate::Problem).
 
-/// A trace that cannot be read, or not any further.
+/// A trace that cannot be read, or cannot be read further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -17,7 +17,7 @@ pub enum TraceError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Its first bytes are those of no trace that is known here.
+    /// Its first bytes are not those of any known trace format.
     #[error(
         "{file} is not a trace that is known here: it begins with {begins}; expected a recording of schedlab (SLTRACE), perf.data (PERFILE2), trace.dat (17 08 44 tracing), ftrace text or a Perfetto trace"
     )]
@@ -33,24 +33,24 @@ pub enum TraceError {
         /// The file.
         file: String,
     },
-    /// Bytes that cannot be what the format says.
+    /// Bytes that are invalid in the format.
     #[error("{file}: byte {offset}: {found}; expected {expected}")]
     Malformed {
         /// The file.
         file: String,
-        /// Where, from the start of the file.
+        /// Position, from the start of the file.
         offset: u64,
         /// What is there.
         found: String,
         /// What would be right.
         expected: String,
     },
-    /// A form of the format that is not read here.
+    /// A variant of the format that is not supported.
     #[error("{file}: byte {offset}: {what}; {fix}")]
     Unsupported {
         /// The file.
         file: String,
-        /// Where, from the start of the file.
+        /// Position, from the start of the file.
         offset: u64,
         /// What it is.
         what: String,
@@ -69,7 +69,7 @@ pub enum TraceError {
     },
 }
 
-/// The first bytes of a file, as an error shows them.
+/// The first bytes of a file, for an error message.
 pub(crate) fn begins(bytes: &[u8]) -> String {
     let bytes = &bytes[..bytes.len().min(12)];
     let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();

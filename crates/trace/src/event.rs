@@ -1,6 +1,6 @@
-//! The one event model: what every reader yields and every analysis consumes. An event is 32 bytes, owns nothing and
-//! names strings by number, so a batch is a plain array that fits the second-level cache and is copied by the cache line.
-//! Field names are the kernel's.
+//! The one event model, which all readers yield and all analyses consume. An event has 32 bytes, owns nothing and
+//! refers to strings by number, so a batch is a plain array that fits the second-level cache and is copied by cache
+//! lines. Field names are the kernel's.
 
 use crate::names::Name;
 pub use crate::rows::What;
@@ -13,10 +13,11 @@ impl Cpu {
     /// Not known, or all of them.
     pub const ANY: Self = Self(u16::MAX);
 
-    /// CPUs of the largest kernel configuration (`NR_CPUS_RANGE_END` of x86): what is kept by a CPU's number has no more.
+    /// Number of CPUs in the largest kernel configuration (`NR_CPUS_RANGE_END` on x86); tables indexed by CPU have at
+    /// most this size.
     pub const MOST: u16 = 8192;
 
-    /// A number from a file; `None` where no machine has such a CPU. −1 is how the kernel writes "any".
+    /// A number from a file; `None` if no machine has such a CPU. The kernel writes −1 for "any".
     pub fn from_raw(raw: i64) -> Option<Self> {
         match raw {
             -1 => Some(Self::ANY),
@@ -26,7 +27,7 @@ impl Cpu {
     }
 }
 
-/// A thread id in the root pid namespace. 0 is the idle thread, of which each CPU has its own.
+/// A thread id in the root pid namespace. 0 is the idle thread, of which each CPU has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tid(pub u32);
 
@@ -36,7 +37,7 @@ impl Tid {
     /// The kernel's `PID_MAX_LIMIT`: no thread has a larger id.
     pub const MAX: Self = Self(4 * 1024 * 1024);
 
-    /// A number from a file; `None` where it can be no thread's.
+    /// A number from a file; `None` if it cannot be a thread's.
     #[inline]
     pub fn from_raw(raw: i64) -> Option<Self> {
         (0..=i64::from(Self::MAX.0)).contains(&raw).then_some(Self(raw as u32))
@@ -51,7 +52,7 @@ impl Prio {
     /// The source does not say.
     pub const UNKNOWN: Self = Self(u8::MAX);
 
-    /// From the kernel's number; what no kernel uses is unknown.
+    /// From the kernel's number; a number that no kernel uses is unknown.
     #[inline]
     pub fn from_raw(raw: i64) -> Self {
         if (-1..=140).contains(&raw) { Self((raw + 1) as u8) } else { Self::UNKNOWN }
@@ -68,7 +69,7 @@ impl Prio {
         self.0
     }
 
-    /// From a byte of [`Prio::byte`]; any other value is unknown.
+    /// From a byte made by [`Prio::byte`]; any other value is unknown.
     #[inline]
     pub(crate) fn from_byte(byte: u8) -> Self {
         if byte <= 141 { Self(byte) } else { Self::UNKNOWN }
@@ -80,7 +81,8 @@ impl Prio {
     }
 }
 
-/// Where code ran when it traced: the kernel's `common_flags`, of which the interrupt bits matter here.
+/// The context in which an event was traced: the kernel's `common_flags`, of which only the interrupt bits are used
+/// here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Context(u8);
 
@@ -89,7 +91,7 @@ impl Context {
     const SOFTIRQ: u8 = 0x10;
     const NMI: u8 = 0x40;
 
-    /// In the thread's own code, or not known.
+    /// In the thread's own code, or unknown.
     pub const NONE: Self = Self(0);
 
     /// From `common_flags`.
@@ -104,12 +106,12 @@ impl Context {
         self.0
     }
 
-    /// In a hard interrupt, a soft one or an NMI: the thread that was interrupted did nothing.
+    /// In a hardirq, a softirq or an NMI, so the interrupted thread is not the cause.
     pub fn is_interrupt(self) -> bool {
         self.0 != 0
     }
 
-    /// In a hard interrupt or an NMI.
+    /// In a hardirq or an NMI.
     pub fn is_hard(self) -> bool {
         self.0 & (Self::HARDIRQ | Self::NMI) != 0
     }
@@ -134,7 +136,8 @@ impl Wide {
     }
 }
 
-/// The second argument of a system call as an event has room for it; `u32::MAX` where it is larger, as an address is.
+/// The second argument of a system call in the space that an event has for it; `u32::MAX` if it is larger, as addresses
+/// are.
 #[inline]
 pub(crate) fn second_argument(raw: u64) -> u32 {
     u32::try_from(raw).unwrap_or(u32::MAX)
@@ -157,7 +160,7 @@ pub struct Wake {
     pub context: Context,
 }
 
-/// Why a stretch of a CPU's events is missing.
+/// Why some of a CPU's events are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The recorder said so.
@@ -169,7 +172,7 @@ pub enum Missing {
 }
 
 impl Wake {
-    /// The thread that wakes; `None` where an interrupt does.
+    /// The thread that is the waker; `None` if an interrupt is.
     #[inline]
     pub fn by_thread(&self) -> Option<Tid> {
         (!self.context.is_interrupt() && self.waker != Tid::IDLE).then_some(self.waker)
@@ -177,7 +180,7 @@ impl Wake {
 }
 
 impl What {
-    /// What is said of missing events, which is not an event of the trace.
+    /// A mark about missing events, which is not an event of the trace.
     pub fn is_mark(&self) -> bool {
         matches!(self, Self::GapBegin | Self::GapEnd { .. } | Self::WaitsUnknown { .. })
     }
@@ -195,8 +198,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// What a reader knows of the time before the trace, such as the names that threads had: it has no time and no CPU.
-    /// An event of the trace may be at time 0, where its clock begins with it.
+    /// Information of a reader about the time before the trace, such as the names that threads had: it has no time and
+    /// no CPU. An event of the trace itself may have time 0, if its clock begins with the trace.
     #[inline]
     pub fn is_from_before(&self) -> bool {
         self.ts == 0 && self.cpu == Cpu::ANY

@@ -1,9 +1,9 @@
-//! Constant expressions of C, as kernels leave them in print formats: numbers, `| ^ & << >> + - * ~` and parentheses.
+//! C constant expressions, as they occur in the kernel's print formats: numbers, `| ^ & << >> + - * ~` and parentheses.
 
-/// Depth of parentheses that is followed; print formats have four.
+/// Deepest nesting of parentheses that is evaluated; print formats have four levels.
 const DEEPEST: u32 = 32;
 
-/// The value of a whole expression; `None` where it is not a constant.
+/// The value of a whole expression; `None` if it is not constant.
 pub(crate) fn evaluate(text: &str) -> Option<u64> {
     let mut parser = Parser { rest: text.trim() };
     let value = parser.binary(0, 0)?;
@@ -14,7 +14,7 @@ struct Parser<'a> {
     rest: &'a str,
 }
 
-/// Operators by how tightly they bind.
+/// Operators, with their precedence.
 const OPERATORS: [(&str, u8); 8] = [("<<", 4), (">>", 4), ("|", 1), ("^", 2), ("&", 3), ("+", 5), ("-", 5), ("*", 6)];
 
 impl Parser<'_> {

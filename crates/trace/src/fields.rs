@@ -1,5 +1,5 @@
-//! From a binary record to an event. Where each field lies is looked up in the format once per event of a file, so that
-//! decoding a record is a few loads at known offsets.
+//! From a binary record to an event. The position of each field is looked up in the format once per event of a file, so
+//! that decoding a record takes a few loads at known offsets.
 
 mod raw;
 #[cfg(test)]
@@ -17,19 +17,19 @@ use raw::{Number, Text};
 /// Why a record yields no event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is shorter than its format.
+    /// The record is shorter than its format.
     Short,
     /// A CPU or thread number that no machine has.
     Number,
-    /// A `prev_state` that the kernel that wrote the formats does not write.
+    /// A `prev_state` that the kernel with these formats does not write.
     State,
-    /// It is of another event than what holds it says.
+    /// The record belongs to another event than its container indicates.
     Event,
     /// A `sched_wakeup` of an old kernel with `success=0`: nothing was woken.
     NoWakeup,
 }
 
-/// What the numbers and strings of a trace become.
+/// Maps the numbers and strings of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Dictionary {
     pub(crate) names: Names,
@@ -39,7 +39,7 @@ pub(crate) struct Dictionary {
 /// How to decode the records of one event.
 #[derive(Debug, Clone)]
 pub(crate) enum Plan {
-    /// Both as [`native`] has them.
+    /// Both kinds have the layout in [`native`].
     NativeSwitch,
     NativeWake {
         kind: Kind,
@@ -58,7 +58,7 @@ pub(crate) enum Plan {
         target_cpu: Number,
         success: Option<Number>,
     },
-    /// Where each field of the row lies.
+    /// Where each field of the row is.
     Row {
         row: &'static Row,
         sources: Box<[Source]>,
@@ -75,7 +75,7 @@ pub(crate) enum Plan {
     },
 }
 
-/// Thread, name and priority of who is woken.
+/// Id, name and priority of the wakee.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who {
     pid: Number,
@@ -93,7 +93,7 @@ pub(crate) enum Source {
 }
 
 impl Plan {
-    /// How the records of `kind` are laid out; what is missing is an error in words.
+    /// Makes the plan for records of `kind`; the error describes what is missing.
     pub(crate) fn new(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
         if native::is_native(kind, format, big_endian) {
             return Ok(if kind == Kind::SchedSwitch { Self::NativeSwitch } else { Self::NativeWake { kind } });
@@ -101,7 +101,7 @@ impl Plan {
         Self::by_table(kind, format, big_endian)
     }
 
-    /// The same with every field looked up, wherever it lies.
+    /// The same, but always with a look-up of every field.
     pub(crate) fn by_table(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
         let of = |name: &str| format.field(name).and_then(|f| Number::of(f, big_endian));
         let number = |name: &str| of(name).ok_or_else(|| format!("{} has no number `{name}`", format.name));
@@ -137,7 +137,7 @@ impl Plan {
         })
     }
 
-    /// The event of a record; `raw` begins with `common_type`.
+    /// Decodes a record into an event; `raw` begins with `common_type`.
     #[inline(always)]
     pub(crate) fn decode(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
         match self {

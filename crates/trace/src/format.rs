@@ -1,12 +1,12 @@
-//! The layout of an event as the kernel that traced it describes it: tracefs `format` text, which perf.data and trace.dat
-//! carry along.
+//! The layout of an event, as described by the kernel that traced it: the `format` text of tracefs, which perf.data and
+//! trace.dat contain.
 
 /// One field of an event's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Its C type as declared, the name and array brackets taken out.
+    /// Its C type as declared, without name and array brackets.
     pub ctype: String,
     /// Bytes from the start of the record, the common fields included.
     pub offset: u32,
@@ -19,11 +19,11 @@ pub struct Field {
 /// One event's format.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Format {
-    /// The system, as in `sched`, from where the format was found.
+    /// The system, such as `sched`, taken from where the format was found.
     pub system: String,
-    /// The event, as in `sched_switch`.
+    /// The event, such as `sched_switch`.
     pub name: String,
-    /// What `common_type` of its records says.
+    /// The value of `common_type` in its records.
     pub id: u16,
     /// All fields, the common ones first.
     pub fields: Vec<Field>,
@@ -31,11 +31,11 @@ pub struct Format {
     pub print_fmt: String,
 }
 
-/// Fields of one event that are read; `struct` events of the kernel have a few dozen.
+/// Most fields of an event that are read; the kernel's events have a few dozen.
 const MOST_FIELDS: usize = 512;
 
 impl Format {
-    /// From the text of a `format` file; `None` where it has no name, number or field.
+    /// Parses the text of a `format` file; `None` if it lacks a name, id or fields.
     pub fn parse(system: &str, text: &str) -> Option<Self> {
         let mut format = Self { system: system.to_owned(), ..Self::default() };
         let mut id = None;
@@ -62,7 +62,7 @@ impl Format {
 }
 
 impl Field {
-    /// From `field:char comm[16]; offset:8; size:16; signed:0;`, as in formats and in `header_page`.
+    /// Parses `field:char comm[16]; offset:8; size:16; signed:0;`, as in formats and in `header_page`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut parts = line.split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?.trim();
@@ -88,12 +88,12 @@ impl Field {
         (!field.name.is_empty()).then_some(field)
     }
 
-    /// A string elsewhere in the record, of which the field holds length and offset.
+    /// A string elsewhere in the record; the field holds its length and offset.
     pub fn is_data_loc(&self) -> bool {
         self.ctype.starts_with("__data_loc")
     }
 
-    /// The same, the offset counted from the end of the field.
+    /// The same, but the offset is relative to the end of the field.
     pub fn is_rel_loc(&self) -> bool {
         self.ctype.starts_with("__rel_loc")
     }

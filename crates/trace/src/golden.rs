@@ -1,5 +1,6 @@
-//! The golden traces of other machines than 64-bit ones of the little end, and of what only binary ones say. They are written here from
-//! the drawing in their head and kept as dumps beside those of `crates/report/tests/traces.rs`, which has their answers.
+//! The golden traces of machines that are not 64-bit little-endian, and of features that only binary traces have. They
+//! are written here from the drawing at their head, and stored as dumps next to those of
+//! `crates/report/tests/traces.rs`, which contains the expected results.
 
 use crate::drawing::{Drawing, tell, tell_events};
 use crate::kind::Kind;
@@ -42,10 +43,10 @@ fn trace_dat(writer: Writer, drawing: &Drawing) -> Vec<u8> {
     version_6(writer, drawing, Saved::NOTHING)
 }
 
-/// Letters in a row that are text rather than numbers.
+/// This many letters in a row are dumped as text and not as numbers.
 const TEXT: usize = 5;
 
-/// The next token of a dump and how many bytes it is.
+/// The next token of a dump, and how many bytes it stands for.
 fn token(bytes: &[u8]) -> (usize, String) {
     let same = bytes.iter().take_while(|b| **b == bytes[0]).count();
     let text = bytes.iter().take_while(|b| matches!(b, b'\t' | b' '..=b'~')).count();
@@ -57,7 +58,7 @@ fn token(bytes: &[u8]) -> (usize, String) {
     }
 }
 
-/// Bytes as hex pairs, `00*12` for twelve of them, and text in quotes, a line of it a line.
+/// Bytes as pairs of hex digits, `00*12` for twelve zeros, and text in quotes, one line of text per line.
 fn dump(mut bytes: &[u8]) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     while !bytes.is_empty() {
@@ -77,7 +78,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/traces").join(name).with_extension("dump")
 }
 
-/// The file of a machine, with its story, as it is kept.
+/// Checks that the stored file of a machine, with its description, is what is written here.
 fn is_kept(name: &str, story: &str, bytes: &[u8]) {
     let drawing = DRAWING.trim_end().replace("\n    ", "\n# ");
     let made = format!("# {story}{drawing}\n{}", dump(bytes));

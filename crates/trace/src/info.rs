@@ -1,15 +1,15 @@
-//! What a trace says about itself.
+//! What a trace contains about itself.
 
 use crate::kind::Kinds;
 
-/// Where a trace is from and what is in it.
+/// The origin of a trace, and what it contains.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceInfo {
     /// Its format, as in `perf.data`.
     pub format: &'static str,
-    /// Which clock its times are of.
+    /// The clock of its times.
     pub clock: String,
-    /// The machine's name; empty where the trace does not say, like all that follow.
+    /// The machine's name; like all that follow, empty if the trace does not have it.
     pub hostname: String,
     /// The kernel's release.
     pub release: String,
@@ -21,19 +21,20 @@ pub struct TraceInfo {
     pub command: String,
     /// CPUs that were online.
     pub cpus: Option<u32>,
-    /// Kinds of events that are in it and were asked for.
+    /// The kinds of events that it contains and that were asked for.
     pub kinds: Kinds,
-    /// Switches do not say who left the CPU: it is taken to be who was put there, so a break in the chain cannot be seen.
+    /// Switches do not name the thread that leaves the CPU: it is inferred to be the one switched in before, so a break
+    /// in the chain cannot be seen.
     pub infers_prev: bool,
-    /// Every event in it by name, with the number read so far, also of those that are skipped.
+    /// Every event in it by name, with the number read so far, including skipped events.
     pub events: Vec<(String, u64)>,
 }
 
-/// What a trace that was converted says of the one that it was made from, in a line: the format that it is in now has no
-/// place for it (a text), or no word (a Perfetto trace whose clock is not known would not open).
+/// What a converted trace contains about its source, in one line: its current format has no field for it (a text), or
+/// none that could be used (a Perfetto trace with an unknown clock would not open).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The kernel's release; empty where it is not known.
+    /// The kernel's release; empty if unknown.
     pub(crate) release: String,
     pub(crate) clock: String,
 }

@@ -5,17 +5,17 @@ use crate::rows::ROWS;
 use schedlab_plan::EventGroup;
 
 impl Kind {
-    /// The event of a system and a name.
+    /// The event with a system and a name.
     pub fn of(system: &str, name: &str) -> Option<Self> {
         Self::of_name(name).filter(|kind| kind.system() == system)
     }
 
-    /// The event of a name alone, as text traces give it; a name belongs to one system.
+    /// The event with a name only, as in text traces; each name belongs to one system.
     pub fn of_name(name: &str) -> Option<Self> {
         ROWS.iter().find(|row| row.name == name).map(|row| row.kind)
     }
 
-    /// Whether it is of the systems `sched` and `task`, which the state machine follows.
+    /// Whether it belongs to the systems `sched` and `task`, which the state machine follows.
     pub fn is_of_tasks(self) -> bool {
         matches!(self.system(), "sched" | "task")
     }
@@ -25,7 +25,7 @@ impl Kind {
         self.row().name
     }
 
-    /// The kernel's name of the group of events that it is of, a directory in tracefs.
+    /// The kernel's name for the event's group, which is a directory in tracefs.
     pub fn system(self) -> &'static str {
         self.row().system
     }
@@ -35,7 +35,7 @@ impl Kind {
         ROWS[self as usize].op
     }
 
-    /// The part of a selection that records it.
+    /// The event group of a selection that records it.
     pub fn group(self) -> Option<EventGroup> {
         self.row().group
     }
@@ -49,8 +49,8 @@ impl Kinds {
     /// Every kind.
     pub const ALL: Self = Self((1 << ROWS.len()) - 1);
 
-    /// What the waits of threads are computed from. `sched_stat_runtime` is left out: 40 % of what `perf sched record`
-    /// writes, and run times follow from the switches.
+    /// The events from which waits of threads are computed. `sched_stat_runtime` is not among them: it is 40 % of what
+    /// `perf sched record` writes, and run times follow from the switches.
     pub const TASKS: Self = Self::of(&[
         Kind::SchedSwitch,
         Kind::SchedWaking,

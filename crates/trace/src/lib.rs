@@ -1,13 +1,13 @@
-//! Scheduler traces of any tool as one stream of events, and the state machine of tasks over it.
+//! Scheduler traces from any tool as one stream of events, and the state machine of tasks over it.
 //!
-//! A [`Reader`] finds out what a file is and yields [`Event`]s in the order of time, in batches and in bounded memory. An
-//! [`Engine`](engine::Engine) follows every thread and every CPU through them and notifies an
-//! [`Observer`](engine::Observer) what each thread did: ran, slept, waited for a CPU and why. [`tally()`] counts that
-//! per task, which is what most analyses start from.
+//! A [`Reader`] detects the format of a file and yields [`Event`]s in the order of time, in batches and in bounded
+//! memory. An [`Engine`](engine::Engine) follows every thread and every CPU through them and notifies an
+//! [`Observer`](engine::Observer) of what each thread did: ran, slept, or waited for a CPU, and why. [`tally()`] counts
+//! that per task, and most analyses start from it.
 //!
-//! Parsing knows no I/O policy: bytes come by position through [`ByteSource`]; nothing here opens a file. What is wrong
-//! with a trace is an error only if nothing can be read; otherwise it is a [`Problem`] beside the events, and waits
-//! that a loss may have falsified are censored, never guessed.
+//! Parsing has no I/O policy: bytes come by position through [`ByteSource`], and nothing here opens a file. A defect of
+//! a trace is an error only if nothing can be read; otherwise it is a [`Problem`] reported in addition to the events.
+//! Waits that a loss may have falsified are censored, never guessed.
 #![forbid(unsafe_code)]
 
 mod archive;

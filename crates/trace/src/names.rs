@@ -1,5 +1,5 @@
 //! Names by number: comms, interrupt handlers, work functions, workqueues. A name is stored once, made printable, and
-//! there are at most [`MOST`] of them whatever a file holds.
+//! there are at most [`MOST`] of them, whatever a file contains.
 
 use crate::event::Tid;
 use std::collections::HashMap;
@@ -12,20 +12,21 @@ impl Name {
     /// The source does not say.
     pub const UNKNOWN: Self = Self(0);
 
-    /// The name of a number, as [`Name::index`] gives it.
+    /// The name with a number from [`Name::index`].
     #[inline]
     pub(crate) fn numbered(number: u32) -> Self {
         Self(number)
     }
 
-    /// As an index: names are numbered from 0 in the order in which they were met.
+    /// The name as an index: names are numbered from 0 in the order of their first occurrence.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Different names kept: far more than any machine has comms, and a bound on what a forged file can make us hold.
+/// Most different names kept: far more than any machine has comms, and a limit on the memory that a forged file can
+/// make us use.
 const MOST: usize = 1 << 20;
 
 /// Longest name kept, bytes. A comm has 15, a work function's symbol up to 511.
@@ -34,7 +35,7 @@ const LONGEST: usize = 512;
 /// Slots of the cache of comms by thread: a power of two.
 const CACHED: usize = 1024;
 
-/// What a slot of the cache remembers: the 16 bytes that a thread's events carry, and the name they are.
+/// An entry of the cache: the 16 bytes in a thread's events, and the name that they stand for.
 #[derive(Debug, Clone, Copy)]
 struct Cached {
     comm: [u8; 16],
@@ -56,7 +57,7 @@ impl Default for Names {
             by_text: HashMap::new(),
             by_address: HashMap::new(),
             texts: Vec::new(),
-            // The number of the empty name, which is the unknown one.
+            // The empty name has this number, which means unknown.
             cache: Box::new([Cached { comm: [0; 16], name: Name::UNKNOWN }; CACHED]),
         };
         names.intern("");
@@ -75,18 +76,18 @@ impl Names {
         self.texts.iter().skip(first).map(|text| &**text)
     }
 
-    /// Number of different names, the unknown one included.
+    /// Number of different names, including the unknown one.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether nothing was named yet.
+    /// Whether no name has been stored yet.
     pub fn is_empty(&self) -> bool {
         self.texts.len() <= 1
     }
 
-    /// The number of a text. Control characters become `?`: a comm is bytes that any program may choose, and it is
-    /// printed to terminals. Beyond `MOST` names a new one is unknown.
+    /// The number of a text. Control characters become `?`, because any program can choose the bytes of a comm, and it
+    /// is printed to terminals. Beyond `MOST` names, a new name becomes unknown.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.by_text.get(text) {
             return *name;
@@ -104,14 +105,13 @@ impl Names {
         name
     }
 
-    /// The number of a string as the kernel writes it: up to the first zero byte.
+    /// The number of a string as the kernel writes it, up to the first zero byte.
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> Name {
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         self.intern(&String::from_utf8_lossy(&bytes[..end.min(LONGEST)]))
     }
 
-    /// The number of a function's address. It is written in hexadecimal; symbols are another
-    /// part of a file.
+    /// The number for a function's address, which is written in hexadecimal; symbols are in another part of a file.
     pub(crate) fn address(&mut self, address: u64) -> Name {
         if let Some(name) = self.by_address.get(&address) {
             return *name;
@@ -123,8 +123,8 @@ impl Names {
         name
     }
 
-    /// The number of a thread's comm, in the kernel's 16 bytes. A thread seldom changes its name, so one comparison of
-    /// 16 bytes is all that most events need.
+    /// The number of a thread's comm, in the kernel's 16 bytes. A thread seldom changes its name, so most events need
+    /// only one comparison of 16 bytes.
     #[inline]
     pub(crate) fn comm(&mut self, tid: Tid, comm: &[u8; 16]) -> Name {
         let slot = tid.0 as usize % CACHED;

@@ -1,6 +1,6 @@
-//! Switches and wakings as kernels of 64 bits have written them for ten years, little end first: fields at constant offsets
-//! are decoded in a third of the time that offsets from a table take. The formats of a trace show whether its records
-//! are so.
+//! Switches and wakings as little-endian 64-bit kernels have written them for ten years: fields at constant offsets are
+//! decoded in a third of the time that offsets from a table take. The formats of a trace show whether its records have
+//! this layout.
 
 use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
 use crate::fields::{Dictionary, Refused};
@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 
-/// Fields with their offsets, sizes and signs.
+/// Fields with offset, size and signedness.
 type Fields = [(&'static str, u32, u32, bool)];
 
 const COMMON: &Fields = &[("common_type", 0, 2, false), ("common_flags", 2, 1, false), ("common_pid", 4, 4, true)];
@@ -26,7 +26,7 @@ const SWITCH: &Fields = &[
 const WAKE: &Fields =
     &[("comm", 8, 16, false), ("pid", 24, 4, true), ("prio", 28, 4, true), ("target_cpu", 32, 4, true)];
 
-/// Whether the records of a kind are laid out so.
+/// Whether the records of a kind have this layout.
 pub(crate) fn is_native(kind: Kind, format: &Format, big_endian: bool) -> bool {
     let fields = match kind {
         Kind::SchedSwitch => SWITCH,
@@ -111,7 +111,7 @@ mod tests {
         Format::parse("sched", &text).expect("a format")
     }
 
-    /// Records of plausible and of impossible numbers, whole and cut, are what the table makes of them.
+    /// Records with plausible and with impossible numbers, complete and truncated, decode as they do with the table.
     #[test]
     fn constant_offsets_and_the_table_agree() {
         let mut random = Random::new(1);
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// One in eight is cut somewhere.
+    /// One in eight is truncated somewhere.
     fn a_whole_record(raw: &[u8], round: usize, drawn: u64) -> &[u8] {
         if round % 8 == 7 { &raw[..drawn as usize % raw.len()] } else { raw }
     }

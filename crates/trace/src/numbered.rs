@@ -1,10 +1,10 @@
-//! What is kept of each task or CPU, by its number.
+//! Tables of values for each task or CPU, by its number.
 
 use crate::engine::TaskId;
 use crate::event::Cpu;
 use std::marker::PhantomData;
 
-/// What has a number that counts from 0.
+/// A type with numbers that count from 0.
 pub trait Number: Copy {
     /// As an index.
     fn index(self) -> usize;
@@ -24,12 +24,12 @@ impl Number for Cpu {
     }
 }
 
-/// A value of each number; the default for those not asked for yet.
+/// A value for each number; the default for numbers that have not been used yet.
 #[derive(Debug, Clone)]
 pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
 
-/// A value of each task. A number that is used again ([`Observer::retired`](crate::engine::Observer::retired)) keeps its value:
-/// the caller that counts takes it out.
+/// A value for each task. If a number is reused ([`Observer::retired`](crate::engine::Observer::retired)), its value
+/// stays: the caller has to take it out.
 pub type PerTask<T> = Numbered<TaskId, T>;
 
 /// A value of each CPU.
@@ -52,7 +52,7 @@ impl<K: Number, T: Default> Numbered<K, T> {
         &mut self.0[at]
     }
 
-    /// The same without making room; `None` for a number that was not asked for.
+    /// The same without growing the table; `None` for a number that has not been used.
     #[inline]
     pub fn get(&self, number: K) -> Option<&T> {
         self.0.get(number.index())
@@ -64,12 +64,12 @@ impl<K: Number, T: Default> Numbered<K, T> {
         self.0.get_mut(number.index())
     }
 
-    /// All that were asked for, and those with lower numbers.
+    /// The values of all numbers up to the largest one used.
     pub fn all(&self) -> &[T] {
         &self.0
     }
 
-    /// The first, as many as there are numbers.
+    /// The values of the first `count` numbers.
     pub fn first(mut self, count: usize) -> Vec<T> {
         self.0.resize_with(count, T::default);
         self.0

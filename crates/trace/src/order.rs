@@ -1,6 +1,7 @@
-//! Events into the order of time. A source delivers them CPU by CPU (a ring buffer, a page, a round of perf's), each
-//! CPU nearly sorted; here they are merged. Because a CPU's events are seen in a row before anything is merged, this is
-//! also where a gap is found out, and marked where it *begins*, which is impossible when reading in the order of time.
+//! Puts events into the order of time. A source delivers them CPU by CPU (a ring buffer, a page, a round of perf's),
+//! nearly sorted for each CPU; here they are merged. Because a CPU's events are seen in sequence before they are
+//! merged, gaps are also detected here, and marked where they *begin*, which is impossible when reading in the order of
+//! time.
 
 mod gaps;
 mod rounds;
@@ -15,7 +16,7 @@ use gaps::Begin;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Events handed out at once: 128 kB, which fit the second-level cache.
+/// Events handed out at once: 128 kB, which fits the second-level cache.
 pub const BATCH: usize = 4096;
 
 /// If a clock goes back by less than this, two events were swapped.
@@ -25,19 +26,20 @@ pub(crate) const SWAPPED_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     cpus: Vec<CpuQueue>,
-    /// CPUs with events that may be handed out, by the time of the first, and by its place where times are equal.
+    /// CPUs with events that may be handed out, by the time of their first such event and, for equal times, by its
+    /// position.
     heads: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Places of a sorted file that were given; `None` where CPUs come one after the other.
+    /// Next position in a sorted file; `None` for a source that delivers CPU after CPU.
     places: Option<u64>,
     /// Events up to here may be handed out.
     limit: u64,
-    /// The latest event so far, and at the end of the round before.
+    /// Time of the latest event so far, and of the latest at the end of the previous round.
     latest: u64,
     latest_before: u64,
     /// Time of the last event handed out.
     handed_out: u64,
     pending: usize,
-    /// Some CPU's events begin after a gap whose end is not marked yet.
+    /// Some CPU's events begin after a gap whose end has not been marked yet.
     begins_late: bool,
     handing_out: bool,
     finished: bool,
@@ -47,14 +49,14 @@ pub(crate) struct Order {
     has_switches: bool,
 }
 
-/// A reader whose events are put into order.
+/// A reader whose events are merged.
 pub(crate) trait Merging {
     fn order(&mut self) -> &mut Order;
 
-    /// Reads on: until more events may be handed out, or a piece of the file.
+    /// Reads on, until more events may be handed out or for one piece of the file.
     fn advance(&mut self) -> Result<(), TraceError>;
 
-    /// The next events in the order of time, into `out`, which is emptied; false at the end.
+    /// Replaces the content of `out` by the next events in the order of time; false at the end.
     fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
         merge(self, out)
     }
@@ -79,34 +81,34 @@ pub(crate) fn merge(reader: &mut (impl Merging + ?Sized), out: &mut Vec<Event>) 
 #[derive(Debug, Default)]
 struct CpuQueue {
     events: Vec<Event>,
-    /// The place of each in a sorted file; empty for other sources, where the CPU decides between equal times.
+    /// Position of each event in a sorted file; empty for other sources, where the CPU decides between equal times.
     places: Vec<u64>,
-    /// Place of the latest event; 0 for other sources.
+    /// Position of the latest event; 0 for other sources.
     place: u64,
-    /// The first that is not handed out.
+    /// Index of the first event that has not been handed out.
     at: usize,
-    /// Time of the last event, also when it was handed out.
+    /// Time of the last event, even if it has been handed out.
     last: u64,
-    /// Who was switched in last; `None` after a gap and at the start.
+    /// The thread switched in last; `None` after a gap and at the start.
     current: Option<Tid>,
-    /// In a gap: on which CPU, why, and how many events were lost. The next event in order ends it.
+    /// In a gap: on which CPU, why, and how many events were lost. The next event that is in order ends it.
     losing: Option<(Cpu, Missing, u32)>,
-    /// The gap continues with the next event.
+    /// The gap is still open after the next event.
     held: bool,
     seen: bool,
-    /// The gap before its events, of which the begin is not marked: it is that of the trace, which is not known before events
-    /// are handed out.
+    /// The gap before its first event, whose begin has not been marked: it is the begin of the trace, which is not
+    /// known before events are handed out.
     begin: Option<Begin>,
 }
 
 impl Order {
-    /// For a file that is in order over all CPUs: it decides between equal times, which are many where a time is in whole
-    /// microseconds.
+    /// For a file that is sorted over all CPUs: its order decides between equal times, of which there are many if times
+    /// are in whole microseconds.
     pub(crate) fn of_a_sorted_file() -> Self {
         Self { places: Some(0), ..Self::default() }
     }
 
-    /// Whether breaks in the chain of switches are gaps as ever, and no problem of their own from now on.
+    /// Sets whether breaks in the chain of switches are, from now on, only marked as gaps and not reported as problems.
     pub(crate) fn breaks_are_expected(&mut self, are_expected: bool) {
         self.breaks_are_expected = are_expected;
     }
@@ -123,13 +125,13 @@ impl Order {
         self.push_in(lane_index(event.cpu), event, problems);
     }
 
-    /// A CPU has an event that is not added, as nobody wants its kind.
+    /// Notes that a CPU has an event, of a kind that nobody wants, so it is not added.
     #[inline]
     pub(crate) fn meet(&mut self, cpu: Cpu) {
         self.unseen.meet(cpu);
     }
 
-    /// Adds an event of a stream that is in order by itself, where a CPU has several of them.
+    /// Adds an event of a stream that is itself in order; a CPU may have several such streams.
     #[inline(always)]
     pub(crate) fn push_in(&mut self, index: usize, event: Event, problems: &mut Problems) {
         if index >= self.cpus.len() {
@@ -142,7 +144,7 @@ impl Order {
             lane.place = *places;
         }
         if event.ts < lane.last || event.ts < self.limit {
-            // Do not pass the event to a call: it would first be written to memory.
+            // The event is not passed to a function, because it would first be written to memory.
             lane.events.push(event);
             return self.settle_late(index, problems);
         }
@@ -160,7 +162,7 @@ impl Order {
             self.unseen.take(event.ts, event.what);
         }
         if let What::Exec { tid, old_tid } = event.what {
-            // The thread on the CPU has another id from now on.
+            // The thread on the CPU gets another id.
             lane.current = lane.current.map(|c| if c == old_tid { tid } else { c });
         }
         lane.last = event.ts;
@@ -186,14 +188,14 @@ impl CpuQueue {
         }
     }
 
-    /// What decides between an event and others of its time.
+    /// The position that decides between events with equal times.
     #[inline(always)]
     fn place_of(&self, at: usize, index: u32) -> u64 {
         self.places.get(at).copied().unwrap_or(u64::from(index))
     }
 }
 
-/// The lane of a CPU: its number, and one lane in front for events of no known CPU.
+/// The index of a CPU's lane: one more than its number; index 0 is for events without a known CPU.
 #[inline]
 fn lane_index(cpu: Cpu) -> usize {
     usize::from(cpu.0.wrapping_add(1))

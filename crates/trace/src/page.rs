@@ -1,5 +1,5 @@
-//! Pages of the kernel's ring buffer, as `trace_pipe_raw` gives them, into events. The decoder is a pure function of bytes:
-//! what a page says about itself is checked, never believed.
+//! Decodes pages of the kernel's ring buffer, as `trace_pipe_raw` returns them, into events. The decoder is a pure
+//! function of bytes: it checks what a page claims about itself and never relies on it.
 
 mod records;
 
@@ -16,24 +16,24 @@ pub(crate) use records::PageFormat;
 /// What a page was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Page {
-    /// Time at its start, ns of the trace's clock: no record is older.
+    /// Time at its start, ns of the trace's clock; no record is older.
     pub ts: u64,
-    /// Events lost before its first record: `Some(0)` where the kernel did not say how many.
+    /// Events lost before its first record: `Some(0)` if the kernel did not report how many.
     pub lost: Option<u64>,
     /// Bytes of records in it.
     pub bytes: usize,
     /// Records that became events.
     pub events: u64,
-    /// Records of events that were not asked for, and those that are no event of the model.
+    /// Records of events that were not asked for, and records that are no event of the model.
     pub unknown: u64,
-    /// Records that cannot be what their format says; skipped.
+    /// Records that contradict their format; they are skipped.
     pub refused: u64,
 }
 
 /// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
-    /// So many events were lost here; 0 where the kernel did not say how many.
+    /// This many events were lost here; 0 if the kernel did not report how many.
     Lost(u64),
     /// An event.
     Event(What),
@@ -53,9 +53,9 @@ pub struct PageDecoder {
 const MOST_EVENTS: usize = 1 << 16;
 
 impl PageDecoder {
-    /// From the kernel's `events/header_page` and the `format` files of the events that are wanted, each with its
-    /// system; what is missing is an error in words. Events that the model does not know are an error too: nobody
-    /// should record what nothing reads.
+    /// Makes a decoder from the kernel's `events/header_page` and the `format` files of the wanted events, each with
+    /// its system; the error describes what is missing. An event that the model does not know is an error too, because
+    /// nobody should record what nothing reads.
     pub fn new(header_page: &str, formats: &[(&str, &str)], big_endian: bool) -> Result<Self, String> {
         let format = PageFormat::parse(header_page, big_endian)
             .ok_or("events/header_page names no timestamp, commit and data")?;
@@ -83,30 +83,30 @@ impl PageDecoder {
         self.format.page_bytes()
     }
 
-    /// Whether this many bytes of records fill a page as far as events of ordinary size do: the next one would not have
-    /// fitted. A reader that meets a page that is not full has caught up with the writer.
+    /// Whether this many bytes of records fill a page for events of ordinary size, so that the next one would not have
+    /// fitted. A reader that finds a page not full has caught up with the writer.
     pub fn is_full(&self, bytes: usize) -> bool {
         const LARGEST_USUAL_EVENT: usize = 256;
         bytes + LARGEST_USUAL_EVENT > self.format.data_bytes
     }
 
-    /// The texts of the names in its events.
+    /// The names in its events.
     pub fn names(&self) -> &Names {
         &self.dictionary.names
     }
 
-    /// The letters of the states in its events.
+    /// The states in its events, as letters.
     pub fn states(&self) -> &PrevStates {
         &self.dictionary.states
     }
 
     /// Events that a page can hold at most.
     pub fn most_events(&self) -> usize {
-        // Four bytes of a record, eight of the fields that every event has.
+        // Four bytes for the record's header, eight for the fields that every event has.
         self.format.data_bytes / 12 + 1
     }
 
-    /// Decodes a page: what is in it with its time, in order. A loss comes first, at the time of the page.
+    /// Decodes a page: yields its content in order, each with its time. A loss comes first, with the time of the page.
     pub fn decode(&mut self, page: &[u8], mut each: impl FnMut(u64, Item)) -> Result<Page, PageError> {
         let opened = self.format.open(page)?;
         let mut found = Page { ts: opened.ts, lost: opened.missed, bytes: opened.data.len(), ..Page::default() };
@@ -127,8 +127,8 @@ impl PageDecoder {
         records.broken.map_or(Ok(found), Err)
     }
 
-    /// Decodes a page into the columns of its CPU's block. Here and not where pages are read, so that the loop over every
-    /// event is compiled once, for speed.
+    /// Decodes a page into the columns of its CPU's block. It is here and not where pages are read, so that the loop
+    /// over every event is compiled once and optimised.
     pub fn decode_into(&mut self, page: &[u8], block: &mut BlockWriter) -> Result<Page, PageError> {
         self.decode(page, |ts, item| match item {
             Item::Event(what) => block.push(ts, what),
@@ -136,7 +136,7 @@ impl PageDecoder {
         })
     }
 
-    /// The event of a record; `None` if it was not asked for.
+    /// The event in a record; `None` if it was not asked for.
     #[inline]
     fn event(&mut self, raw: &[u8]) -> Result<What, Option<Refused>> {
         let Some(number) = raw.get(..2).and_then(|b| b.try_into().ok()) else { return Err(Some(Refused::Short)) };

@@ -1,6 +1,7 @@
-//! The pieces of a section of a file: taken in order by the thread that decodes them, and read ahead by any other that has
-//! nothing better to do. Copying out of the page cache takes as long as decoding does, so who waits for events reads the
-//! bytes of later ones meanwhile. That divides the work by itself, on two CPUs as on many, and costs no thread.
+//! The pieces of a section of a file: the decoding thread takes them in order, and any other thread that has nothing
+//! better to do reads ahead. Copying out of the page cache takes as long as decoding, so a thread that waits for events
+//! meanwhile reads the bytes of later ones. This balances the work by itself, on two CPUs as on many, and needs no
+//! additional thread.
 
 use crate::TraceError;
 use crate::bytes::Input;
@@ -10,10 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Bytes read at once: they stay in the second-level cache until they are decoded.
 pub(crate) const PIECE: usize = 256 << 10;
 
-/// Pieces that are read ahead: 4 MiB, some milliseconds of decoding.
+/// Number of pieces that are read ahead: 4 MiB, a few milliseconds of decoding.
 const AHEAD: usize = 16;
 
-/// A piece of the file, after as much room for what is left of the one before.
+/// A piece of the file, preceded by as much space for what is left of the previous one.
 pub(crate) struct Piece {
     pub(crate) at: u64,
     pub(crate) read: usize,
@@ -31,15 +32,15 @@ pub(crate) struct Pieces {
 
 #[derive(Default)]
 struct State {
-    /// Where the next one begins that is not being read yet.
+    /// Where the next piece begins that nobody is reading yet.
     next: u64,
-    /// The file ended, or could not be read: there is nothing after.
+    /// The file ended, or could not be read: nothing follows.
     ended: bool,
-    /// Those that were not taken, in order; `None` while one is being read.
+    /// Pieces that have not been taken, in order; `None` while one is being read.
     pieces: VecDeque<Option<Result<Piece, TraceError>>>,
-    /// Number of pieces that were taken.
+    /// Number of pieces taken so far.
     taken: u64,
-    /// Rooms to be used again, the last used one, which is in some cache, first.
+    /// Buffers for reuse; the one used last, which is in some cache, comes first.
     spent: Vec<Vec<u8>>,
 }
 
@@ -117,7 +118,7 @@ impl Pieces {
 pub(crate) struct Helper(pub(crate) Arc<Pieces>);
 
 impl Helper {
-    /// Reads a piece; false where none is wanted now.
+    /// Reads a piece; false if none is wanted now.
     pub(crate) fn help(&self) -> bool {
         self.0.read_one()
     }
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn nothing_comes_behind_a_short_piece() {
-        // As of a file that grows again while it is read.
+        // Like a file that grows again while it is read.
         struct Holed;
         impl crate::ByteSource for Holed {
             fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {

@@ -1,5 +1,5 @@
-//! Reading and analysing at the same time: one thread decodes and orders events while one or two others follow the tasks,
-//! and whichever of them has to wait for another reads the bytes of later events meanwhile.
+//! Reads and analyses at the same time: one thread decodes and orders events while one or two others follow the tasks,
+//! and whichever has to wait for another reads the bytes of later events meanwhile.
 
 use crate::event::Event;
 use crate::pieces::Helper;
@@ -9,24 +9,24 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
 use std::thread::available_parallelism;
 
-/// Batches that are decoded ahead: a round of perf's is handed out at once, so a few of those, and 4 MiB.
+/// Batches that are decoded ahead: a perf round is handed out at once, so this is a few rounds, and 4 MiB.
 const AHEAD: usize = 32;
 
 /// Events, and the classes of the states in them.
 type Batch = Arc<(Vec<Event>, Vec<StateClass>)>;
 
-/// Takes events, in order, with what the states in them mean (by number).
+/// Takes events in order, with the classes of their states (by number).
 type Each<'a> = dyn FnMut(&[Event], &[StateClass]) + 'a;
 
 /// The same in another thread.
 type EachElsewhere<'a> = dyn FnMut(&[Event], &[StateClass]) + Send + 'a;
 
-/// Reads a trace to its end and hands each batch to `each`, in order, with what the states in it mean (by number).
+/// Reads a trace to its end and passes each batch to `each`, in order, with the classes of its states (by number).
 pub fn for_each_batch(reader: &mut Reader, mut each: impl FnMut(&[Event], &[StateClass])) -> Result<(), TraceError> {
     hand_out(reader, &mut each, None)
 }
 
-/// The same with two that take the batches, `there` in a thread of its own where there is a CPU for it.
+/// The same with two consumers; `there` runs in a thread of its own if there is a CPU for it.
 pub fn for_each_batch_twice(
     reader: &mut Reader,
     mut here: impl FnMut(&[Event], &[StateClass]),
@@ -45,7 +45,7 @@ fn hand_out(reader: &mut Reader, here: &mut Each<'_>, there: Option<&mut EachEls
     }
     let helper = reader.helper();
     let (empty, spent) = channel::<Batch>();
-    // Who panics lets go of its batches, which ends the others.
+    // A consumer that panics drops its batches, which ends the others.
     std::thread::scope(move |scope| {
         let (full, batches) = sync_channel::<Batch>(AHEAD);
         let mut outlets = vec![full];
@@ -61,11 +61,11 @@ fn hand_out(reader: &mut Reader, here: &mut Each<'_>, there: Option<&mut EachEls
     })
 }
 
-/// Decodes up to the end, or until batches are no longer taken.
+/// Decodes to the end, or until nobody takes batches any more.
 fn decode(reader: &mut Reader, outlets: &[SyncSender<Batch>], spent: &Receiver<Batch>) -> Result<(), TraceError> {
     let helper = reader.helper();
     loop {
-        // What two were given is used again when the second gives it back.
+        // A batch given to two consumers is reused when the second returns it.
         let room = spent.try_iter().find_map(Arc::into_inner).map(|(batch, _)| batch);
         let mut batch = room.unwrap_or_default();
         if !reader.next_batch(&mut batch)? {
@@ -78,7 +78,7 @@ fn decode(reader: &mut Reader, outlets: &[SyncSender<Batch>], spent: &Receiver<B
     }
 }
 
-/// Hands a batch on; false if the receiver is gone.
+/// Passes a batch on; false if the receiver is gone.
 fn send(full: &SyncSender<Batch>, mut batch: Batch, helper: Option<&Helper>) -> bool {
     loop {
         match full.try_send(batch) {
@@ -93,7 +93,7 @@ fn send(full: &SyncSender<Batch>, mut batch: Batch, helper: Option<&Helper>) -> 
 fn take_all(batches: Receiver<Batch>, empty: &Sender<Batch>, helper: Option<&Helper>, each: &mut Each<'_>) {
     while let Some(batch) = next(&batches, helper) {
         each(&batch.0, &batch.1);
-        // The decoder may have ended: then the room is not needed.
+        // The decoder may have ended; then the buffer is not needed.
         let _ = empty.send(batch);
     }
 }
@@ -110,7 +110,7 @@ fn next(batches: &Receiver<Batch>, helper: Option<&Helper>) -> Option<Batch> {
     }
 }
 
-/// The same on one thread, for who needs the texts of names while reading.
+/// The same on one thread, for callers that need the texts of names while reading.
 pub fn for_each_named_batch(
     reader: &mut Reader,
     mut each: impl FnMut(&[Event], &[StateClass], &Names),

@@ -1,4 +1,4 @@
-//! From formats to plans, with the problems found on the way: the same for every file of binary records.
+//! Makes plans from formats, with the problems found on the way: common to all files with binary records.
 
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::format::Format;
@@ -6,8 +6,8 @@ use crate::kind::{Kind, Kinds};
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
 
-/// How to decode the records of a format, if they are of a kind that is wanted. The format of `sched_switch` also brings
-/// the letters of states.
+/// How to decode the records of a format, if their kind is wanted. The format of `sched_switch` also provides the
+/// letters of states.
 pub(crate) fn plan(
     format: &Format,
     wanted: Kinds,
@@ -33,7 +33,7 @@ pub(crate) fn plan(
     }
 }
 
-/// Tells why the record at `offset` yields no event.
+/// Reports why the record at `offset` yields no event.
 #[cold]
 pub(crate) fn tell_refused(refused: Refused, offset: u64, problems: &mut Problems) {
     match refused {

@@ -1,6 +1,6 @@
 //! Why a thread left its CPU, in the source's own letters. The bits of `prev_state` changed with 4.8 and 4.14, so they
-//! are taken from the print format of the trace's `sched_switch`, never from a fixed table; only text traces that print
-//! a bare number leave us to guess, and are marked as guesses.
+//! are taken from the print format of the trace's `sched_switch`, never from a fixed table. Only for text traces that
+//! print a bare number do we have to guess, and these states are marked as guesses.
 
 use crate::expression;
 
@@ -26,7 +26,7 @@ pub enum StateClass {
     Interruptible,
     /// `D`.
     Uninterruptible,
-    /// `I`: a kernel thread that waits without counting as load.
+    /// `I`: a kernel thread that waits without counting towards the load.
     Idle,
     /// `T`, `t`, `P`: stopped, traced, parked.
     Stopped,
@@ -42,7 +42,7 @@ impl StateClass {
         matches!(self, Self::Runnable | Self::Preempted)
     }
 
-    /// The kernel's letter of a sleep, `?` for what is not one.
+    /// The kernel's letter for a sleep, `?` for other states.
     pub fn sleep_letter(self) -> &'static str {
         match self {
             Self::Interruptible => "S",
@@ -80,24 +80,24 @@ const PREEMPTED_SINCE_4_14: u64 = 0x100;
 pub struct StateBits {
     flags: Vec<(u64, String)>,
     preempted: Option<u64>,
-    /// The kernel writes one of these bits or none, never two (since 4.14, whose letters lack the K of older ones): anything
-    /// else is damage. Source: `__trace_sched_switch_state` in include/trace/events/sched.h.
+    /// The kernel writes at most one of these bits (since 4.14, whose letters lack the K of older ones): anything else
+    /// is damage. Source: `__trace_sched_switch_state` in include/trace/events/sched.h.
     is_one: bool,
 }
 
 impl StateBits {
-    /// From the print format of `sched_switch`; `None` where it shows no flags.
+    /// From the print format of `sched_switch`; `None` if it contains no flags.
     pub fn parse(print_fmt: &str) -> Option<Self> {
         let of = print_fmt.find("__print_flags(REC->prev_state")?;
         let mut rest = &print_fmt[of..];
         let mut flags = Vec::new();
-        // The list ends where a parenthesis comes before the next brace.
+        // The list ends when a parenthesis comes before the next brace.
         while let Some(open) = rest.find('{') {
             let close = open + rest[open..].find('}')?;
             let (number, letter) = rest[open + 1..close].split_once(',')?;
             let bit = expression::evaluate(number)?;
             let letter: String = letter.trim().trim_matches('"').chars().filter(|c| !c.is_control()).collect();
-            // As the kernel prints a bit that has no name.
+            // This is how the kernel prints a bit without a name.
             flags.push((bit, if letter.is_empty() { format!("{bit:#x}") } else { letter }));
             rest = &rest[close + 1..];
             if flags.len() > 64 || rest.trim_start().starts_with(')') {
@@ -109,39 +109,39 @@ impl StateBits {
         Some(Self { flags, preempted, is_one }).filter(|bits| !bits.flags.is_empty())
     }
 
-    /// What a number may mean if no format says so: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+` for
-    /// the bit that stood for it in 4.14 and newer, in 4.8 … 4.13, or before.
+    /// What a number may mean if no format is available: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+`
+    /// for the bit that meant it in 4.14 and newer, in 4.8 … 4.13, or before.
     pub fn guess() -> Self {
         let flags = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "Z"), (0x20, "Z"), (0x40, "X"), (0x80, "I")];
         let flags = flags.into_iter().map(|(bit, letter)| (bit, letter.to_owned())).collect();
         Self { flags, preempted: Some(0x100 | 0x800 | 0x1000), is_one: false }
     }
 
-    /// The bits of 4.14 and newer, for traces that carry the numbers of the kernel without its formats.
+    /// The bits of 4.14 and newer, for traces that contain the kernel's numbers without its formats.
     pub fn since_4_14() -> Self {
         let flags = SINCE_4_14.map(|(bit, letter)| (bit, letter.to_owned())).into();
-        // What we convert from an older kernel has its `S+`.
+        // A trace that we convert from an older kernel may contain its `S+`.
         Self { flags, preempted: Some(PREEMPTED_SINCE_4_14), is_one: false }
     }
 
-    /// The number that 4.14 and newer have for a state in letters; `None` for one that they do not have.
+    /// The number of a state in 4.14 and newer, from its letters; `None` if these kernels do not have it.
     pub(crate) fn number_since_4_14(letters: &str) -> Option<u64> {
         let (letters, plus) = letters.strip_suffix('+').map_or((letters, 0), |rest| (rest, PREEMPTED_SINCE_4_14));
         if letters == "R" {
             return Some(plus);
         }
-        // 4.8 … 4.13 had no letter of its own for this one.
+        // 4.8 … 4.13 had no separate letter for this one.
         if matches!(letters, "D|N" | "D|n") {
             return Some(0x80 | plus);
         }
-        // Older ones distinguished a dead thread from one that was about to be, and that a signal may end an
+        // Older kernels distinguished a dead thread from one about to die, and marked that a signal may end an
         // uninterruptible sleep.
         let letters = if letters == "x" { "X" } else { letters.strip_suffix("|K").unwrap_or(letters) };
         let bit = |letter: &str| SINCE_4_14.into_iter().find(|(_, l)| *l == letter).map(|(bit, _)| bit);
         letters.split('|').map(bit).try_fold(plus, |sum, bit| Some(sum | bit?))
     }
 
-    /// Whether a kernel with these bits writes this.
+    /// Whether a kernel with these bits writes this value.
     fn has(&self, raw: u64) -> bool {
         !self.is_one || raw == 0 || self.preempted == Some(raw) || self.flags.iter().any(|(bit, _)| *bit == raw)
     }
@@ -180,12 +180,12 @@ impl Default for PrevStates {
 }
 
 impl PrevStates {
-    /// For a kernel whose bits are known.
+    /// For a kernel with known bits.
     pub fn new(bits: StateBits) -> Self {
         Self { bits, ..Self::default() }
     }
 
-    /// The state's letters, as in `S`, `R+` or `D|K`; `?` when unknown.
+    /// The state's letters, such as `S`, `R+` or `D|K`; `?` if unknown.
     pub fn letters(&self, id: StateId) -> &str {
         self.states.get(usize::from(id.0)).map_or("?", |s| &s.0)
     }
@@ -196,12 +196,12 @@ impl PrevStates {
         self.states.get(usize::from(id.0)).map_or(StateClass::Unknown, |s| s.1)
     }
 
-    /// The classes by number of the state, for a loop that looks them up in an array of its own.
+    /// The classes by number of the state, for loops that look them up in their own array.
     pub fn classes(&self) -> Vec<StateClass> {
         self.states.iter().map(|s| s.1).collect()
     }
 
-    /// The state of a raw `prev_state`; `None` for one that the kernel does not write.
+    /// The state for a raw `prev_state`; `None` if the kernel does not write it.
     #[inline]
     pub(crate) fn of_raw(&mut self, raw: u64) -> Option<StateId> {
         match self.direct.get(raw as usize) {
@@ -222,7 +222,7 @@ impl PrevStates {
         Some(id)
     }
 
-    /// The state of letters as text traces print them. Beyond 255 states a new one is unknown.
+    /// The state for letters as text traces print them. Beyond 255 states, a new one becomes unknown.
     pub fn of_letters(&mut self, letters: &str) -> StateId {
         if let Some(at) = self.states.iter().position(|s| s.0 == letters) {
             return StateId(at as u8);
@@ -234,7 +234,7 @@ impl PrevStates {
 }
 
 impl StateId {
-    /// The number, as an index into [`PrevStates::classes`].
+    /// The number as an index into [`PrevStates::classes`].
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)

@@ -1,5 +1,5 @@
-//! What was wrong with a trace that could be read all the same: kinds, how often, and where first. Bounded, whatever
-//! the file holds.
+//! Problems of a trace that could be read all the same: their kinds, how often they occurred, and where first. Bounded,
+//! whatever the file contains.
 
 use std::fmt;
 use std::panic::Location;
@@ -10,36 +10,36 @@ use std::panic::Location;
 pub enum ProblemKind {
     /// The file ends inside a record or a section.
     Truncated,
-    /// Events the recorder says it lost.
+    /// Events that the recorder reports as lost.
     Lost,
     /// The thread switched out is not the one switched in before, though no loss was reported.
     ChainBreak,
-    /// The clock of a CPU went back.
+    /// The clock of a CPU went backwards.
     ClockBack,
-    /// A record that cannot be what its header says; skipped.
+    /// A record that contradicts its header; skipped.
     BadRecord,
-    /// An event of a known name with fields of another layout; skipped.
+    /// An event with a known name but a different layout; skipped.
     OtherLayout,
-    /// An event that belongs to no event of the file; skipped.
+    /// A record that belongs to no event of the file; skipped.
     UnknownEvent,
-    /// Records of a type that is not known here; skipped.
+    /// Records of an unknown type; skipped.
     UnknownRecord,
     /// A CPU or thread number that no machine has; skipped.
     ImpossibleNumber,
-    /// Events that came later than the recorder's marks allow, or of which more had to be held back than is allowed: some are
-    /// given a later time than they have.
+    /// Events that came later than the recorder's marks allow, or of which more would have to be held back than is
+    /// allowed: some get a later time than they had.
     Unsorted,
     /// A part of the file that could not be read; the rest was.
     SkippedPart,
-    /// `prev_state` is a bare number and the kernel's letters for it are not in the file.
+    /// `prev_state` is a bare number, and the file does not contain the kernel's letters for it.
     GuessedStates,
-    /// Only some tasks were recorded: of every CPU switches and wakings are missing, by choice.
+    /// Only some tasks were recorded: switches and wakings are missing on every CPU, by choice.
     SomeTasks,
-    /// Only some CPUs were recorded, or are in the file: of the others everything is missing.
+    /// Only some CPUs were recorded, or are in the file: everything is missing on the others.
     SomeCpus,
-    /// The recorder lost something at a time that is not known; whether it was of the scheduler is not known either.
+    /// The recorder lost something at an unknown time; it is not known either whether scheduler events were among it.
     MayBeLost,
-    /// Something about the recording that changes what can be concluded from it.
+    /// A fact about the recording that changes what can be concluded from it.
     Recording,
 }
 
@@ -48,7 +48,7 @@ pub enum ProblemKind {
 pub struct Problem {
     /// What.
     pub kind: ProblemKind,
-    /// How often: records, or events where `kind` is [`ProblemKind::Lost`].
+    /// How often: number of records, or of events if `kind` is [`ProblemKind::Lost`].
     pub count: u64,
     /// The first one, in a sentence.
     pub first: String,
@@ -67,8 +67,8 @@ impl fmt::Display for Problem {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems(Vec<(Met, Problem)>);
 
-/// What is counted as one problem: a kind, and for kinds whose sentences say unrelated things the line of code that says it.
-/// Few whatever the file holds, and compared without making the sentence.
+/// What counts as one problem: a kind and, for kinds with unrelated sentences, the line of code that reports it. There
+/// are few, whatever the file contains, and they can be compared without making the sentence.
 type Met = (ProblemKind, Option<&'static Location<'static>>);
 
 impl ProblemKind {
@@ -78,8 +78,8 @@ impl ProblemKind {
 }
 
 impl Problems {
-    /// Counts one; `first` is asked for the sentence when it is the first of its kind. Of [`ProblemKind::Recording`] and
-    /// [`ProblemKind::SkippedPart`] each caller's first sentence is kept.
+    /// Counts one; `first` is called for the sentence if it is the first of its kind. For [`ProblemKind::Recording`]
+    /// and [`ProblemKind::SkippedPart`], each caller's first sentence is kept.
     #[track_caller]
     pub fn add(&mut self, kind: ProblemKind, first: impl FnOnce() -> String) {
         self.add_many(kind, 1, first);
@@ -96,7 +96,7 @@ impl Problems {
         }
     }
 
-    /// Counts one whose sentence is made already; each other sentence of its kind is kept, too.
+    /// Counts one with a finished sentence; each different sentence of its kind is kept.
     pub(crate) fn add_sentence(&mut self, kind: ProblemKind, sentence: String) {
         match self.0.iter_mut().find(|(_, known)| known.kind == kind && known.first == sentence) {
             Some((_, problem)) => problem.count = problem.count.saturating_add(1),
@@ -104,12 +104,12 @@ impl Problems {
         }
     }
 
-    /// How many were met, each once.
+    /// Number of different problems so far.
     pub(crate) fn met(&self) -> usize {
         self.0.len()
     }
 
-    /// Says of those that were met since then where the first one was.
+    /// Adds the position of the first occurrence to problems reported since then.
     pub(crate) fn tell_where(&mut self, since: usize, place: &str) {
         self.0.iter_mut().skip(since).for_each(|(_, problem)| problem.first.insert_str(0, place));
     }
@@ -119,7 +119,7 @@ impl Problems {
         self.0.iter().filter(|(met, _)| met.0 == kind).fold(0, |sum, (_, problem)| sum.saturating_add(problem.count))
     }
 
-    /// All that were met, the gravest kinds first.
+    /// All problems so far, the most serious kinds first.
     pub fn all(&self) -> impl Iterator<Item = Problem> + '_ {
         let mut all: Vec<&Problem> = self.0.iter().map(|(_, problem)| problem).collect();
         all.sort_by_key(|problem| problem.kind);

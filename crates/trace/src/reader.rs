@@ -1,4 +1,4 @@
-//! One reader over all formats: which one a file is, as its first bytes show, and its events in batches.
+//! One reader for all formats: detects the format from the first bytes of a file, and yields its events in batches.
 
 use crate::archive;
 use crate::bytes::Input;
@@ -19,10 +19,10 @@ use crate::trace_dat::{self, TraceDat};
 use crate::{ByteSource, TraceError, tracing_data, wrapped};
 use std::collections::BTreeMap;
 
-/// A trace that is being read. Memory stays bounded whatever the file holds: see `order.rs` for how much.
+/// A trace that is being read. Memory stays bounded, whatever the file contains: `order.rs` has the limit.
 pub struct Reader(Box<dyn TraceSource>);
 
-/// A format's reader: a [`Reader`] is one of them. What only some formats have is not there where it is not said.
+/// The reader of one format, which a [`Reader`] wraps. The defaults are for what only some formats have.
 pub(crate) trait TraceSource: Merging + Send {
     fn info(&self) -> TraceInfo;
     fn dictionary(&self) -> &Dictionary;
@@ -53,13 +53,13 @@ pub(crate) trait TraceSource: Merging + Send {
 }
 
 impl Reader {
-    /// Looks at the first bytes and reads the header. `file` is the name that messages use; only events of `wanted` kinds
-    /// are decoded.
+    /// Detects the format and reads the header. `file` is the name for messages; only events of `wanted` kinds are
+    /// decoded.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         Self::open_inner(file, source, wanted, true)
     }
 
-    /// The same of the directory `file` that `perf record --threads` wrote: of its file `data`, and of data.0 and so on.
+    /// The same for the directory `file` that `perf record --threads` wrote: its file `data`, and data.0 and so on.
     pub fn open_parts(
         file: &str,
         data: Box<dyn ByteSource>,
@@ -69,7 +69,7 @@ impl Reader {
         Ok(Self(Box::new(PerfData::open(file, data, parts, wanted)?)))
     }
 
-    /// `packed`: the file may be an archive, or compressed; what comes out of one may not.
+    /// `packed`: the file may be an archive, or compressed; something that came out of one may not.
     fn open_inner(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, packed: bool) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
         let mut head = [0; 4096];
@@ -82,7 +82,7 @@ impl Reader {
             return open(Found { file, head, input, wanted, packed }).map(Self);
         }
         match head {
-            // Its CPUs are read side by side, so it is unpacked as a whole.
+            // Its CPUs are read in parallel, so it is unpacked as a whole.
             head if packed && wrapped::is_archive(head) => {
                 Ok(Self(Box::new(wrapped::open_archive(file, input.source, wanted)?)))
             }
@@ -97,60 +97,60 @@ impl Reader {
         }
     }
 
-    /// The next events in the order of time, into `out`, which is emptied; false at the end.
+    /// Replaces the content of `out` by the next events in the order of time; false at the end.
     pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
         self.0.next_batch(out)
     }
 
-    /// Reads ahead in other threads, where bytes are all that it takes to be faster.
+    /// Reads ahead in other threads, for sources that gain from it.
     pub(crate) fn helper(&self) -> Option<Helper> {
         self.0.helper()
     }
 
-    /// What the trace says about itself; counts of events are those read so far.
+    /// What the trace contains about itself; counts of events are those read so far.
     pub fn info(&self) -> TraceInfo {
         self.0.info()
     }
 
-    /// The texts of the names in its events.
+    /// The names in its events.
     pub fn names(&self) -> &Names {
         &self.0.dictionary().names
     }
 
-    /// The letters of the states in its events.
+    /// The states in its events, as letters.
     pub fn states(&self) -> &PrevStates {
         &self.0.dictionary().states
     }
 
-    /// The threads of the machine at the start of our own recordings, and at the end once that was read; other formats
-    /// say nothing of them.
+    /// The threads of the machine at the start of our own recordings and, once it has been read, at the end; other
+    /// formats do not have them.
     pub fn snapshots(&self) -> &[Snapshot] {
         self.0.snapshots()
     }
 
-    /// Reads the machine with this `machine_id` instead of the host, where a trace may have several; whether it may: one of
-    /// Perfetto of which nothing was read yet.
+    /// In a trace with several machines, reads the one with this `machine_id` instead of the host; returns whether that
+    /// is possible: only for a Perfetto trace of which nothing has been read.
     pub fn choose_machine(&mut self, machine: u32) -> bool {
         self.0.choose_machine(machine)
     }
 
-    /// Remembers which cgroups threads are seen in while events are read, where samples say it.
+    /// Starts recording in which cgroups threads are seen, if samples contain them.
     pub fn watch_cgroups(&mut self) {
         self.0.watch_cgroups();
     }
 
-    /// Which cgroups threads were seen in so far, where that is watched: of files of `perf record --all-cgroups`.
+    /// The cgroups in which threads have been seen, if that is recorded: for files of `perf record --all-cgroups`.
     pub fn seen_cgroups(&self) -> Option<&SeenCgroups> {
         self.0.seen_cgroups()
     }
 
-    /// The records so far as perf counts them, of perf.data.
+    /// The records so far, as perf counts them; only for perf.data.
     pub fn record_counts(&self) -> Option<RecordCounts> {
         self.0.record_counts()
     }
 
-    /// How many of the events so far, of a CPU, are not the trace's: perf notes names, forks and exits of threads
-    /// apart. What was there before the trace ([`Event::is_from_before`]) is not counted.
+    /// How many of a CPU's events so far are not the trace's own: perf records names, forks and exits of threads
+    /// separately. Information from before the trace ([`Event::is_from_before`]) is not counted.
     pub fn noted(&self, cpu: Cpu) -> u64 {
         self.0.noted().and_then(|noted| noted.get(&cpu)).copied().unwrap_or(0)
     }
@@ -165,32 +165,32 @@ impl Reader {
         self.0.problems()
     }
 
-    /// Adds what shows only in the events as a whole.
+    /// Adds a problem that shows only in the events as a whole.
     pub(crate) fn add_problem(&mut self, kind: ProblemKind, sentence: String) {
         self.0.problems_mut().add_sentence(kind, sentence);
     }
 
-    /// What only a recording of schedlab has: its threads at start and end, its formats, its sums.
+    /// What only schedlab's recordings have: threads at start and end, formats, totals.
     pub fn recording(&self) -> Option<&RecordingReader> {
         self.0.recording()
     }
 }
 
-/// A file whose format is known.
+/// A file whose format has been detected.
 struct Found<'a> {
     file: &'a str,
     /// Its first bytes.
     head: &'a [u8],
     input: Input,
     wanted: Kinds,
-    /// It came as it is, not out of an archive.
+    /// Whether it may be an archive or compressed, that is, did not itself come out of one.
     packed: bool,
 }
 
-/// Whether a file that begins so is of a format, and how it is opened.
+/// Whether a file with these first bytes has a format, and how it is opened.
 type Format = (fn(&[u8]) -> bool, fn(Found<'_>) -> Result<Box<dyn TraceSource>, TraceError>);
 
-/// The formats; the first that a file is of decides.
+/// All formats; the first that matches is used.
 const FORMATS: [Format; 7] = [
     // Compressed text.
     (
@@ -198,7 +198,7 @@ const FORMATS: [Format; 7] = [
         |f| Ok(Box::new(wrapped::open_atrace(f.file, f.input.source, wrapped::atrace(f.head).unwrap_or(0), f.wanted))),
     ),
     (perf_data::recognise, |f| {
-        // What perf writes into a file it is read by position.
+        // What perf writes into a regular file is read by position.
         let by_position = !f.packed && !perf_data::is_stream(f.head);
         let source = if by_position { wrapped::in_memory(&f.input)? } else { f.input.source };
         Ok(Box::new(PerfData::open(f.file, source, Vec::new(), f.wanted)?))
@@ -214,7 +214,7 @@ const FORMATS: [Format; 7] = [
     // A tar of raw pages.
     (trace_dat::archive::recognise, |f| Ok(Box::new(TraceDat::open_archive(f.file, f.input.source, f.wanted)?))),
     (text::recognise, |f| Ok(Box::new(Text::open(f.file, f.input.source, f.wanted)))),
-    // Last, since its first byte is a line feed.
+    // Last, because its first byte is a line feed.
     (perfetto::recognise, |f| Ok(Box::new(Perfetto::open(f.file, f.input.source, f.wanted)))),
 ];
 
@@ -229,7 +229,7 @@ fn unknown(file: &str, head: &[u8]) -> TraceError {
     }
 }
 
-/// A file that was compressed as a whole: with what, and what undoes it.
+/// A file that was compressed as a whole: the format, and the command that unpacks it.
 fn compressed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], _, _); 4] = [
         (&archive::GZIP, "a file compressed with gzip", "gunzip"),

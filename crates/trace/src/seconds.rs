@@ -1,7 +1,8 @@
 //! A time of a trace in print.
 
-/// A time of a trace, ns of its clock, shown in seconds as all tools do: `{:.6}` is rounded to the microsecond like
-/// ftrace's own text. In integers throughout: a clock that counts from 1970 has more digits than a float carries.
+/// A time in a trace, ns of its clock, shown in seconds as in all tools: `{:.6}` rounds to the microsecond like
+/// ftrace's own text. Computed in integers throughout, because a clock that counts from 1970 has more digits than a
+/// float can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub u64);
 

@@ -1,4 +1,4 @@
-//! The way to a trace's records: a section of the file, piece by piece, each after what was left of the one before.
+//! Reads a trace's records: a section of the file, piece by piece, each after what was left of the previous one.
 
 use crate::TraceError;
 use crate::bytes::Input;
@@ -27,12 +27,12 @@ impl Window {
         Self { pieces, is_pipe, buffer: Vec::new(), begin: 0, filled: 0, offset }
     }
 
-    /// Reads ahead in other threads; `None` of a pipe.
+    /// Reads ahead in other threads; `None` for a pipe.
     pub(crate) fn helper(&self) -> Option<Helper> {
         (!self.is_pipe).then(|| Helper(Arc::clone(&self.pieces)))
     }
 
-    /// Where the unconsumed bytes begin in the file.
+    /// The position in the file of the first unconsumed byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -53,14 +53,14 @@ impl Window {
         self.offset = self.offset.saturating_add(bytes);
     }
 
-    /// Reads on after what is left; whether there was anything.
+    /// Reads more, after what is left; returns whether there was anything.
     pub(crate) fn fill(&mut self) -> Result<bool, TraceError> {
-        // What has no room is of no use: no record is that long.
+        // What does not fit is of no use, because no record is that long.
         let left = (self.filled - self.begin).min(PIECE);
         let wanted = self.offset + left as u64;
         while let Some(piece) = self.pieces.take() {
             let Piece { at, read, mut buffer } = piece?;
-            // What was skipped is passed over.
+            // Skipped bytes are not read.
             if wanted >= at + read as u64 {
                 self.pieces.give_back(buffer);
                 continue;
@@ -70,7 +70,7 @@ impl Window {
             if !before.is_empty() {
                 self.pieces.give_back(before);
             }
-            // Nothing is left over where anything was skipped.
+            // If anything was skipped, nothing is left over.
             self.begin = PIECE - left + (wanted - at) as usize;
             self.filled = PIECE + read;
             return Ok(true);

@@ -1,13 +1,13 @@
-//! System calls by number and by name: those in which threads sleep, of the architectures that have a table here. Source:
-//! arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of the kernel.
+//! System calls by number and by name: those in which threads sleep, for the architectures that have a table here.
+//! Source: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h in the kernel.
 
-/// A system call by its number in the table of the trace's architecture. The event does not say by which table a program
-/// called: that of a 32-bit program on a 64-bit kernel is another one.
+/// A system call by its number in the table of the trace's architecture. The event does not show which table a program
+/// used: a 32-bit program on a 64-bit kernel uses a different one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Syscall(pub u16);
 
 impl Syscall {
-    /// A number in no table: x32 sets bit 30, and a call that a tracer skipped is −1.
+    /// A number that is in no table: x32 sets bit 30, and a call that a tracer skipped is −1.
     pub const OTHER: Self = Self(u16::MAX);
 
     /// A number from a file.
@@ -16,13 +16,13 @@ impl Syscall {
         u16::try_from(raw).map_or(Self::OTHER, Self)
     }
 
-    /// Its name on an architecture, as uname(2) writes that; `None` where it is not in the table.
+    /// Its name on an architecture, which is written as in uname(2); `None` if it is not in the table.
     pub fn name(self, arch: &str) -> Option<&'static str> {
         let number = column(arch)?;
         CALLS.iter().find(|call| self != Self::OTHER && number(call) == self.0).map(|(name, ..)| *name)
     }
 
-    /// The call of a name on an architecture.
+    /// The call with a name on an architecture.
     pub fn named(name: &str, arch: &str) -> Option<Self> {
         let number = column(arch)?;
         let call = CALLS.iter().find(|(known, ..)| *known == name)?;
@@ -33,7 +33,7 @@ impl Syscall {
 /// Name, number on x86-64, number on arm64.
 type Call = (&'static str, u16, u16);
 
-/// Which number of a row is an architecture's.
+/// The number in a row that belongs to an architecture.
 fn column(arch: &str) -> Option<fn(&Call) -> u16> {
     match arch {
         "x86_64" => Some(|call| call.1),

@@ -1,4 +1,4 @@
-//! What every task of a trace did, counted: the input of most analyses, small whatever the length of the trace.
+//! What each task in a trace did, counted: the input of most analyses, small however long the trace is.
 
 mod censored;
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// The longest wait of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Longest {
-    /// Its begin, ns of the trace's clock.
+    /// Its start, ns of the trace's clock.
     pub start: u64,
     /// Its end, ns.
     pub end: u64,
@@ -23,29 +23,29 @@ pub struct Longest {
     pub cpu: u16,
 }
 
-/// Which waits are counted: by the state in which the thread had left its CPU, and by its priority.
+/// Which waits are counted, by the state in which the thread had left its CPU and by its priority.
 pub type WantedWaits<'a> = Option<&'a dyn Fn(StateClass, Prio) -> bool>;
 
 /// What one task did.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTally {
-    /// Times on a CPU that are known, the last one up to the end of the trace.
+    /// Number of known times on a CPU; the last one may end with the trace.
     pub runs: u64,
     /// Their sum, ns.
     pub run_ns: u64,
     /// The longest, ns.
     pub longest_run_ns: u64,
-    /// Switched out asleep or dead, as the kernel's `nvcsw`.
+    /// Switched out asleep or dead, like the kernel's `nvcsw`.
     pub voluntary: u64,
-    /// Switched out runnable, as the kernel's `nivcsw`.
+    /// Switched out runnable, like the kernel's `nivcsw`.
     pub involuntary: u64,
     /// Switched in on another CPU than before.
     pub migrations: u64,
     /// Waking → switched in.
     pub wakeup: Cells,
-    /// Waking → on a queue, of the waits where both were traced.
+    /// Waking → on a runqueue, for waits where both were traced.
     pub placement: Cells,
-    /// On a queue → switched in, of the waits where that was traced.
+    /// On a runqueue → switched in, for waits where the former was traced.
     pub queueing: Cells,
     /// Switched out runnable → switched in.
     pub preempt: Cells,
@@ -53,23 +53,23 @@ pub struct TaskTally {
     pub longest_wakeup: Longest,
     /// The longest of `preempt`.
     pub longest_preempt: Longest,
-    /// Waits of `wakeup` that began at the switch-out, their waking having come before it.
+    /// Waits in `wakeup` that began at the switch-out, because their waking came before it.
     pub repaired: u64,
-    /// Waits that are not in the distributions: wakeups and preemptions, by reason.
+    /// Waits after wakeups that are in no distribution, by reason.
     pub censored_wakeup: [u64; 3],
-    /// See [`TaskTally::censored_wakeup`].
+    /// The same for waits after preemptions.
     pub censored_preempt: [u64; 3],
-    /// Runs of which start or end is unknown.
+    /// Runs whose start or end is unknown.
     pub censored_runs: u64,
 }
 
 impl TaskTally {
-    /// Nothing was seen of it but its name.
+    /// Whether nothing but its name was seen.
     pub fn is_empty(&self) -> bool {
         self.runs + self.voluntary + self.involuntary + self.censored_runs == 0 && !self.has_waits()
     }
 
-    /// It waited, also where that is censored.
+    /// Whether it waited, including censored waits.
     pub fn has_waits(&self) -> bool {
         let censored = self.censored_wakeup.iter().chain(&self.censored_preempt).sum::<u64>();
         self.wakeup.count() + self.preempt.count() + censored > 0
@@ -121,34 +121,34 @@ pub struct CpuTally {
     pub idle_ns: u64,
 }
 
-/// What is remembered of tasks that have ended, where there are too many to remember each.
+/// How ended tasks are remembered if there are too many to remember each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ended {
     /// Their name.
     pub comm: Name,
-    /// Their first name, where that was another.
+    /// Their first name, if that was another.
     pub first_comm: Option<Name>,
-    /// Their id, where that matters.
+    /// Their id, if that matters.
     pub tid: Option<Tid>,
 }
 
 /// Everything counted in a trace.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Each task with what it did, in the order in which they were met.
+    /// Each task and what it did, in the order in which tasks were seen.
     pub tasks: Vec<(Task, TaskTally)>,
-    /// Where there were too many to remember each: the ended ones, with their number.
+    /// If there were too many to remember each: ended tasks added up, with their number.
     pub retired: Vec<(Ended, u64, TaskTally)>,
     /// Each CPU, by number.
     pub cpus: Vec<CpuTally>,
     /// What happened to wakings.
     pub counts: Counts,
-    /// Times of the first and the last event, ns; `None` of a trace without events.
+    /// Times of the first and the last event, ns; `None` for a trace without events.
     pub span: Option<(u64, u64)>,
 }
 
 impl Tally {
-    /// Whether a task of this id may be in the trace: of those that are added up nobody knows.
+    /// Whether a task with this id may be in the trace; tasks that were added up make this uncertain.
     pub fn may_have_met(&self, tid: Tid) -> bool {
         !self.retired.is_empty() || self.tasks.iter().any(|(task, _)| task.tid == tid)
     }
@@ -170,8 +170,8 @@ struct Counter<'a> {
     censored: [LeastWait; 2],
 }
 
-/// Reads a trace to its end and counts what its tasks did; of waits only those that are wanted, all for `None`. Where there
-/// are too many tasks, `ended` says as what one that ends is remembered; not at all for `None`.
+/// Reads a trace to its end and counts what its tasks did; only the wanted waits are counted, with `None` all. If there
+/// are too many tasks, `ended` determines how an ended one is remembered; with `None`, it is not.
 pub fn tally(
     reader: &mut Reader,
     window: &TimeWindow,
@@ -205,7 +205,7 @@ pub fn tally(
 }
 
 impl Counter<'_> {
-    /// Whether what ends then and there counts.
+    /// Whether an interval that ends then, on that CPU, counts.
     #[inline]
     fn counts(&self, end: u64, cpu: Cpu) -> bool {
         self.whole || self.window.has(end, cpu)
@@ -255,7 +255,7 @@ impl Observer for Counter<'_> {
     }
 
     fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
-        // Where it would have ended is not known.
+        // It is not known on which CPU it would have ended.
         if !self.window.has_time(self.now) || self.wanted.is_some_and(|wanted| !wanted(wait.left, wait.prio)) {
             return;
         }

@@ -1,5 +1,5 @@
 //! What `trace-cmd` and `perf` copy from tracefs before the events: byte order, page layout, event formats. It is a
-//! section of perf.data and the first part of trace.dat 6, in the same words.
+//! section of perf.data and the first part of trace.dat 6, with the same encoding.
 
 use crate::TraceError;
 use crate::bytes::Cursor;
@@ -8,13 +8,13 @@ use crate::format::Format;
 /// `17 08 44 "tracing"`.
 pub(crate) const MAGIC: [u8; 10] = *b"\x17\x08\x44tracing";
 
-/// Formats and systems that are read; kernels have some 2500 events in 150 systems.
+/// Most formats, and most systems, that are read; kernels have some 2500 events in 150 systems.
 const MOST_FORMATS: u32 = 100_000;
 
 /// Longest text of one format.
 const LONGEST_FORMAT: u64 = 1 << 20;
 
-/// The kernel that traced, as its own tracefs described it.
+/// The kernel that traced, as described by its own tracefs.
 #[derive(Debug, Default)]
 pub(crate) struct TracingData {
     /// As in `6` or `0.6`.
@@ -22,7 +22,7 @@ pub(crate) struct TracingData {
     pub(crate) big_endian: bool,
     /// Bytes of a C `long`.
     pub(crate) long_size: u8,
-    /// Bytes of a page of the ring buffer.
+    /// Size of a page of the ring buffer, in bytes.
     pub(crate) page_size: u32,
     /// The layout of a page's header; unlike an event it has no number.
     pub(crate) header_page: String,
@@ -30,7 +30,7 @@ pub(crate) struct TracingData {
 }
 
 impl TracingData {
-    /// Magic and version up to the page size.
+    /// Reads the magic and version, up to the page size.
     pub(crate) fn begin(cursor: &mut Cursor<'_>) -> Result<Self, TraceError> {
         let at = cursor.at;
         let magic = cursor.take(MAGIC.len() as u64, "the magic of tracing data")?;
@@ -49,7 +49,7 @@ impl TracingData {
         Ok(Self { version, big_endian, long_size, page_size, ..Self::default() })
     }
 
-    /// `header_page` and `header_event`, each named and measured.
+    /// Reads `header_page` and `header_event`, each with its name and length.
     pub(crate) fn headers(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
         for name in ["header_page", "header_event"] {
             let at = cursor.at;
@@ -66,7 +66,8 @@ impl TracingData {
         Ok(())
     }
 
-    /// The formats of ftrace's own events and of each system's. `wanted` says of which more is kept than name and number.
+    /// Reads the formats of ftrace's own events and of each system's. `wanted` selects those that are kept completely;
+    /// for the others, only name and number are.
     pub(crate) fn formats(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -1,4 +1,4 @@
-//! What recorders compress parts of a trace with, undone in memory that the caller bounds.
+//! Unpacks what recorders compressed, in memory that the caller limits.
 
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
@@ -13,7 +13,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// All that `packed` contains; more than `at_most` bytes are an error, as is damage.
+    /// The complete content of `packed`; it is an error if that is more than `at_most` bytes, or damaged.
     pub(crate) fn unpack(self, packed: &[u8], at_most: u64) -> Result<Vec<u8>, String> {
         match self {
             Self::Zstd => {
@@ -24,7 +24,7 @@ impl Packing {
         }
     }
 
-    /// As [`unpack`](Self::unpack), where the file says how many bytes come out.
+    /// Like [`unpack`](Self::unpack), if the file contains the unpacked size.
     pub(crate) fn unpack_exactly(self, packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
         let out = self.unpack(packed, size)?;
         let found = out.len() as u64;
@@ -48,7 +48,7 @@ mod tests {
     /// `python3 -c 'import zlib; print(zlib.compress(b"a"*40).hex())'`
     const ZLIB: [u8; 12] = [0x78, 0x9c, 0x4b, 0x4c, 0x24, 0x0e, 0x00, 0x00, 0x36, 0xeb, 0x0f, 0x29];
 
-    /// A frame with one run-length block of 40 times `a`.
+    /// A frame with one run-length block: 40 times `a`.
     const ZSTD: [u8; 10] = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00, 0x43, 0x01, 0x00, b'a'];
 
     #[test]

@@ -1,16 +1,16 @@
-//! CPUs to which tasks were sent and of which a trace has no event: it is a part of what was recorded, or only some CPUs
-//! were. A CPU without events alone shows nothing, since it may have been idle.
+//! CPUs to which tasks were sent, but of which a trace has no event: then the trace is a part of what was recorded, or
+//! only some CPUs were. A CPU without events shows nothing by itself, because it may have been idle.
 
 use crate::event::{Cpu, Wake, What};
 use crate::problem::{ProblemKind, Problems};
 
-/// A CPU switches to a task that it was sent long before this is over, also where it was idle.
+/// Long before this time has passed, a CPU switches to a task that was sent to it, even if it was idle.
 const TAKEN_NS: u64 = 10_000_000;
 
-/// One may be a damaged number.
+/// A single one may be a damaged number.
 const SENT: u32 = 2;
 
-/// CPUs that are listed in a message.
+/// Most CPUs that are listed in a message.
 const LISTED: usize = 16;
 
 /// Tasks that were woken on a CPU or moved to it.
@@ -31,13 +31,13 @@ impl Sent {
         self.tasks > 0
     }
 
-    /// Whether the CPU would have switched to one by now, if its events were there.
+    /// Whether the CPU would have switched to such a task by now, if its events were in the trace.
     pub(crate) fn is_overdue(self, now: u64) -> bool {
         self.tasks >= SENT && now.saturating_sub(self.first) >= TAKEN_NS
     }
 }
 
-/// What each CPU has, by its number: an event, and the tasks sent to it.
+/// For each CPU, by number: whether it has an event, and the tasks sent to it.
 #[derive(Debug, Default)]
 pub(crate) struct Unseen(Vec<(bool, Sent)>);
 
@@ -59,7 +59,7 @@ impl Unseen {
         }
     }
 
-    /// Takes note of where an event sends a task.
+    /// Notes to which CPU an event sends a task.
     #[inline]
     pub(crate) fn take(&mut self, ts: u64, what: What) {
         let (What::Wakeup(Wake { target_cpu: to, .. })
@@ -73,7 +73,7 @@ impl Unseen {
         }
     }
 
-    /// Tells what is missing in a trace that ends at `end`, unless it is known that only some CPUs were recorded.
+    /// Reports what is missing in a trace that ends at `end`, unless it is known that only some CPUs were recorded.
     pub(crate) fn tell(&self, end: u64, problems: &mut Problems) {
         if problems.count(ProblemKind::SomeCpus) == 0
             && let Some(note) = self.note(end)

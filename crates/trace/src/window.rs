@@ -2,14 +2,14 @@
 
 use crate::event::Cpu;
 
-/// A stretch of a trace on some CPUs: intervals that end in it count.
+/// A time range of a trace on some CPUs: intervals that end in it count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeWindow {
     /// From here on, ns of the trace's clock.
     pub from_ns: u64,
-    /// Up to here; the end of the trace when `None`.
+    /// Up to here; to the end of the trace if `None`.
     pub to_ns: Option<u64>,
-    /// On these CPUs; on all when `None`.
+    /// On these CPUs; on all if `None`.
     pub cpus: Option<Vec<Cpu>>,
 }
 
@@ -30,7 +30,7 @@ pub enum TimeWindowError {
 }
 
 impl TimeWindow {
-    /// Sets the times from `FROM,TO` in seconds, either of which may be missing.
+    /// Sets the times from `FROM,TO` in seconds; either may be missing.
     pub fn set_times(&mut self, text: &str) -> Result<(), TimeWindowError> {
         let bad = || TimeWindowError::NoTimes(text.to_owned());
         let (from, to) = text.split_once(',').unwrap_or((text, ""));
@@ -46,13 +46,13 @@ impl TimeWindow {
         Ok(())
     }
 
-    /// Whether what ends at `end_ns` on `cpu` is in it.
+    /// Whether an interval that ends at `end_ns` on `cpu` is in the window.
     #[inline]
     pub fn has(&self, end_ns: u64, cpu: Cpu) -> bool {
         self.has_time(end_ns) && self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Whether something that ends at `end_ns`, on an unknown CPU, is in it.
+    /// Whether an interval that ends at `end_ns`, on an unknown CPU, is in the window.
     #[inline]
     pub fn has_time(&self, end_ns: u64) -> bool {
         end_ns >= self.from_ns && self.to_ns.is_none_or(|to| end_ns <= to)

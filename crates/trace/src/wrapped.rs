@@ -1,4 +1,4 @@
-//! Traces inside something else: what `atrace -z` prints, and archives packed with gzip.
+//! Traces inside other data: the output of `atrace -z`, and archives packed with gzip.
 
 use crate::bytes::{ByteSource, Forward, Input, Onward};
 use crate::error::TraceError;
@@ -9,23 +9,23 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is not read from its beginning to its end is inflated into memory: perf.data, and archives, whose CPUs are read side
-/// by side: 64 CPUs with SchedViz's usual 4 MB.
+/// Data that is not read from start to end is inflated into memory: perf.data, and archives, whose CPUs are read in
+/// parallel: 64 CPUs with SchedViz's usual 4 MB.
 const MOST_INFLATED: u64 = 256 << 20;
 
-/// Where the zlib stream of `atrace -z` begins: after the line `TRACE:`, which others may precede.
+/// Where the zlib stream of `atrace -z` begins: after the line `TRACE:`, before which there may be others.
 pub(crate) fn atrace(head: &[u8]) -> Option<u64> {
     let line = head.split_inclusive(|b| *b == b'\n').scan(0, |end, line| {
         *end += line.len();
         Some((*end, line))
     });
     let at = line.filter(|(_, line)| line.trim_ascii_end() == b"TRACE:").map(|(end, _)| end).next()?;
-    // Deflate with a window of 32 kB, and a check of the first two bytes (RFC 1950).
+    // Deflate with a window of 32 kB, and a valid check of the first two bytes (RFC 1950).
     let is_zlib = matches!(head[at..], [0x78, flags, ..] if (0x7800 | u16::from(flags)) % 31 == 0);
     is_zlib.then_some(at as u64)
 }
 
-/// Text after `at`, inflated as it is read. It ends where it is damaged, and that is reported.
+/// The text after `at`, inflated while it is read. If it is damaged, it ends there, and that is reported.
 pub(crate) fn open_atrace(file: &str, source: Box<dyn ByteSource>, at: u64, wanted: Kinds) -> Text {
     let failed = Failed::default();
     let inflated = Inflated { decoder: ZlibDecoder::new(Onward { source, at }), failed: failed.clone() };
@@ -37,7 +37,7 @@ pub(crate) fn open_atrace(file: &str, source: Box<dyn ByteSource>, at: u64, want
 pub(crate) struct Failed(Arc<Mutex<Option<String>>>);
 
 impl Failed {
-    /// The reason, if there is one.
+    /// Why it ended early, if it did.
     pub(crate) fn why(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -60,10 +60,10 @@ impl Read for Inflated {
     }
 }
 
-/// Whether a gzip begins with a tar.
+/// Whether a gzip file begins with a tar archive.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     let mut block = Vec::new();
-    // A prefix is enough to recognize it; that it ends early is no error here.
+    // A prefix is enough to recognise it; that it ends early is no error here.
     let _ = MultiGzDecoder::new(head).take(512).read_to_end(&mut block);
     archive::recognise(&block)
 }
@@ -84,7 +84,7 @@ pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kind
     Ok(reader)
 }
 
-/// All bytes of what is packed, to be read by position.
+/// All unpacked bytes, to be read by position.
 pub(crate) fn in_memory(input: &Input) -> Result<Box<dyn ByteSource>, TraceError> {
     const STEP: usize = 1 << 20;
     let mut bytes = Vec::new();
@@ -183,7 +183,7 @@ mod tests {
     fn every_cut_of_an_archive_is_told() {
         let tar = archive(LITTLE, &Drawing::new(DRAWING));
         let whole = read(tar.clone()).unwrap().0;
-        // Behind the first of two empty blocks nothing is missing.
+        // Nothing is missing after the first of two empty blocks.
         for at in (1..tar.len() - 512).step_by(37) {
             let Ok((events, reader)) = read(tar[..at].to_vec()) else { continue };
             assert!(unread(&reader) > 0, "cut at {at}: {} of {} events", events.len(), whole.len());
@@ -206,7 +206,7 @@ mod tests {
         let mut other = archive(LITTLE, &Drawing::new(DRAWING));
         let at = other.windows(11).position(|w| w == b"header_page").unwrap();
         other[at] = b'H';
-        // The sum of that header no longer fits, so nothing after it is believed.
+        // That header's checksum no longer matches, so nothing after it is believed.
         assert!(
             error(other).contains("a tar without formats/header_page; give an archive as SchedViz's trace.sh makes it")
         );

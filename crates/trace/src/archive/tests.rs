@@ -110,7 +110,7 @@ fn damage_to_a_compressed_trace_is_an_error() {
         for at in content {
             let mut spoilt = file.clone();
             spoilt[at] ^= 4;
-            // A bit may be padding, or the distance of a match to the same bytes elsewhere.
+            // A spoilt bit may be padding, or select a match at another distance with the same bytes.
             assert!(read(spoilt).map_or(true, |events| events == expected), "byte {at}");
         }
         (0..file.len()).for_each(|end| assert!(read(file[..end].to_vec()).is_err(), "cut at {end}"));

@@ -1,11 +1,11 @@
-//! Where events are missing: which intervals a gap may have falsified.
+//! Where events are missing, and which intervals a gap may have falsified.
 //!
-//! A wait or a sleep is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events
-//! are missing, and it is taken to stay among the CPUs where it was seen, or where an event says that it was. So a gap
-//! taints those intervals of the threads of its CPU, and a machine that loses all events of one CPU can still be
-//! analysed on the others. A CPU to which tasks were sent, and of which there is no event yet, was not recorded: it is
-//! in a gap until its first event. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only
-//! gaps there can falsify it.
+//! A wait or a sleep is false if the thread ran and slept again unseen. That is possible only on a CPU whose events are
+//! missing, and the thread is assumed to stay on the CPUs where it was seen or where an event placed it. So a gap
+//! taints those intervals of the threads of its CPU, and if a machine loses all events of one CPU, the others can still
+//! be analysed. A CPU to which tasks were sent, and which has no event yet, was not recorded: it is in a gap until its
+//! first event. A run is on one CPU, and whatever takes the thread off it is an event of that CPU, so only gaps there
+//! can falsify it.
 
 use crate::event::Cpu;
 use crate::numbered::PerCpu;
@@ -28,15 +28,16 @@ impl CpuGaps {
     }
 }
 
-/// The gaps of all CPUs so far.
+/// All gaps so far, on all CPUs.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// By CPU; those of an unknown CPU apart.
+    /// By CPU; gaps on an unknown CPU are kept separately.
     lanes: PerCpu<CpuGaps>,
     anywhere: CpuGaps,
-    /// End of the latest gap of any CPU; `u64::MAX` while one is open. Most intervals begin after it: one comparison.
+    /// End of the latest gap on any CPU; `u64::MAX` while one is open. Most intervals begin after it, so one comparison
+    /// is enough for them.
     latest: u64,
-    /// Waits and sleeps that began before this time may have run unseen on any CPU.
+    /// During waits and sleeps that began before this time, the thread may have run unseen on any CPU.
     waits_from: u64,
 }
 
@@ -59,7 +60,7 @@ impl Gaps {
         self.latest = latest.max(self.waits_from);
     }
 
-    /// No wait and no sleep that begins before `until` is known.
+    /// No wait or sleep that begins before `until` is certain.
     pub(super) fn waits_unknown(&mut self, until: u64) {
         self.waits_from = self.waits_from.max(until);
         self.latest = self.latest.max(until);
@@ -79,14 +80,14 @@ impl Gaps {
         self.lanes.get(cpu).is_some_and(|lane| lane.has_events)
     }
 
-    /// The first event of a CPU: it was recorded, and who runs on it did so all the time.
+    /// The first event of a CPU: the CPU was recorded, and the thread that runs on it has done so all the time.
     #[cold]
     pub(super) fn begins(&mut self, cpu: Cpu) {
         self.lane(cpu).has_events = true;
         self.set_latest();
     }
 
-    /// Since when nothing is missing on any CPU; `u64::MAX` while something is.
+    /// Since when no event is missing on any CPU; `u64::MAX` while one is.
     pub(super) fn complete_since(&self) -> u64 {
         self.latest
     }
@@ -95,14 +96,14 @@ impl Gaps {
         if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
     }
 
-    /// Whether a thread may have run and slept unseen between `since` and now, where it was seen on the CPUs `seen_on` (bits
-    /// of their numbers modulo 64).
+    /// Whether a thread that was seen on the CPUs `seen_on` (bits of their numbers modulo 64) may have run and slept
+    /// unseen between `since` and now.
     #[inline]
     pub(super) fn taint(&self, since: u64, now: u64, seen_on: u64) -> bool {
         since < self.latest && (since < self.waits_from || self.taint_of(since, now, seen_on))
     }
 
-    /// Whether events are missing between `since` and now on a CPU, where a thread ran.
+    /// Whether events are missing between `since` and now on the CPU where a thread ran.
     #[inline]
     pub(super) fn taint_run(&self, since: u64, cpu: Cpu) -> bool {
         since < self.latest && self.taint_of(since, since, bit(cpu))
@@ -116,7 +117,7 @@ impl Gaps {
     }
 }
 
-/// A CPU as a set, by its number modulo 64; one that is not known may be any.
+/// A CPU as a set, by its number modulo 64; an unknown CPU may be any.
 #[inline]
 pub(super) fn bit(cpu: Cpu) -> u64 {
     if cpu == Cpu::ANY { u64::MAX } else { 1 << (cpu.0 % 64) }

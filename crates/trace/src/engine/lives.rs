@@ -1,4 +1,4 @@
-//! Which task a thread id is: births, names, and ids that are used again.
+//! Which task a thread id stands for: births, names, and reused ids.
 
 use super::Engine;
 use super::observer::{Censored, Observer, Task, TaskId};
@@ -6,7 +6,7 @@ use super::tids::{How, NO_TASK, Phase, Slot, Tids};
 use crate::event::{Event, Tid, Wake};
 use crate::names::Name;
 
-/// Tasks that are remembered one by one: with what analyses keep of each, some 100 MB.
+/// Number of tasks that are remembered individually: some 100 MB with what analyses keep for each.
 pub(super) const MOST_TASKS: usize = 1 << 17;
 
 /// Everything that was met.
@@ -15,7 +15,7 @@ pub(super) struct Tasks {
     pub(super) all: Vec<Task>,
     /// Numbers of retired tasks.
     pub(super) free: Vec<TaskId>,
-    /// All of them, also those whose number is another's by now.
+    /// All tasks, including those whose number now belongs to another.
     pub(super) met: u64,
 }
 
@@ -24,7 +24,7 @@ impl Engine {
         self.gaps.sent(wake.target_cpu, ts);
         let known = *self.tids.get(wake.tid);
         if known.task != NO_TASK && !known.fresh && !known.is_name_only() {
-            // Its fork was not traced: the id belongs to another thread now.
+            // Its fork was not traced: the id now belongs to another thread.
             self.begin_task(wake.tid, wake.comm, None, None, observer);
         }
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
@@ -39,7 +39,7 @@ impl Engine {
             return;
         }
         let slot = *self.tids.get(child);
-        // perf and the kernel's events may all report the same fork, or only name the thread before.
+        // perf's records and the kernel's events may both report the same fork, or only have named the thread before.
         if slot.task != NO_TASK && (slot.fresh || slot.is_name_only()) {
             let task = &mut self.tasks.all[slot.task.index()];
             task.start = task.start.or((ts > 0).then_some(ts));
@@ -56,7 +56,7 @@ impl Engine {
         self.tids.get(child).fresh = true;
     }
 
-    /// A thread id stands for another thread from now on.
+    /// From now on a thread id stands for another thread.
     pub(super) fn begin_task<O: Observer>(
         &mut self,
         tid: Tid,
@@ -115,18 +115,18 @@ impl Engine {
     }
 }
 
-/// The state of a thread, whose task begins where the id was not met before or the one that had it is dead.
+/// The state of a thread; a new task begins if the id was not seen before or its previous task is dead.
 #[inline(always)]
 pub(super) fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Tasks, tid: Tid, comm: Name) -> &'a mut Slot {
     let slot = tids.get(tid);
     match tasks.all.get_mut(slot.task.index()) {
-        // Not every change of a name is traced; the last one seen is the name.
+        // Not every change of a name is traced; the last name seen is kept.
         Some(task) if slot.phase != Phase::Dead => {
             if task.comm != comm && comm != Name::UNKNOWN {
                 task.comm = comm;
             }
         }
-        // If a migration showed its CPUs before it had a task, they are its own.
+        // If a migration showed its CPUs before it had a task, they are kept for the task.
         None if slot.task == NO_TASK => slot.task = tasks.add(tid, comm),
         _ => *slot = Slot::of(tasks.add(tid, comm)),
     }
@@ -134,7 +134,7 @@ pub(super) fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Tasks, tid: Tid, comm:
 }
 
 impl Tasks {
-    /// A task that has begun to exit may run, wait and sleep on: its last switch away is not recognizable.
+    /// A task that has begun to exit may still run, wait and sleep, so its last switch-out cannot be recognised yet.
     pub(super) fn goes_on(&mut self, slot: &Slot, now: u64) {
         let until = match slot.phase {
             Phase::Dead => return,

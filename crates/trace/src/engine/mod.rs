@@ -1,5 +1,5 @@
 //! The state machine of threads and CPUs. Its rules are those of `docs/traces.md`: what a waking before the switch-out
-//! means, what a gap makes unknown, when a thread id is another thread.
+//! means, what becomes unknown through a gap, when a thread id stands for another thread.
 
 mod gaps;
 mod lives;
@@ -17,7 +17,7 @@ use lives::{MOST_TASKS, Tasks, task_of};
 pub use observer::{Began, Censored, CensoredWait, Counts, Observer, Run, Task, TaskId, Wait};
 use tids::{How, NEVER, NO_TASK, Phase, Slot, Tids};
 
-/// A waking is traced on the CPU of the waker, which may be any: where that lost events, a pending waking may have been
+/// A waking is traced on the waker's CPU, which may be any. If that CPU lost events, a pending waking may have been
 /// cancelled and another one ended the sleep.
 const ANY_CPU: u64 = u64::MAX;
 
@@ -32,7 +32,7 @@ pub struct Engine {
     counts: Counts,
     now: u64,
     first: Option<u64>,
-    /// `sched_waking` is in the trace.
+    /// Whether `sched_waking` is in the trace.
     wakings_recorded: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Engine {
 struct CpuState {
     /// `None` at the start and after a gap.
     current: Option<Tid>,
-    /// Since when it is idle, while it is.
+    /// Since when the CPU has been idle, if it is.
     idle_since: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// One that retires ended tasks as soon as it has met this many.
+    /// An engine that retires ended tasks as soon as it has seen this many tasks.
     pub fn remembering(most_tasks: usize) -> Self {
         Self {
             most_tasks,
@@ -67,12 +67,13 @@ impl Engine {
         }
     }
 
-    /// Everything that was met, by [`TaskId`].
+    /// All tasks seen, by [`TaskId`].
     pub fn tasks(&self) -> &[Task] {
         &self.tasks.all
     }
 
-    /// The task that a thread id is now; `None` where it was not met, or its task has ended and is forgotten.
+    /// The task for which a thread id currently stands; `None` if it was not seen, or if its task has ended and was
+    /// forgotten.
     #[inline]
     pub fn task(&self, tid: Tid) -> Option<TaskId> {
         self.tids.task(tid)
@@ -83,12 +84,12 @@ impl Engine {
         self.cpus.get(cpu).and_then(|c| c.current)
     }
 
-    /// What happened to wakings so far.
+    /// Counts so far, such as the fate of wakings.
     pub fn counts(&self) -> Counts {
         Counts { tasks: self.tasks.met, cpus: self.cpus.all().len() as u64, ..self.counts }
     }
 
-    /// Whether a task of this id may have been met: of those that are forgotten nobody knows.
+    /// Whether a task with this id may have been seen; forgotten tasks make this uncertain.
     pub fn may_have_met(&self, tid: Tid) -> bool {
         self.tasks.met > self.tasks.all.len() as u64 || self.tasks.all.iter().any(|task| task.tid == tid)
     }
@@ -103,14 +104,14 @@ impl Engine {
         self.first.map(|first| (first, self.now))
     }
 
-    /// Looks for a `sched_waking` among the events to come: a `sched_wakeup` before the first one lacks its own, which is
-    /// before the trace.
+    /// Looks for a `sched_waking` among the coming events: if a `sched_wakeup` before the first one lacks its waking,
+    /// that was before the trace.
     pub fn expect(&mut self, events: &[Event]) {
         let is_waking = |event: &Event| matches!(event.what, What::Waking(_));
         self.wakings_recorded = self.wakings_recorded || events.iter().any(is_waking);
     }
 
-    /// Takes the next event. `classes` are those of the trace's states, by number.
+    /// Processes the next event. `classes` are those of the trace's states, by number.
     #[inline]
     pub fn take<O: Observer>(&mut self, event: &Event, classes: &[StateClass], observer: &mut O) {
         self.counts.events += 1;
@@ -147,13 +148,13 @@ impl Engine {
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
         if event.what.is_mark() || event.is_from_before() {
-            // What a recorder found when it began is not an event of the trace either.
+            // What a recorder found when it started is not an event of the trace either.
             self.counts.events -= 1;
         }
         match event.what {
             What::WakeupNew(wake) if wake.tid != Tid::IDLE => self.wakeup_new(ts, &wake, observer),
             What::Migrate { tid, orig_cpu, dest_cpu, .. } if tid != Tid::IDLE => {
-                // It was on the queue that it leaves, seen there or not.
+                // It was on the queue that it leaves, whether or not it was seen there.
                 let slot = self.tids.get(tid);
                 slot.see(orig_cpu);
                 slot.see(dest_cpu);
@@ -179,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// The end of the trace: what is not finished is reported as such.
+    /// The end of the trace: reports unfinished intervals as such.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         let end = self.now;
         for slot in self.tids.all() {
@@ -197,7 +198,7 @@ impl Engine {
                     }
                 }
                 Phase::Preempted | Phase::Woken => {
-                    // Known from a waking alone, it may have been on a CPU all the time.
+                    // If it is known from a waking only, it may have been on a CPU all the time.
                     let since = if slot.unsure { u64::MAX } else { self.gaps.complete_since() };
                     let at_least = slot.waited_at_least(since, end, self.wakings_recorded);
                     observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished, at_least));
@@ -216,7 +217,8 @@ impl Engine {
         }
     }
 
-    /// The CPU gets `next`; a thread that was thought to be on it, and is not the one that leaves, was lost.
+    /// `next` gets the CPU. If the thread that was assumed to be on it is not the one that leaves, its events were
+    /// lost.
     #[inline]
     fn change_current<O: Observer>(&mut self, ts: u64, cpu: Cpu, next: Tid, observer: &mut O) {
         let state = self.cpus.of(cpu);
@@ -244,7 +246,7 @@ impl Engine {
                 observer.ran(slot.task, &Run { start: slot.since, end: ts, cpu, prio: slot.prio, left });
             }
             Phase::Running => observer.run_censored(slot.task, Censored::Gap),
-            // First met by a waking, and it was on the CPU all the time: that waking is pending.
+            // It was first seen in a waking while it was on the CPU all the time: that waking is pending.
             Phase::Woken if slot.unsure && slot.how == How::Waking => slot.pending = true,
             Phase::Woken if slot.unsure => {}
             Phase::Woken | Phase::Preempted => {
@@ -288,7 +290,7 @@ impl Engine {
             self.counts.repaired += u64::from(!doubted);
             slot.wait_from_repaired();
         } else if slot.phase == Phase::Preempted && slot.pending {
-            // Woken from a sleep that was not traced, if one may have been missed on any CPU.
+            // Woken from a sleep that was not traced, if it may have been missed on any CPU.
             doubted = self.gaps.taint(slot.since, ts, ANY_CPU);
         }
         let began = match slot.phase {
@@ -309,7 +311,7 @@ impl Engine {
             let (waker, context) = if preempted { (tid, crate::Context::NONE) } else { (slot.waker, slot.context) };
             let queued = if preempted { None } else { Some(slot.queued).filter(|q| *q != NEVER) };
             slot.see(cpu);
-            // Where wakings are recorded, one that is not seen was lost, or is before the trace.
+            // If wakings are recorded, a missing one was lost or came before the trace.
             let late = began == Began::WakeupOnly && self.wakings_recorded;
             self.counts.unseen_wakings += u64::from(late);
             if ts < start || doubted || late || self.gaps.taint(start, ts, slot.seen_on) {
@@ -339,8 +341,8 @@ impl Engine {
                 (slot.pending, slot.waking, slot.waker, slot.context) = (true, ts, wake.waker, wake.context);
                 return;
             }
-            // Preempted on its way to sleep: the waking keeps it from that, and it keeps waiting as it did. Or it has
-            // run and slept since, unseen.
+            // Preempted on its way to sleep: the waking keeps it from sleeping, and its wait continues. Or it has run
+            // and slept unseen since.
             Phase::Preempted => {
                 self.counts.cancelled += 1;
                 slot.pending = true;
@@ -348,14 +350,14 @@ impl Engine {
             }
             Phase::Sleeping => {
                 self.counts.cancelled += u64::from(slot.pending);
-                // Where it ran last, seen or not.
+                // The CPU on which it ran last, seen or not.
                 slot.see(wake.target_cpu);
                 if slot.since <= ts && !self.gaps.taint(slot.since, ts, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
                 }
             }
             Phase::Woken if slot.unsure => self.counts.cancelled += 1,
-            // A thread is woken out of a sleep only: it must have run and slept unseen.
+            // Only a sleeping thread is woken: it must have run and slept unseen.
             Phase::Woken => {
                 self.counts.double_wakings += 1;
                 observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction, 0));
@@ -371,7 +373,7 @@ impl Engine {
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
         slot.told(wake.prio);
         match slot.phase {
-            // On a queue already: it must have run and slept unseen.
+            // It was on a queue already: it must have run and slept unseen.
             Phase::Woken if slot.queued != NEVER && !slot.unsure => {
                 self.counts.double_wakings += 1;
                 observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction, 0));
@@ -383,7 +385,7 @@ impl Engine {
                 }
                 slot.see(wake.target_cpu);
             }
-            // A wakeup of a task that is still running: it never went to sleep.
+            // A wakeup of a task that is still running: it never slept.
             Phase::Running => {
                 self.counts.cancelled += u64::from(slot.pending);
                 slot.pending = false;
@@ -395,7 +397,7 @@ impl Engine {
                 slot.see(wake.target_cpu);
             }
             Phase::Sleeping => {
-                // Where wakings are recorded, the one that ended the sleep came before, at an unknown time.
+                // If wakings are recorded, the one that ended the sleep came earlier, at an unknown time.
                 let known = !slot.pending && !self.wakings_recorded && slot.since <= ts;
                 if known && !self.gaps.taint(slot.since, ts, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
@@ -430,7 +432,7 @@ impl Slot {
         self.phase == Phase::Unknown && self.seen_on == 0
     }
 
-    /// How its wait began; asleep with a waking pending it waits since it left its CPU.
+    /// How its wait began; if it is asleep with a waking pending, it has been waiting since it left its CPU.
     fn began(&self) -> Began {
         match (self.phase, self.how) {
             (Phase::Preempted, _) => Began::Preempted,
@@ -441,18 +443,18 @@ impl Slot {
         }
     }
 
-    /// The state in which it left its CPU before the wait; a new thread had none.
+    /// The state in which it left its CPU before the wait; a new thread has none.
     fn left(&self) -> StateClass {
         if self.began() == Began::New { StateClass::Unknown } else { self.class }
     }
 
-    /// Its wait, of which the end is not known.
+    /// Its wait, whose end is not known.
     fn censored(&self, why: Censored, at_least: u64) -> CensoredWait {
         CensoredWait { began: self.began(), left: self.left(), prio: self.prio, why, at_least }
     }
 
-    /// How long it certainly waited until `now`, where no event has been missing since `complete_since`: what did not wait
-    /// then was woken afterwards, as an event shows.
+    /// How long it has certainly waited until `now`, if no event has been missing since `complete_since`: if it was not
+    /// waiting then, a later event shows that it was woken.
     #[cold]
     fn waited_at_least(&self, complete_since: u64, now: u64, wakings_recorded: bool) -> u64 {
         let start = self.wait_start();
@@ -460,12 +462,12 @@ impl Slot {
         if may_have_slept && complete_since > start { 0 } else { now.saturating_sub(start.max(complete_since)) }
     }
 
-    /// When its wait began, as far as is known.
+    /// When its wait began, as far as known.
     fn wait_start(&self) -> u64 {
         if self.phase == Phase::Woken { self.waking } else { self.since }
     }
 
-    /// Whether an event has its priority, or nothing about it.
+    /// Takes the priority from an event, if the event has one.
     #[inline]
     fn told(&mut self, prio: Prio) {
         if prio != Prio::UNKNOWN {

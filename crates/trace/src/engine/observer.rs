@@ -5,8 +5,8 @@ use crate::event::{Context, Cpu, Event, Prio, Tid};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
 
-/// A task's number, in the order in which they were met. A thread id that is used again is another task. Where there are
-/// very many, the numbers of those that have ended are used again ([`Observer::retired`]).
+/// A task's number, in the order in which tasks were seen. A reused thread id is another task. If there are very many
+/// tasks, the numbers of ended ones are reused ([`Observer::retired`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
 
@@ -22,11 +22,11 @@ impl TaskId {
 pub struct Task {
     /// Its id.
     pub tid: Tid,
-    /// Its name; the last one where it was renamed.
+    /// Its name; if it was renamed, the last one.
     pub comm: Name,
-    /// Its first name, where that was another.
+    /// Its first name, if that was another.
     pub first_comm: Option<Name>,
-    /// When it was forked, ns; `None` where it was there before the trace.
+    /// When it was forked, ns; `None` if it existed before the trace.
     pub start: Option<u64>,
     /// Who forked it.
     pub parent: Option<Tid>,
@@ -39,34 +39,35 @@ pub struct Task {
 pub enum Began {
     /// Switched out while runnable (`R`, `R+`).
     Preempted,
-    /// By a `sched_waking` that was seen after the thread had gone to sleep.
+    /// By a `sched_waking` that was traced after the thread had gone to sleep.
     Waking,
     /// By a `sched_waking` that was traced before the thread's own switch-out; the wait begins at the switch-out.
     Repaired,
-    /// By a `sched_wakeup` without its waking: the time of the placement is not in it.
+    /// By a `sched_wakeup` without its waking: the wait does not include the time until the thread was placed.
     WakeupOnly,
     /// By `sched_wakeup_new`: its first wait.
     New,
 }
 
-/// A wait for a CPU that is known from end to end.
+/// A wait for a CPU whose start and end are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     /// How it began.
     pub began: Began,
-    /// The state in which the thread had left its CPU; unknown of a new one.
+    /// The state in which the thread had left its CPU; unknown for a new thread.
     pub left: StateClass,
-    /// Its priority when it was switched in; as known before if the switch does not have it.
+    /// Its priority when it was switched in; if the switch does not have it, the one known before.
     pub prio: Prio,
     /// When it began, ns.
     pub start: u64,
-    /// When a queue had the thread, ns; between `start` and here it was being placed. `None` where that was not traced.
+    /// When the thread was put on a runqueue, ns; between `start` and then it was being placed. `None` if that was not
+    /// traced.
     pub queued: Option<u64>,
     /// When it was switched in, ns.
     pub end: u64,
     /// Where it was switched in.
     pub cpu: Cpu,
-    /// Who woke it; itself where it was preempted.
+    /// The thread that woke it; itself if it was preempted.
     pub waker: Tid,
     /// Where the waker was.
     pub context: Context,
@@ -90,46 +91,46 @@ pub struct Run {
     pub cpu: Cpu,
     /// Its priority at the end.
     pub prio: Prio,
-    /// Why it left; `None` if the trace ends first.
+    /// The state in which it left; `None` if the trace ends first.
     pub left: Option<(StateId, StateClass)>,
 }
 
 /// Why an interval is censored: counted, but not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Censored {
-    /// Events were missing in it, on a CPU where the thread may have run unseen.
+    /// Events were missing during the interval, on a CPU where the thread may have run unseen.
     Gap,
-    /// What came next cannot follow it: an event of it is missing, though nothing was reported lost.
+    /// The next event cannot follow: an event is missing, though no loss was reported.
     Contradiction,
     /// The trace ends in it.
     Unfinished,
 }
 
-/// A wait that is not known to the end or to be one: counted and not measured.
+/// A wait whose end is not known, or that may not have been one: counted but not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CensoredWait {
     /// How it began.
     pub began: Began,
-    /// The state in which the thread had left its CPU; unknown of a new one.
+    /// The state in which the thread had left its CPU; unknown for a new thread.
     pub left: StateClass,
-    /// Its priority, as the latest switch or waking of it said.
+    /// Its priority, from its latest switch or waking.
     pub prio: Prio,
     /// Why it is not measured.
     pub why: Censored,
-    /// It lasted for this long before now at least, ns: since then no event is missing, and none shows it on a CPU. 0 where
-    /// nothing is known.
+    /// The wait lasted at least this long until now, ns: in that time no event is missing, and none shows the thread on
+    /// a CPU. 0 if nothing is known.
     pub at_least: u64,
 }
 
-/// Receives what the state machine finds.
+/// Receives the results of the state machine.
 pub trait Observer {
     /// A thread ran. An interval that the end of the trace cuts off has no `left`.
     fn ran(&mut self, _task: TaskId, _run: &Run) {}
     /// A thread waited for a CPU and got it.
     fn waited(&mut self, _task: TaskId, _wait: &Wait) {}
-    /// A wait that is not known to the end or to be one.
+    /// A wait whose end is not known, or that may not have been one.
     fn wait_censored(&mut self, _task: TaskId, _wait: &CensoredWait) {}
-    /// A run of which start or end is not known.
+    /// A run whose start or end is not known.
     fn run_censored(&mut self, _task: TaskId, _why: Censored) {}
     /// A thread slept from its switch-out to its waking.
     fn slept(&mut self, _task: TaskId, _state: StateClass, _start: u64, _end: u64) {}
@@ -137,7 +138,7 @@ pub trait Observer {
     fn left(&mut self, _task: TaskId, _cpu: Cpu, _class: StateClass) {}
     /// A thread was switched in on another CPU than before.
     fn moved(&mut self, _task: TaskId, _from: Cpu, _to: Cpu) {}
-    /// The task has ended, and its number will be reused: there are too many to remember each.
+    /// The task has ended and its number will be reused, because there are too many tasks to remember each.
     fn retired(&mut self, _task: TaskId, _known: &Task) {}
     /// A CPU was idle.
     fn idled(&mut self, _cpu: Cpu, _start: u64, _end: u64) {}
@@ -175,7 +176,7 @@ impl Observer for &mut dyn Observer {
 }
 
 impl Engine {
-    /// [`Engine::take`] for callers that need not be fast: all of them share one copy of the state machine.
+    /// [`Engine::take`] for callers that need not be fast; they all share one copy of the state machine.
     pub fn tell(&mut self, event: &Event, classes: &[StateClass], mut observer: &mut dyn Observer) {
         self.take(event, classes, &mut observer);
     }
@@ -189,26 +190,27 @@ impl Engine {
 /// What happened to wakings, over all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Events taken; what a recorder knows of the time before the trace, and marks of gaps, do not count.
+    /// Events processed, excluding what a recorder knows about the time before the trace, and marks of gaps.
     pub events: u64,
     /// `sched_switch` events.
     pub switches: u64,
-    /// Wakings traced before the switch-out that they ended: repaired.
+    /// Wakings traced before the switch-out of the sleep that they ended: repaired.
     pub repaired: u64,
-    /// Wakings of a thread that had not slept yet, and then did not: cancelled sleeps.
+    /// Wakings of a thread that was not asleep yet, and then did not sleep: cancelled sleeps.
     pub cancelled: u64,
-    /// Switched in after a sleep without a waking.
+    /// Threads switched in after a sleep without a waking.
     pub unseen_wakings: u64,
-    /// Woken twice without having run.
+    /// Threads woken twice without running in between.
     pub double_wakings: u64,
-    /// Events of a time before the one just taken.
+    /// Events whose time is before that of the previous one.
     pub backwards: u64,
-    /// Gaps in the events of some CPU.
+    /// Gaps in the events of a CPU.
     pub gaps: u64,
-    /// Those that were found when later events had been taken: waits that ended by then are told, though they overlap one.
+    /// Gaps that were found after later events had been processed: waits that had ended by then were reported, though
+    /// they overlap the gap.
     pub late_gaps: u64,
     /// Tasks that were met.
     pub tasks: u64,
-    /// One more than the largest number of a CPU with a switch.
+    /// One more than the largest CPU number in a switch.
     pub cpus: u64,
 }

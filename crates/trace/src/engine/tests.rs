@@ -1,4 +1,4 @@
-//! The rules of the state machine, each as a small drawing with the answer beside it.
+//! The rules of the state machine, each as a small drawing with the expected result.
 
 mod losses;
 
@@ -280,7 +280,7 @@ fn a_wait_on_a_cpu_that_was_not_recorded_may_have_been_a_run() {
         0 10015 A S > B
     ";
     let tell_more = |more: &str| tell(&format!("{sent}{more}"));
-    // For 10 ms CPU 1 may be on the way to A; then it is not recorded.
+    // For 10 ms, CPU 1 may still be on its way to switching A in; after that it counts as not recorded.
     assert_eq!(tell(sent).waits(), ["A waited 10-10009 Waking queued 11", "B censored Waking Gap"]);
     let waits = ["A waited 10-10009 Waking queued 11", "B waited 20-10015 Waking queued 21"];
     assert_eq!(tell_more("1 15 waking C by V").waits()[..2], waits, "it has an event");
@@ -347,7 +347,7 @@ fn a_wakeup_alone_begins_a_wait_only_where_wakings_are_not_recorded() {
         0 99 . R > A
     ";
     assert_eq!(tell(ALONE).waits(), ["A waited 95-99 WakeupOnly queued 95"]);
-    // Another thread's waking shows that A's was lost, or was before the trace.
+    // Another thread's waking shows that A's was lost, or came before the trace.
     let seen = tell(&format!("1 5 waking B by W\n{ALONE}"));
     assert_eq!((seen.waits()[0], seen.counts.unseen_wakings), ("A censored WakeupOnly Gap", 1));
 }

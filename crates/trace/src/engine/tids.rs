@@ -1,4 +1,4 @@
-//! The state of each thread, by id: two levels of arrays, so that finding one is two loads and never a hash.
+//! The state of each thread, by id: two levels of arrays, so that a look-up is two loads and needs no hash.
 
 use super::observer::TaskId;
 use crate::event::{Context, Cpu, Prio, Tid};
@@ -21,7 +21,7 @@ pub(super) enum Phase {
     Dead,
 }
 
-/// How the present wait began, as far as the phase does not say.
+/// How the current wait began, as far as the phase does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     Waking,
@@ -39,7 +39,7 @@ pub(super) struct Slot {
     pub(super) waking: u64,
     /// When it was enqueued; `NEVER` if it has not been yet.
     pub(super) queued: u64,
-    /// The CPUs on which it was seen, by number modulo 64: where it may have run unseen.
+    /// The CPUs on which it was seen, as bits of their numbers modulo 64: where it may have run unseen.
     pub(super) seen_on: u64,
     pub(super) task: TaskId,
     pub(super) waker: Tid,
@@ -47,20 +47,20 @@ pub(super) struct Slot {
     pub(super) phase: Phase,
     pub(super) how: How,
     pub(super) class: StateClass,
-    /// As its latest switch or waking says.
+    /// From its latest switch or waking.
     pub(super) prio: Prio,
     pub(super) context: Context,
     /// A waking came while it was on the CPU.
     pub(super) pending: bool,
-    /// First seen by this waking: it may have been running.
+    /// It was first seen in this waking, so it may have been running.
     pub(super) unsure: bool,
-    /// Forked, and nothing else was seen of it.
+    /// Forked, and not seen since.
     pub(super) fresh: bool,
 }
 
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// No task has this number: the id was not met yet.
+/// No task has this number: the id has not been seen yet.
 pub(super) const NO_TASK: TaskId = TaskId(u32::MAX);
 
 const NEW: Slot = Slot {
@@ -82,7 +82,7 @@ const NEW: Slot = Slot {
 };
 
 impl Slot {
-    /// The state of a task that begins.
+    /// The state of a new task.
     pub(super) fn of(task: TaskId) -> Self {
         Self { task, ..NEW }
     }
@@ -95,7 +95,7 @@ impl Slot {
     }
 }
 
-/// Threads of a page: neighbours in time have neighbouring ids.
+/// Threads per page: threads that are created together have neighbouring ids.
 const PAGE: usize = 256;
 
 /// All threads.
@@ -124,7 +124,7 @@ impl Tids {
         self.pages.resize(page + 1, None);
     }
 
-    /// The task of an id, where it was met.
+    /// The task of an id, if the id was seen.
     #[inline]
     pub(super) fn task(&self, tid: Tid) -> Option<TaskId> {
         let page = self.pages.get(tid.0 as usize / PAGE)?.as_ref()?;

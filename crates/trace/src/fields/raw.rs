@@ -1,4 +1,4 @@
-//! Numbers and strings in a record, by where its format says that they lie.
+//! Numbers and strings in a record, at the positions given by its format.
 
 use super::Refused;
 use crate::event::{Cpu, Prio, Tid};
@@ -22,7 +22,7 @@ impl Number {
         Some(Self { at: field.offset as usize, size, signed: field.signed, swap })
     }
 
-    /// The first two of an array of six: the arguments of a system call.
+    /// The first two elements of an array of six: the arguments of a system call.
     pub(super) fn first_two(field: Option<&Field>, big_endian: bool) -> Option<[Self; 2]> {
         let field = field.filter(|field| field.size.is_multiple_of(6))?;
         let size = field.size / 6;
@@ -92,7 +92,7 @@ pub(crate) enum Text {
         at: usize,
         len: usize,
     },
-    /// Length and offset in a number; `from` is what the offset counts from.
+    /// Length and offset packed into a number; `from` is what the offset is relative to.
     Located {
         number: Number,
         from: usize,
@@ -131,7 +131,7 @@ impl Text {
         Ok(names.intern_bytes(self.bytes(raw)?))
     }
 
-    /// The bytes, up to the first zero.
+    /// The bytes up to the first zero byte.
     pub(super) fn bytes(self, raw: &[u8]) -> Result<&[u8], Refused> {
         let (at, len) = match self {
             Self::Absent => return Ok(&[]),

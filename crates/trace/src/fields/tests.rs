@@ -1,4 +1,4 @@
-//! Tests of the plans: how the formats of old and new kernels turn into records.
+//! Tests of the plans: how records of old and new kernels are decoded with their formats.
 
 use super::*;
 use crate::Tid;
@@ -12,7 +12,7 @@ fn plan(kind: Kind, fields: &str, big_endian: bool) -> Result<Plan, String> {
     Plan::new(kind, &Format::parse("sched", &text).expect("a format"), big_endian)
 }
 
-/// As a 32-bit kernel has it: a long of four bytes.
+/// The format on a 32-bit kernel, where a long has four bytes.
 const SWITCH_32: &str = "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
     \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
     \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\

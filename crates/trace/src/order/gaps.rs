@@ -1,27 +1,27 @@
-//! What is missing of a CPU's events: losses that a recorder reports, breaks in the chain of switches, clocks that went back,
-//! beginnings that were overwritten. Each gap is marked among the events that wait, where it begins and where it ends.
+//! Missing events of a CPU: losses that a recorder reports, breaks in the chain of switches, clocks that went
+//! backwards, overwritten beginnings. Each gap is marked among the pending events, where it begins and where it ends.
 
 use super::{CpuQueue, Order, SWAPPED_NS, lane_index};
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 use crate::seconds::Seconds;
 
-/// How far back in a CPU's events a late one is put in its place. An interrupt between taking the time and reserving
-/// the space swaps neighbours; more is a clock that went back.
+/// How far back a late event is moved within its CPU's events. An interrupt between reading the time and reserving
+/// space swaps neighbours; if it is later than that, the clock went backwards.
 const NEIGHBOURS: usize = 64;
 
-/// What is missing before the events of a CPU.
+/// What is missing before the first event of a CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begin {
     cpu: Cpu,
-    /// From when on they are complete; `None` while that is not known.
+    /// From when on its events are complete; `None` while that is not known.
     until: Option<u64>,
     lost: u32,
     /// A problem reports it already.
     reported: bool,
-    /// It is not known whether anything is missing; only waits are unknown then.
+    /// It is not known whether anything is missing; then only waits are unknown.
     unsure: bool,
-    /// Events of others had to be handed out first, and the gap is open.
+    /// Other CPUs' events had to be handed out first, so the gap is open.
     marked: bool,
 }
 
@@ -32,13 +32,13 @@ impl Begin {
 }
 
 impl Order {
-    /// Events of a CPU were lost between its last event and its next one. The recorder noticed at `ts`, which may be a
-    /// little after the time of that next event.
+    /// Events of a CPU were lost between its last and its next event. The recorder noticed this at `ts`, which may be
+    /// shortly after the time of that next event.
     pub(crate) fn lost(&mut self, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         self.lost_in(lane_index(cpu), cpu, ts, lost, problems);
     }
 
-    /// The same of a stream that is in order by itself.
+    /// The same for a stream that is itself in order.
     pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
             Cpu::ANY => format!("events were lost up to {:.6} s, on an unknown CPU", Seconds(ts)),
@@ -51,7 +51,8 @@ impl Order {
         let lane = &mut self.cpus[index];
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         if cpu == Cpu::ANY {
-            // Nobody knows whose next event would end it, nor since when: since the round before, at the earliest.
+            // It is not known which CPU's next event would end the gap, nor when it began: not before the previous
+            // round.
             let ts = ts.max(lane.last);
             if self.latest_before == 0 && !lane.seen {
                 let before = lane.begin.map_or(0, |begin| begin.lost);
@@ -73,7 +74,7 @@ impl Order {
         }
     }
 
-    /// What a CPU traced between the trace's first event and its own next one was overwritten.
+    /// Events of a CPU between the trace's first event and the CPU's own first one were overwritten.
     pub(crate) fn begins_late(&mut self, cpu: Cpu) {
         let index = lane_index(cpu);
         if index >= self.cpus.len() {
@@ -86,8 +87,8 @@ impl Order {
         }
     }
 
-    /// This many events of a CPU were lost at an unknown time: of what is not handed out yet nothing of this CPU is
-    /// known to be complete, and no wait.
+    /// This many events of a CPU were lost at unknown times: none of this CPU's pending events are known to be
+    /// complete, and no wait is known.
     pub(crate) fn lost_at_unknown_times(&mut self, cpu: Cpu, lost: u64) {
         let (first, latest) = (self.first_waiting(), self.latest);
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
@@ -114,14 +115,14 @@ impl Order {
         }
     }
 
-    /// Time of the first event that is not handed out; what a recorder found when it began does not count.
+    /// Time of the first pending event; what a recorder found when it started does not count.
     pub(super) fn first_waiting(&self) -> u64 {
         let first =
             |lane: &CpuQueue| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
         self.cpus.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
     }
 
-    /// Events of a CPU between its last one and `ts` were lost; those after `ts` follow.
+    /// Events of a CPU between its last one and `ts` were lost; the events after `ts` follow.
     pub(crate) fn lost_until(&mut self, cpu: Cpu, ts: u64, problems: &mut Problems) {
         self.lost(cpu, ts, 0, problems);
         let lane = &mut self.cpus[lane_index(cpu)];
@@ -129,14 +130,15 @@ impl Order {
         self.pending += lane.end_of_gap(lane.last);
     }
 
-    /// In a gap of a CPU: its events are in the gap, which the next one ends when this is taken back.
+    /// Holds the gap of a CPU open, so that its events are inside it; after it is released, the next event ends the
+    /// gap.
     pub(crate) fn hold_gap(&mut self, cpu: Cpu, held: bool) {
         if let Some(lane) = self.cpus.get_mut(lane_index(cpu)) {
             lane.held = held;
         }
     }
 
-    /// The events of a CPU are complete from `ts` on; before, some may be missing.
+    /// The events of a CPU are complete from `ts` on; earlier ones may be missing.
     pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
         let index = lane_index(cpu);
         if index >= self.cpus.len() {
@@ -146,7 +148,7 @@ impl Order {
         self.begins_late = true;
     }
 
-    /// The events of a CPU may be complete only from `ts` on; it is not known.
+    /// It is not known whether the events of a CPU are complete before `ts`.
     pub(crate) fn may_begin_at(&mut self, cpu: Cpu, ts: u64) {
         self.begins_at(cpu, ts);
         if let Some(begin) = &mut self.cpus[lane_index(cpu)].begin {
@@ -154,9 +156,9 @@ impl Order {
         }
     }
 
-    /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is
-    /// not known until events are handed out. A gap before that event would have no effect. Until the last CPU has
-    /// begun, any thread may have run there unseen, even one that was not seen there before.
+    /// Marks what is missing at the beginnings of CPUs, for all readers. The gaps start at the first event of the
+    /// trace, which is not known until events are handed out; before that event, a gap would have no effect. Until the
+    /// last CPU has begun, any thread may have run there unseen, even one that was not seen there before.
     pub(super) fn settle_begins(&mut self, problems: &mut Problems) {
         let first = if self.handed_out > 0 { self.handed_out } else { self.first_waiting() };
         let mut last = first;
@@ -178,7 +180,7 @@ impl Order {
         self.waits_unknown(first, last);
     }
 
-    /// Finds the place of a lane's newest event, which is older than the one before, or than what was handed out.
+    /// Moves a lane's newest event to its place; it is older than the previous one, or than what was handed out.
     #[cold]
     pub(super) fn settle_late(&mut self, index: usize, problems: &mut Problems) {
         let lane = &mut self.cpus[index];
@@ -215,7 +217,8 @@ impl Order {
                 )
             });
         }
-        // Time never goes back: until the clock has caught up, all events get the last time, and the span is a gap.
+        // Time never goes backwards: until the clock has caught up, all events get the last time, and the interval is a
+        // gap.
         let ts = last.max(limit);
         if !lane.seen {
             // A gap before the first event of a CPU has no effect.
@@ -254,7 +257,8 @@ impl CpuQueue {
         (self.losing, self.current) = (Some((cpu, missing, lost)), None);
     }
 
-    /// A gap begins right behind the CPU's event before it: before what other CPUs have at that time further down in a file.
+    /// A gap begins right after the CPU's previous event, and before events of other CPUs with that time that come
+    /// later in a file.
     fn put_begin(&mut self, ts: u64, cpu: Cpu) {
         self.events.push(Event { ts, cpu, what: What::GapBegin });
         if self.place > 0 {
@@ -262,13 +266,13 @@ impl CpuQueue {
         }
     }
 
-    /// The CPU's first event is missing, and those before it.
+    /// The CPU's first events are missing.
     fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, reported: bool) {
         self.begin = Some(Begin::of(cpu, reported));
         (self.losing, self.current) = (Some((cpu, Missing::Lost, lost)), None);
     }
 
-    /// The gap ends; how many events more are waiting.
+    /// Ends the gap; returns how many more events are pending.
     #[cold]
     pub(super) fn end_of_gap(&mut self, ts: u64) -> usize {
         let Some((cpu, missing, lost)) = self.losing.take() else { return 0 };
@@ -283,7 +287,8 @@ impl CpuQueue {
         1
     }
 
-    /// Marks the gap before the CPU's events, which begins at `first` and may still be open; by how many marks.
+    /// Marks the gap before the CPU's events, which begins at `first` and may still be open; returns the number of
+    /// marks.
     fn mark_begin(&mut self, begin: Begin, first: u64) -> usize {
         let Begin { cpu, until, lost, .. } = begin;
         if until.is_some_and(|until| until <= first && lost == 0) {
@@ -294,7 +299,7 @@ impl CpuQueue {
                 self.begin = Some(Begin { marked: true, ..begin });
                 (self.last, self.seen) = (first, true);
             }
-            // First the end, since a mark goes before events with its time.
+            // The end first, because a mark is inserted before events with the same time.
             Some(until) => {
                 self.mark(Event { ts: until.max(first), cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
             }
@@ -306,7 +311,7 @@ impl CpuQueue {
         1 + usize::from(until.is_some())
     }
 
-    /// Puts the mark of a gap among the events that wait: before those with its time.
+    /// Inserts the mark of a gap into the pending events, before those with the same time.
     fn mark(&mut self, event: Event) {
         let later = self.events[self.at..].partition_point(|e| e.ts < event.ts);
         let at = self.at + later;
@@ -316,7 +321,7 @@ impl CpuQueue {
         }
     }
 
-    /// Marks events as missing from the last one to `ts`.
+    /// Marks events from the last one to `ts` as missing.
     fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
         // A gap before the first event of a CPU has no effect.
         let from = if self.seen { self.last } else { ts };

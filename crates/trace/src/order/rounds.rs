@@ -1,15 +1,15 @@
-//! Which events may be handed out, by the recorder's rounds, and handing them out in the order of time.
+//! Decides, by the recorder's rounds, which events may be handed out, and hands them out in the order of time.
 
 use super::{BATCH, CpuQueue, Order, lane_index};
 use crate::event::{Cpu, Event};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
 
-/// Events held back at most (256 MiB). A recorder that marks its rounds needs a few MB per CPU.
+/// Most events held back (256 MiB). For a recorder that marks its rounds, a few MB per CPU are enough.
 const MOST_PENDING: usize = 8 << 20;
 
 impl Order {
-    /// A recorder's end of a round: what is older than the end of the round before may be handed out.
+    /// The end of a recorder's round: everything older than the end of the previous round may be handed out.
     pub(crate) fn end_of_round(&mut self, problems: &mut Problems) {
         self.release(self.latest_before, problems);
         self.latest_before = self.latest;
@@ -27,12 +27,12 @@ impl Order {
         self.latest
     }
 
-    /// Has the latest event of one stream be found; returns that of all.
+    /// Starts the search for the latest event of one stream; returns the latest of all.
     pub(crate) fn replace_latest(&mut self, ts: u64) -> u64 {
         std::mem::replace(&mut self.latest, ts)
     }
 
-    /// Whether a CPU has had events.
+    /// Whether a CPU has had an event.
     pub(crate) fn has_seen(&self, cpu: Cpu) -> bool {
         self.cpus.get(lane_index(cpu)).is_some_and(|lane| lane.seen)
     }
@@ -42,7 +42,7 @@ impl Order {
         for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
             self.pending += lane.end_of_gap(self.latest.max(lane.last));
         }
-        // Where switches were not recorded, a CPU to which tasks were sent needs no event.
+        // If switches were not recorded, a CPU to which tasks were sent need not have an event.
         if self.has_switches {
             self.unseen.tell(self.cpus.iter().map(|lane| lane.last).max().unwrap_or(0), problems);
         }
@@ -56,12 +56,12 @@ impl Order {
         self.finished
     }
 
-    /// Events that may be handed out are waiting.
+    /// Whether events are pending that may be handed out.
     pub(crate) fn is_ready(&self) -> bool {
         self.handing_out
     }
 
-    /// Keeps memory bounded where a source never ends its rounds: hands out the older half.
+    /// Keeps memory bounded if a source never ends its rounds: hands out the older half.
     pub(crate) fn relieve(&mut self, problems: &mut Problems) {
         if self.pending < MOST_PENDING {
             return;
@@ -90,7 +90,7 @@ impl Order {
         self.handing_out = !self.heads.is_empty();
     }
 
-    /// Hands out up to [`BATCH`] events in order; nothing when all that may go is gone.
+    /// Hands out up to [`BATCH`] events in order; none if all that may go are gone.
     pub(crate) fn take(&mut self, out: &mut Vec<Event>) {
         while out.len() < BATCH {
             let Some(Reverse((.., index))) = self.heads.pop() else { break };
@@ -98,7 +98,7 @@ impl Order {
             let lane = &mut self.cpus[index as usize];
             let waiting = &lane.events[lane.at..];
             let most = waiting.len().min(BATCH - out.len());
-            // Take this CPU's events up to the next event of any other CPU: often many.
+            // Takes this CPU's events up to the next event of any other CPU; these are often many.
             let is_later = |at: usize, e: &Event| {
                 e.ts > next.0 || e.ts == next.0 && lane.place_of(lane.at + at, index) > next.1 || e.ts > self.limit
             };
@@ -120,7 +120,7 @@ impl Order {
 }
 
 impl CpuQueue {
-    /// Gives the room of what was handed out back to what follows.
+    /// Reuses the space of events that have been handed out.
     fn compact(&mut self) {
         if self.at * 2 >= self.events.len() {
             self.events.drain(..self.at);

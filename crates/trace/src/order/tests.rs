@@ -1,4 +1,4 @@
-//! Events of several CPUs into one order, late ones put in their places, gaps marked where they begin.
+//! Merging the events of several CPUs: late ones are moved to their places, and gaps are marked where they begin.
 
 use super::*;
 use crate::event::Missing;
@@ -46,7 +46,7 @@ fn a_round_lets_go_what_the_round_before_had_seen() {
     }
     order.end_of_round(&mut problems);
     assert!(!order.is_ready());
-    // CPU 1 had more to say about the time before 31.
+    // CPU 1 delivers more events from before 31.
     for event in [idle(0, 40), idle(1, 35)] {
         order.push(event, &mut problems);
     }
@@ -91,7 +91,7 @@ fn what_comes_after_its_round_is_told_and_time_goes_on() {
     order.push(idle(0, 2_000), &mut problems);
     order.end_of_round(&mut problems);
     let mut found = events(&mut order);
-    // CPU 1 had been said to have nothing more of the time up to 1000.
+    // CPU 1 was expected to have no more events up to 1000.
     for event in [switch(1, 950, 7, 8), switch(1, 960, 8, 9), switch(1, 1_500, 9, 0)] {
         order.push(event, &mut problems);
     }
@@ -136,7 +136,8 @@ fn a_sorted_file_decides_between_equal_times() {
     }
 }
 
-/// In whole microseconds the last event before a gap has the time of others, which a file puts behind it.
+/// In whole microseconds, the last event before a gap has the same time as events of other CPUs that come later in the
+/// file.
 #[test]
 fn a_gap_of_a_sorted_file_begins_right_behind_the_event_before_it() {
     let (mut order, mut problems) = (Order::of_a_sorted_file(), Problems::default());
@@ -188,7 +189,7 @@ fn what_is_missing_before_a_cpu_begins_is_missing_from_the_begin_of_the_trace() 
     order.push(idle(1, 5_300), &mut problems);
     order.begins_late(Cpu(2));
     order.push(idle(2, 5_200), &mut problems);
-    // From another ring of the CPU.
+    // From another ring of the same CPU.
     order.push(idle(3, 5_050), &mut problems);
     order.push(idle(3, 5_400), &mut problems);
     order.begins_at(Cpu(3), 5_400);

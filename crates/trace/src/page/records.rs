@@ -1,30 +1,30 @@
-//! The layout of a page of the kernel's ring buffer: a time, how much is in it, whether events were lost before it, and
-//! records whose times are distances to the one before. Layout: include/linux/ring_buffer.h and
-//! kernel/trace/ring_buffer.c; where the fields of the header are is in the kernel's `events/header_page`.
+//! The layout of a page of the kernel's ring buffer: a time, the amount of data, whether events were lost before it,
+//! and records whose times are relative to the previous record. Layout: include/linux/ring_buffer.h and
+//! kernel/trace/ring_buffer.c; the kernel's `events/header_page` describes where the header's fields are.
 //!
-//! Pure functions of bytes: what a page says about itself is checked, never believed.
+//! Pure functions of bytes: what a page claims about itself is checked and never relied on.
 
 use crate::format::Field;
 
-/// Type of a record: a filler, or an event that was taken back.
+/// Type of a record: padding, or a discarded event.
 pub(super) const PADDING: u32 = 29;
-/// Type of a record: more bits of the time that passed.
+/// Type of a record: more bits of the elapsed time.
 pub(super) const TIME_EXTEND: u32 = 30;
-/// Type of a record: the time itself.
+/// Type of a record: an absolute time.
 pub(super) const TIME_STAMP: u32 = 31;
 
-/// Bits of a record's first word that are the time passed; an extension begins above them.
+/// Bits of a record's first word that hold the elapsed time; an extension starts above them.
 const DELTA_BITS: u32 = 27;
 
-/// The top bits of a time, which [`TIME_STAMP`] has no room for.
+/// The top bits of a time, which do not fit into [`TIME_STAMP`].
 const STAMP_TOP: u64 = 0xf8 << 56;
 
 /// In the commit field: events were lost before this page.
 pub(super) const MISSED: u64 = 1 << 31;
-/// In the commit field: how many, after the records.
+/// In the commit field: the number of lost events is stored after the records.
 pub(super) const MISSED_STORED: u64 = 1 << 30;
 
-/// A page that is not one, or not up to its end. The events before `at` were handed out.
+/// Bytes that are not a page, or a page that is damaged in the middle. The events before `at` were handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} of a page: {what}")]
 pub struct PageError {
@@ -34,14 +34,14 @@ pub struct PageError {
     pub what: &'static str,
 }
 
-/// Where the parts of a page lie in the kernel that wrote it.
+/// Where the parts of a page are, for the kernel that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageFormat {
     timestamp_at: usize,
     commit_at: usize,
     commit_bytes: usize,
     pub(super) data_at: usize,
-    /// 0 where the kernel does not say.
+    /// 0 if the kernel does not report it.
     pub(super) data_bytes: usize,
     pub(super) big_endian: bool,
 }
@@ -49,7 +49,7 @@ pub(crate) struct PageFormat {
 /// A page that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenPage<'a> {
-    /// Time that the first record counts from.
+    /// The time to which the first record is relative.
     pub(crate) ts: u64,
     /// Records before this page are missing: this many, or 0 if the kernel did not say how many.
     pub(crate) missed: Option<u64>,
@@ -80,18 +80,18 @@ impl PageFormat {
         (sane && format.data_at + format.data_bytes <= LONGEST_PAGE).then_some(format)
     }
 
-    /// The layout for a kernel with longs of this size, if it does not say more.
+    /// The layout for a kernel with longs of this size, if it reports nothing more.
     pub(crate) fn of_long(bytes: u8, big_endian: bool) -> Self {
         let commit_bytes = if bytes == 4 { 4 } else { 8 };
         Self { timestamp_at: 0, commit_at: 8, commit_bytes, data_at: 8 + commit_bytes, data_bytes: 0, big_endian }
     }
 
-    /// Bytes of a whole page, header included, where the kernel says how many.
+    /// Bytes of a whole page, header included, if the kernel reports it.
     pub(crate) fn page_bytes(&self) -> usize {
         self.data_at + self.data_bytes
     }
 
-    /// The same layout in this byte order.
+    /// The same layout with this byte order.
     pub(crate) fn in_order(self, big_endian: bool) -> Self {
         Self { big_endian, ..self }
     }
@@ -117,7 +117,7 @@ impl PageFormat {
 }
 
 impl<'a> OpenPage<'a> {
-    /// Whether anything was committed to it.
+    /// Whether any data was committed to it.
     pub(crate) fn has_records(&self) -> bool {
         !self.data.is_empty()
     }
@@ -129,7 +129,7 @@ impl<'a> OpenPage<'a> {
     }
 }
 
-/// The records of a page that hold an event: each with its time.
+/// The records of a page that contain an event, each with its time.
 #[derive(Debug)]
 pub(crate) struct Records<'a> {
     ts: u64,
@@ -137,7 +137,7 @@ pub(crate) struct Records<'a> {
     at: usize,
     data_at: usize,
     big_endian: bool,
-    /// Why the page could not be followed to its end.
+    /// Why the page could not be decoded to its end.
     pub(crate) broken: Option<PageError>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// One record; `None` where it only moves the time.
+    /// One record; `None` if it only advances the time.
     #[inline]
     fn step(&mut self) -> Result<Option<&'a [u8]>, &'static str> {
         let (at, data) = (self.at, self.data);
@@ -173,12 +173,12 @@ impl<'a> Records<'a> {
         };
         let second = || self.word(at + 4).ok_or("the records end inside one");
         let beyond = "a record reaches beyond the records";
-        // Time passes with every record but those that say it otherwise.
+        // The time advances with every record, except those that define it otherwise.
         let passed = self.ts.wrapping_add(u64::from(delta));
         (self.at, self.ts) = match kind {
             TIME_STAMP => (at + 8, absolute(u64::from(second()?) << DELTA_BITS | u64::from(delta), self.ts)),
             TIME_EXTEND => (at + 8, self.ts.wrapping_add(u64::from(second()?) << DELTA_BITS | u64::from(delta))),
-            // Nothing after it on this page.
+            // Nothing follows it on this page.
             PADDING if delta == 0 => (data.len(), self.ts),
             PADDING => {
                 let end = (at + 4).saturating_add(second()? as usize);
@@ -187,7 +187,7 @@ impl<'a> Records<'a> {
                 }
                 (end, passed)
             }
-            // A length of more than 112 bytes has a word of its own, which counts itself.
+            // A length of more than 112 bytes is stored in a word of its own, which the length includes.
             0 => {
                 let Some(bytes) = second()?.checked_sub(4) else {
                     return Err("a record of a length that does not hold its own length");
@@ -214,14 +214,14 @@ impl<'a> Records<'a> {
     }
 }
 
-/// A number of this many bytes.
+/// A number with this many bytes.
 pub(super) fn number(bytes: &[u8], at: usize, size: usize, big_endian: bool) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(size)?)?;
     let push = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
     Some(if big_endian { bytes.iter().fold(0, push) } else { bytes.iter().rev().fold(0, push) })
 }
 
-/// An absolute time has 59 bits: the top ones are those of the time before, plus one where the rest went round.
+/// An absolute time has 59 bits: the top bits are those of the previous time, plus one if the rest wrapped around.
 fn absolute(stamp: u64, before: u64) -> u64 {
     let whole = stamp | before & STAMP_TOP;
     if whole < before && before - whole > 1 << 58 { whole.wrapping_add(1 << 59) } else { whole }

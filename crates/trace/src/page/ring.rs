@@ -1,4 +1,4 @@
-//! Records of a ring of perf that tracepoints write to, each a sample of `PERF_SAMPLE_TIME | PERF_SAMPLE_RAW`: the raw
+//! Records in a perf ring that tracepoints write to, each a sample with `PERF_SAMPLE_TIME | PERF_SAMPLE_RAW`: the raw
 //! record is the same as on a page of the ring buffer, so the same plans decode it. Layout: perf_event_open(2).
 
 use super::records::number;
@@ -11,27 +11,27 @@ const LOST: u64 = 2;
 const THROTTLE: u64 = 5;
 const SAMPLE: u64 = 9;
 
-/// Every record begins with its type, 16 bits of no meaning here, and its size.
+/// Every record begins with its type, 16 bits that are not used here, and its size.
 const HEADER_BYTES: usize = 8;
 
 /// What was decoded of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RingRead {
-    /// Bytes of whole records that were read.
+    /// Bytes of the complete records that were read.
     pub bytes: usize,
     /// Records that became events.
     pub events: u64,
     /// Events that found no room.
     pub lost: u64,
-    /// Records of events that were not asked for, and those that are no event of the model.
+    /// Records of events that were not asked for, and records that are no event of the model.
     pub unknown: u64,
-    /// Records that cannot be what their format says; skipped.
+    /// Records that contradict their format; they are skipped.
     pub refused: u64,
 }
 
 impl PageDecoder {
-    /// Decodes records of a CPU's ring of perf into its block, as far as that has room: an empty one has some. The events
-    /// before `at` of an error are in the block.
+    /// Decodes records from a CPU's perf ring into its block, until the block is full; an empty block has room for
+    /// some. The events before an error's `at` are in the block.
     pub fn decode_ring_into(&mut self, records: &[u8], block: &mut BlockWriter) -> Result<RingRead, PageError> {
         let mut found = RingRead::default();
         while found.bytes < records.len() && block.has_room_for(1) {
@@ -71,13 +71,14 @@ impl PageDecoder {
                 Err(None | Some(Refused::NoWakeup)) => found.unknown += 1,
                 Err(Some(_)) => found.refused += 1,
             },
-            // Behind the header an id and their number, at the end the time of the first event that found room again.
+            // After the header are an id and the number of lost events; at the end is the time of the first event that
+            // found room again.
             LOST => {
                 let lost = self.number(record, 16, 8).unwrap_or(0);
                 block.lost(self.last_word(record).unwrap_or(block.last_ns()), lost);
                 found.lost += lost.max(1);
             }
-            // The kernel holds an event back; how many passed unseen it does not say.
+            // The kernel throttles an event; it does not report how many were suppressed.
             THROTTLE => {
                 block.lost(self.last_word(record).unwrap_or(block.last_ns()), 0);
                 found.lost += 1;
@@ -114,7 +115,7 @@ mod tests {
         } else {
             (kind.to_le_bytes(), size.to_le_bytes())
         };
-        // In between are 16 bits for the mode that the CPU was in.
+        // In between are 16 bits for the mode of the CPU.
         [&kind[..], &[0xff, 0xff], &size, body].concat()
     }
 
@@ -122,7 +123,7 @@ mod tests {
         words.iter().flat_map(|w| if big_endian { w.to_be_bytes() } else { w.to_le_bytes() }).collect()
     }
 
-    /// As the kernel pads it: the length covers the padding.
+    /// Padded as by the kernel: the length includes the padding.
     fn sample(ts: u64, raw: &[u8], big_endian: bool) -> Vec<u8> {
         let bytes = (raw.len() + 4).next_multiple_of(8) - 4;
         let length = (bytes as u32).to_le_bytes();
@@ -150,7 +151,7 @@ mod tests {
             let be = big_endian;
             let mut ring = sample(1_000, &waking(11, 10, 1, 0x10, be), be);
             ring.extend(record(LOST, &words(&[77, 3, 2_000], be), be));
-            // An event that was not asked for, and of a kind that means nothing here.
+            // An event that was not asked for, and a record type without meaning here.
             ring.extend(sample(2_000, &[0xee, 0xee, 0, 0, 0, 0, 0, 0], be));
             ring.extend(record(3, &words(&[1, 2, 3], be), be));
             ring.extend(sample(2_500, &waking(12, 10, 1, 0x10, be), be));
@@ -201,7 +202,7 @@ mod tests {
         no_size.extend(record(SAMPLE, &[], false));
         no_size[good.len() + 6] = 7;
         assert_eq!(read(&no_size), (Err(good.len()), 1));
-        // A length that reaches beyond its record costs that record.
+        // If a length reaches beyond its record, only that record is lost.
         let mut long = good.clone();
         long[16] = 0xff;
         long.extend(&good);

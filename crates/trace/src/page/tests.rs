@@ -1,4 +1,4 @@
-//! Pages written by hand, with known answers.
+//! Pages written by hand, with known results.
 
 use super::records::{MISSED, MISSED_STORED, PADDING, TIME_EXTEND, TIME_STAMP};
 use super::*;
@@ -9,7 +9,7 @@ pub(super) const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8
     \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
     \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
-/// As a 32-bit kernel lays it out.
+/// The layout of a 32-bit kernel.
 const HEADER_PAGE_32: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
     \tfield: local_t commit;\toffset:8;\tsize:4;\tsigned:1;\n\
     \tfield: char data;\toffset:12;\tsize:4084;\tsigned:1;\n";
@@ -72,14 +72,14 @@ impl Written {
         self.bytes.extend(raw);
     }
 
-    /// The same as an event too long for a type: the length follows the first word.
+    /// The same for an event whose length does not fit into the type: the length follows the first word.
     fn long_event(&mut self, delta: u32, raw: &[u8]) {
         self.first(0, delta);
         self.word(raw.len() as u32 + 4);
         self.bytes.extend(raw);
     }
 
-    /// Fills in how much was committed, with `flags`, and what follows the records.
+    /// Fills in the commit size, with `flags`, and appends what follows the records.
     fn finish(mut self, flags: u64, behind: &[u8]) -> Vec<u8> {
         let data_at = if self.small { 12 } else { 16 };
         let commit = (self.bytes.len() - data_at) as u64 | flags;
@@ -171,7 +171,7 @@ fn time_extends_and_absolute_times_move_the_clock() {
     page.first(TIME_EXTEND, 3);
     page.word(2);
     page.event(1, &waking(11, 10, 1, 0, false));
-    // Below the page's time by nothing but the bits that do not fit.
+    // Below the page's time only because of the bits that do not fit.
     let stamp = (1u64 << 40) + (1 << 33) + 5;
     page.first(TIME_STAMP, (stamp & ((1 << 27) - 1)) as u32);
     page.word((stamp >> 27) as u32);

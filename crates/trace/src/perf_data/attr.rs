@@ -1,4 +1,4 @@
-//! `perf_event_attr` as a file stores it, and where the parts of a sample lie for it.
+//! `perf_event_attr` as a file stores it, and where the parts of its samples are.
 
 use crate::TraceError;
 use crate::bytes::Cursor;
@@ -6,7 +6,7 @@ use crate::bytes::Cursor;
 /// `PERF_TYPE_TRACEPOINT`.
 pub(crate) const TRACEPOINT: u32 = 2;
 
-/// Bits of `sample_type`, in the order in which the parts lie in a sample up to the raw data.
+/// Bits of `sample_type`, in the order of the parts in a sample, up to the raw data.
 mod part {
     pub(super) const IDENTIFIER: u64 = 1 << 16;
     pub(super) const IP: u64 = 1;
@@ -20,38 +20,38 @@ mod part {
     pub(super) const READ: u64 = 1 << 4;
     pub(super) const CALLCHAIN: u64 = 1 << 5;
     pub(super) const RAW: u64 = 1 << 10;
-    /// These are the last ones, in this order; `AUX` alone is of varying size.
+    /// These come last, in this order; only `AUX` has a variable size.
     pub(super) const CGROUP: u64 = 1 << 21;
     pub(super) const DATA_PAGE_SIZE: u64 = 1 << 22;
     pub(super) const CODE_PAGE_SIZE: u64 = 1 << 23;
     pub(super) const AUX: u64 = 1 << 20;
 }
 
-/// What is used of an event's attributes.
+/// The used fields of an event's attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attr {
     pub(crate) kind: u32,
     /// The number of a tracepoint.
     pub(crate) config: u64,
-    /// How many events make one sample (`perf record -c`), or how many samples a second are aimed at.
+    /// The number of events per sample (`perf record -c`), or the intended number of samples per second.
     pub(crate) period: u64,
     /// The latter: `perf record -F`.
     pub(crate) is_freq: bool,
     pub(crate) sample_type: u64,
     read_format: u64,
     sample_id_all: bool,
-    /// Its ring is written from the end to the beginning (`perf record --overwrite`): it is read newest first.
+    /// Its ring is written from the end to the beginning (`perf record --overwrite`), so it is read newest first.
     pub(crate) is_backward: bool,
     /// The clock asked for with `-k`.
     pub(crate) clockid: Option<i32>,
     pub(crate) ids: Vec<u64>,
 }
 
-/// Size of the first version of the structure, which every file has.
+/// Size of the structure's first version; no file has less.
 const SMALLEST: u64 = 64;
 
 impl Attr {
-    /// The structure without its ids; how many bytes it says it has is in the structure.
+    /// Reads the structure without its ids; it contains its own size.
     pub(crate) fn read(cursor: &mut Cursor<'_>, space: u64) -> Result<Self, TraceError> {
         let start = cursor.at;
         let kind = cursor.u32("the type of an event")?;
@@ -67,7 +67,7 @@ impl Attr {
         let sample_type = cursor.u64("sample_type")?;
         let read_format = cursor.u64("read_format")?;
         let flags = cursor.u64("the flags of an event")?;
-        // A bit field: its first bit is the lowest of a little-endian word and the highest of a big-endian one.
+        // The first bit of a bit field is the lowest bit of a little-endian word and the highest of a big-endian one.
         let flags = if cursor.big_endian { flags.reverse_bits() } else { flags };
         let mut clockid = None;
         if size >= 96 && flags & 1 << 25 != 0 {
@@ -90,7 +90,7 @@ impl Attr {
         })
     }
 
-    /// How the recorder chose which events become samples; `None` where each does.
+    /// How the recorder chose which events become samples; `None` if each does.
     pub(crate) fn sampling(&self) -> Option<String> {
         match self.period {
             _ if self.is_freq => Some(format!("with a frequency (-F {})", self.period)),
@@ -130,12 +130,12 @@ impl Attr {
         layout
     }
 
-    /// The last word of every record, samples apart, is the id of the event that it is of.
+    /// Whether the last word of every record other than samples is the id of its event.
     pub(crate) fn tells_id_last(&self) -> bool {
         self.sample_id_all && self.sample_type & part::IDENTIFIER != 0
     }
 
-    /// What records other than samples carry at their end, counted from there.
+    /// What records other than samples have at their end, as offsets from the end.
     pub(crate) fn trailer(&self) -> Trailer {
         let mut trailer = Trailer::default();
         if !self.sample_id_all {
@@ -165,11 +165,11 @@ pub(crate) struct Layout {
     /// The thread.
     pub(crate) tid: Option<usize>,
     pub(crate) has_raw: bool,
-    /// No part of a sample lies behind the raw data.
+    /// Whether no part of a sample follows the raw data.
     ends_with_raw: bool,
-    /// The number of the cgroup, in bytes before the end of the record.
+    /// The number of the cgroup, as an offset from the end of the record.
     pub(crate) cgroup: Option<usize>,
-    /// Where the parts of varying size begin.
+    /// Where the parts with variable size begin.
     rest: usize,
     has_read: bool,
     has_callchain: bool,
@@ -177,7 +177,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The raw data of a sample: what the tracepoint wrote.
+    /// The raw data in a sample: what the tracepoint wrote.
     #[inline(always)]
     pub(crate) fn raw<'a>(&self, record: &'a [u8], big_endian: bool) -> Option<&'a [u8]> {
         let at = if self.has_read || self.has_callchain { self.behind_varying(record, big_endian)? } else { self.rest };
@@ -185,7 +185,7 @@ impl Layout {
         record.get(at + 4..at + 4 + size)
     }
 
-    /// Whether a sample goes on behind its last part, its `raw` data, which the kernel fills up to eights.
+    /// Whether a sample continues after its last part, the `raw` data, which the kernel pads to a multiple of eight.
     #[inline(always)]
     pub(crate) fn is_too_long(&self, record: &[u8], raw: &[u8]) -> bool {
         self.ends_with_raw && raw.as_ptr_range().end != record.as_ptr_range().end
@@ -215,7 +215,7 @@ impl Layout {
     }
 }
 
-/// Where time and CPU of other records lie, in bytes before their end.
+/// Where the time and CPU of other records are, as offsets from their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Trailer {
     pub(crate) size: usize,
@@ -223,7 +223,7 @@ pub(crate) struct Trailer {
     pub(crate) cpu: Option<usize>,
 }
 
-/// A number at an offset; 0 if there are fewer bytes.
+/// A number at an offset; 0 if there are not enough bytes.
 #[inline(always)]
 pub(crate) fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
     let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);

@@ -1,14 +1,14 @@
-//! Which cgroups threads were seen in: of files of `perf record --all-cgroups`, in which every sample has the cgroup of the
-//! thread that traced it, by number, and `PERF_RECORD_CGROUP` names the numbers.
+//! The cgroups in which threads were seen, for files of `perf record --all-cgroups`: every sample has the number of the
+//! tracing thread's cgroup, and `PERF_RECORD_CGROUP` maps numbers to names.
 
 use super::attr::{Layout, u32_at, u64_at};
 use crate::event::Tid;
 use std::collections::HashMap;
 
-/// Threads and cgroups that are remembered; no machine has more threads at a time.
+/// Most threads and cgroups that are remembered; no machine has more threads at a time.
 const MOST: usize = 1 << 20;
 
-/// Threads with the cgroups that they were in when they traced something.
+/// Threads, with the cgroups they were in when they traced something.
 #[derive(Debug, Default)]
 pub struct SeenCgroups {
     /// Paths by number.
@@ -22,7 +22,7 @@ pub struct SeenCgroups {
 }
 
 impl SeenCgroups {
-    /// The paths of the cgroups that a thread was in; one that nothing names is empty.
+    /// The paths of the cgroups that a thread was in; empty for a cgroup without a name.
     pub fn of(&self, tid: Tid) -> impl Iterator<Item = &str> {
         self.threads.get(&tid.0).into_iter().flatten().map(|id| self.paths.get(id).map_or("", String::as_str))
     }
@@ -32,12 +32,12 @@ impl SeenCgroups {
         self.threads.keys().map(|tid| Tid(*tid))
     }
 
-    /// There were more than are remembered.
+    /// Whether there were more than can be remembered.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// A sample: where it has a cgroup that is the one of the thread that wrote its raw data, `common_pid`.
+    /// Takes a sample; if it has a cgroup, that is the cgroup of the thread that wrote its raw data, `common_pid`.
     pub(super) fn sample(&mut self, layout: &Layout, record: &[u8], big_endian: bool) {
         let Some(back) = layout.cgroup else { return };
         let id = record.len().checked_sub(back).and_then(|at| u64_at(record, at, big_endian));
@@ -61,7 +61,7 @@ impl SeenCgroups {
         }
     }
 
-    /// A record that names a cgroup: its number, and its path up to the first zero.
+    /// Takes a record that names a cgroup: its number, and its path up to the first zero byte.
     pub(super) fn name(&mut self, record: &[u8], big_endian: bool) {
         let Some((id, path)) = u64_at(record, 8, big_endian).zip(record.get(16..)) else { return };
         let path = &path[..path.iter().position(|b| *b == 0).unwrap_or(path.len())];

@@ -1,13 +1,13 @@
-//! What was recorded: all of the machine (`perf record -a`), some of its CPUs, or some tasks. Two records say it. In one perf
-//! lists the threads that it was told of; in the other, which id each event has on which CPU and of which thread
-//! (always since 6.0, before that only beside AUX data, and only where there are several events).
+//! What was recorded: the whole machine (`perf record -a`), some of its CPUs, or some tasks. Two records show this. One
+//! lists the threads that perf was given. The other lists each event's ids with their CPU and thread; it is always
+//! present since 6.0, before that only together with AUX data, and only if there are several events.
 
 use super::attr::u64_at;
 use crate::event::Cpu;
 use crate::problem::{ProblemKind, Problems};
 use std::collections::BTreeSet;
 
-/// Ids of threads and CPUs in `PERF_RECORD_ID_INDEX` that stand for all of them.
+/// The value that stands for all threads or CPUs in `PERF_RECORD_ID_INDEX`.
 const ALL: u32 = u32::MAX;
 
 /// Threads and CPUs of the events.
@@ -18,15 +18,15 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// `PERF_RECORD_ID_INDEX`: a number of entries of id, index of the ring, CPU and thread; those of ids that are not `meant`
-    /// say nothing of what is analysed (perf opens a dummy on all CPUs beside the events of one). Whether only some tasks
-    /// were recorded.
+    /// Takes `PERF_RECORD_ID_INDEX`: a number of entries of id, index of the ring, CPU and thread. Entries whose id is
+    /// not `meant` are ignored, because they concern events that are not analysed (perf opens a dummy event on all CPUs
+    /// in addition to events on one). Returns whether only some tasks were recorded.
     pub(super) fn id_index(&mut self, record: &[u8], big_endian: bool, meant: impl Fn(u64) -> bool) -> bool {
         const ENTRY: usize = 32;
         let entries = u64_at(record, 8, big_endian).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         for entry in record.get(16..).unwrap_or_default().chunks_exact(ENTRY).take(entries) {
             let word = |at: usize| u64_at(entry, at, big_endian).unwrap_or(u64::MAX);
-            // Both are ints, and perf writes them as words: all of them is -1 in either width.
+            // Both are ints that perf writes as words: "all" is -1 in either width.
             let (id, cpu, tid) = (word(0), word(16), word(24));
             if !meant(id) {
                 continue;
@@ -39,28 +39,28 @@ impl Coverage {
         self.has_threads
     }
 
-    /// `PERF_RECORD_THREAD_MAP`: a number of entries of a thread and its name; one of thread -1 is all of them. Whether only some
-    /// tasks were recorded.
+    /// Takes `PERF_RECORD_THREAD_MAP`: a number of entries of a thread and its name; a thread of -1 stands for all.
+    /// Returns whether only some tasks were recorded.
     pub(super) fn thread_map(&mut self, record: &[u8], big_endian: bool) -> bool {
         const ENTRY: usize = 24;
         let entries = record.get(16..).unwrap_or_default().chunks_exact(ENTRY);
         let mut tids = entries.filter_map(|entry| u64_at(entry, 0, big_endian));
-        // Of either width, as below. Nothing runs as thread 0 but idle CPUs.
+        // In either width, as below. Only idle CPUs run thread 0.
         self.has_threads |= tids.any(|tid| tid as u32 != ALL && tid != 0);
         self.has_threads
     }
 
-    /// The CPUs whose events were recorded; none where that is not known.
+    /// The CPUs whose events were recorded; empty if unknown.
     pub(super) fn cpus(&self) -> impl Iterator<Item = Cpu> {
         self.cpus.iter().filter_map(|cpu| u16::try_from(*cpu).ok().map(Cpu))
     }
 
-    /// Whether events of a CPU were recorded, as far as is known.
+    /// Whether events of a CPU were recorded, as far as known.
     pub(super) fn has(&self, cpu: Cpu) -> bool {
         self.cpus.is_empty() || self.cpus.contains(&cpu.0.into())
     }
 
-    /// Tells what is missing by the choice of what to record; `online` is the number of CPUs of the machine.
+    /// Reports what is missing because of the choice of what to record; `online` is the machine's number of CPUs.
     pub(super) fn tell(&self, online: Option<u32>, problems: &mut Problems) {
         if self.has_threads {
             problems.add(ProblemKind::SomeTasks, || {

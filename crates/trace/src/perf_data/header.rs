@@ -6,27 +6,27 @@ use crate::bytes::{Cursor, Input};
 use crate::kind::Kind;
 use crate::tracing_data::TracingData;
 
-/// "PERFILE2", as a number of the machine that wrote it.
+/// "PERFILE2", as a number in the byte order of the machine that wrote it.
 pub(crate) const MAGIC: [u8; 8] = *b"PERFILE2";
 const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
 
-/// Size of the header of a pipe: magic and size, nothing else.
+/// Size of the header in a pipe: magic and size, nothing else.
 const PIPE_HEADER: u64 = 16;
 
-/// Whether a file that begins so is perf.data, in either byte order.
+/// Whether a file with these first bytes is perf.data, in either byte order.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let mut swapped = MAGIC;
     swapped.reverse();
     head.starts_with(&MAGIC) || head.starts_with(&swapped)
 }
 
-/// Whether what begins so is what perf writes into a pipe.
+/// Whether data with these first bytes is what perf writes into a pipe.
 pub(crate) fn is_stream(head: &[u8]) -> bool {
     let size = head.get(8..16).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
     size == PIPE_HEADER || size == PIPE_HEADER.swap_bytes()
 }
 
-/// Events and ids of events that are read: thousands of CPUs times hundreds of events.
+/// Most events, and most ids of events, that are read: thousands of CPUs times hundreds of events.
 const MOST_ATTRS: u64 = 4096;
 const MOST_IDS: u64 = 1 << 22;
 
@@ -41,11 +41,11 @@ pub(crate) mod feature {
     pub(crate) const CMDLINE: usize = 11;
 }
 
-/// What the file says about itself, in front of its records and after them.
+/// The file's metadata, before and after its records.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
     pub(crate) big_endian: bool,
-    /// Records begin at once and describe themselves; nothing is after them.
+    /// Records begin at once and contain the metadata; nothing follows them.
     pub(crate) is_pipe: bool,
     pub(crate) attrs: Vec<Attr>,
     /// The records.
@@ -106,7 +106,7 @@ impl Header {
             *word = cursor.u64("the list of features")?;
         }
         header.read_attrs(input, attr_size, attrs)?;
-        // A recording that was killed has no size here, and no features after its records.
+        // If the recording was killed, it has no size here, and no features after its records.
         if header.data.1 > header.data.0 {
             header.read_features(input, size, bits)?;
         }
@@ -139,7 +139,8 @@ impl Header {
         Ok(())
     }
 
-    /// The sections after the records. One that cannot be read is reported; without the formats nothing can be read.
+    /// Reads the sections after the records. A section that cannot be read is reported; without the formats nothing can
+    /// be decoded.
     fn read_features(&mut self, input: &Input, size: u64, bits: [u64; 4]) -> Result<(), TraceError> {
         let (_, data_end) = self.data;
         if data_end > size {
@@ -161,7 +162,7 @@ impl Header {
         Ok(())
     }
 
-    /// One section; those that are not used are left alone.
+    /// Reads one section; sections that are not used are skipped.
     pub(crate) fn read_feature(&mut self, number: usize, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
         let about = &mut self.about;
         match number {
@@ -205,7 +206,7 @@ fn section(cursor: &mut Cursor<'_>, what: &str) -> Result<(u64, u64), TraceError
     }
 }
 
-/// A string with its padded length in front.
+/// A string, preceded by its padded length.
 fn text(cursor: &mut Cursor<'_>) -> Result<String, TraceError> {
     let bytes = cursor.u32("the length of a string")?;
     let bytes = cursor.take(u64::from(bytes.min(1 << 16)), "a string")?;

@@ -1,11 +1,11 @@
 //! The records of `perf record -z`: pieces of one zstd stream, which perf flushes but never ends.
 //!
-//! The decoder holds back the last window of its output. perf's mark that ends a round is not compressed, and follows the
-//! records of the round in the file. So the mark's place among the inflated bytes is kept, and the round ends when the
-//! output has come exactly to that place. To compute the place, the number of bytes that the decoder holds must be known,
-//! but the decoder reports only those beyond its window. So the frame header is changed to the smallest window, and as many
-//! zeros are put in front: the decoder then reports nearly all bytes. This module itself keeps the true window in the
-//! decoder, since later blocks refer back to it.
+//! The decoder holds back the last window of its output. perf's mark for the end of a round is not compressed, and
+//! follows the records of the round in the file. So the mark's position among the inflated bytes is remembered, and the
+//! round ends when the output has reached exactly that position. To compute it, the number of bytes held by the decoder
+//! must be known, but the decoder reports only those beyond its window. So the frame header is changed to the smallest
+//! window, and that many zeros are put in front: the decoder then reports nearly all bytes. This module itself keeps
+//! the true window in the decoder, because later blocks refer back to it.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::collections::VecDeque;
@@ -17,32 +17,32 @@ const BLOCK: usize = 128 << 10;
 /// Bytes taken out at once.
 const STEP: usize = 256 << 10;
 
-/// Compressed bytes that may wait for the rest of their block.
+/// Most compressed bytes that may wait for the rest of their block.
 const MOST_WAITING: usize = 1 << 20;
 
-/// An empty raw block with the mark of the last one: what perf should write at the end.
+/// An empty raw block, marked as the last one: what perf should write at the end.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// The smallest window that a frame can name, by a descriptor of 0: the window that the decoder is given.
+/// The smallest window that a frame can have, with a descriptor of 0: the window that the decoder is given.
 const SMALLEST_WINDOW: u64 = 1 << 10;
 
-/// A block that repeats one byte, zero, as often as the smallest window is long.
+/// A block that repeats one byte, zero, for the length of the smallest window.
 const ZEROS: [u8; 4] = [((SMALLEST_WINDOW << 3 | 1 << 1) & 0xff) as u8, (SMALLEST_WINDOW >> 5) as u8, 0, 0];
 
-/// A zstd stream that comes in pieces.
+/// A zstd stream that arrives in pieces.
 pub(super) struct Inflate {
     decoder: FrameDecoder,
-    /// Compressed bytes that are not a whole block yet.
+    /// Compressed bytes that are not yet a complete block.
     waiting: Vec<u8>,
-    /// Inflated bytes that are not a whole record yet.
+    /// Inflated bytes that are not yet a complete record.
     pub(super) plain: Vec<u8>,
-    /// Bytes that the decoder gave out, the zeros in front among them.
+    /// Number of bytes that came out of the decoder, including the zeros in front.
     given_out: u64,
-    /// How far back the frame refers; 0 before its header is with the decoder.
+    /// How far back the frame refers; 0 before the decoder has its header.
     window: u64,
-    /// Bytes that may be given out: up to a block that cannot be inflated.
+    /// Number of bytes that may come out: up to a block that cannot be inflated.
     good: u64,
-    /// Ends of rounds, by the number of inflated bytes before each.
+    /// Ends of rounds, as the number of inflated bytes before each.
     rounds: VecDeque<u64>,
 }
 
@@ -80,10 +80,10 @@ impl Inflate {
         Ok(())
     }
 
-    /// Inflates a block, and takes into `plain` what the decoder can give out, but nothing after the next end of a
-    /// round; false when more pieces are needed.
+    /// Inflates a block, and moves into `plain` what the decoder can release, but nothing after the next end of a
+    /// round; returns false if more pieces are needed.
     pub(super) fn step(&mut self) -> Result<bool, String> {
-        // One block at a time: a few bytes may stand for 128 kB, and thousands of such blocks fit a piece.
+        // One block at a time: a few bytes may inflate to 128 kB, and thousands of such blocks fit into a piece.
         let is_open = self.window > 0 && !self.has_ended();
         let bytes = if is_open { block_size(&self.waiting)? } else { None };
         if let Some(bytes) = bytes.filter(|bytes| *bytes <= self.waiting.len()) {
@@ -100,12 +100,12 @@ impl Inflate {
         Ok(self.take()? > 0)
     }
 
-    /// The stream has ended, as perf's never does by itself.
+    /// Whether the stream has ended, which perf's never does by itself.
     fn has_ended(&self) -> bool {
         self.window > 0 && self.decoder.is_finished()
     }
 
-    /// Takes bytes out of the decoder; how many.
+    /// Takes bytes out of the decoder; returns how many.
     fn take(&mut self) -> Result<u64, String> {
         let held = self.held();
         let kept = if self.has_ended() { 0 } else { self.window };
@@ -123,19 +123,19 @@ impl Inflate {
         Ok(read as u64)
     }
 
-    /// Bytes that the decoder has inflated and not given out.
+    /// Number of bytes that the decoder has inflated but not released.
     fn held(&self) -> u64 {
         let beyond = self.decoder.can_collect() as u64;
         // A frame that has ended no longer has a window.
         if self.window == 0 || self.has_ended() { beyond } else { beyond + SMALLEST_WINDOW }
     }
 
-    /// A round ends here in the file.
+    /// Notes that a round ends at this position in the file.
     pub(super) fn end_of_round(&mut self) {
         self.rounds.push_back((self.given_out + self.held()).saturating_sub(SMALLEST_WINDOW));
     }
 
-    /// Whether a round has ended in what came out so far; call until it has not.
+    /// Whether a round has ended in the output so far; call it until it returns false.
     pub(super) fn round_ended(&mut self) -> bool {
         let out = self.given_out.saturating_sub(SMALLEST_WINDOW);
         let ended = self.rounds.front().is_some_and(|at| *at <= out);
@@ -145,7 +145,8 @@ impl Inflate {
         ended
     }
 
-    /// Ends the stream, so that the decoder gives out what it kept back; how many bytes of it were no whole block.
+    /// Ends the stream, so that the decoder releases what it holds; returns how many compressed bytes were not a
+    /// complete block.
     pub(super) fn end(&mut self) -> usize {
         let left = std::mem::take(&mut self.waiting).len();
         if self.window > 0 && !self.has_ended() {
@@ -159,11 +160,11 @@ fn unreadable(error: ruzstd::decoding::errors::FrameDecoderError) -> String {
     format!("the zstd stream cannot be inflated: {error}")
 }
 
-/// Largest window that is read: that of zstd's highest level, 22. Of it no more is held than the file fills, at most twice
-/// as many bytes as the window has.
+/// Largest window that is accepted: that of zstd's highest level, 22. Memory is used only as far as the file fills it,
+/// at most for twice as many bytes as the window has.
 const LARGEST_WINDOW: u64 = 128 << 20;
 
-/// Where a frame's header names its window.
+/// Where a frame's header has its window.
 const WINDOW_AT: usize = 5;
 
 /// What the first bytes of a frame say.
@@ -174,7 +175,7 @@ struct FrameHeader {
     window: u64,
 }
 
-/// RFC 8878, 3.1.1.1. `None` until it is whole.
+/// RFC 8878, 3.1.1.1. `None` until it is complete.
 fn frame_header(frame: &[u8]) -> Result<Option<FrameHeader>, String> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     if !MAGIC.starts_with(&frame[..frame.len().min(4)]) {
@@ -182,7 +183,7 @@ fn frame_header(frame: &[u8]) -> Result<Option<FrameHeader>, String> {
         return Err(format!("the first compressed record begins with {begins}, not with zstd's magic"));
     }
     let Some(descriptor) = frame.get(4) else { return Ok(None) };
-    // A frame of one segment names its content's size instead of a window; a stream does not know that.
+    // A single-segment frame has the size of its content instead of a window; a stream does not know that size.
     if descriptor & 0x20 != 0 {
         return Err("a zstd frame of one segment, not a stream".into());
     }
@@ -197,7 +198,7 @@ fn frame_header(frame: &[u8]) -> Result<Option<FrameHeader>, String> {
     Ok(Some(FrameHeader { bytes: 6 + dictionary_id + content_size, window }))
 }
 
-/// Bytes of a block with its header (RFC 8878, 3.1.1.2). `None` until the header is whole.
+/// Size of a block including its header (RFC 8878, 3.1.1.2). `None` until the header is complete.
 fn block_size(block: &[u8]) -> Result<Option<usize>, String> {
     let [a, b, c, ..] = block else { return Ok(None) };
     let header = u32::from_le_bytes([*a, *b, *c, 0]);

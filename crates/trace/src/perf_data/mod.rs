@@ -1,5 +1,6 @@
-//! perf.data, of `perf record` and `perf sched record`: a file, or what `-o -` writes into a pipe; plain or compressed
-//! (`-z`). Layout: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of the kernel.
+//! perf.data, as written by `perf record` and `perf sched record`: a file, or what `-o -` writes into a pipe; plain or
+//! compressed (`-z`). Layout: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h in
+//! the kernel.
 
 mod attr;
 mod cgroups;
@@ -36,17 +37,17 @@ use records::{HeaderPiece, Records, Step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Longest formats of a pipe that are read.
+/// Longest formats in a pipe that are read.
 const LONGEST_TRACING: u64 = 64 << 20;
 
 /// Records of a perf.data file, as perf counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// All of them, of whatever type.
+    /// All of them, whatever their type.
     pub records: u64,
-    /// Events that the kernel says it lost.
+    /// Lost events, as reported by the kernel.
     pub lost: u64,
-    /// Records in which it says so.
+    /// Records with such reports.
     pub losses: u64,
 }
 
@@ -59,13 +60,13 @@ pub(crate) struct PerfData {
     attrs: Vec<Attr>,
     tracing: Option<TracingData>,
     about: About,
-    /// Where threads of perf wrote files of their own.
+    /// The files that perf's threads wrote, if there are any.
     parts: Option<Parts>,
 }
 
 impl PerfData {
-    /// Reads the header; records follow in batches. `parts` are the files of `perf record --threads`, of which `source` is the
-    /// one with the header.
+    /// Reads the header; records follow in batches. `parts` are the files of `perf record --threads`; `source` is the
+    /// file with the header.
     pub(crate) fn open(
         file: &str,
         source: Box<dyn ByteSource>,
@@ -75,7 +76,7 @@ impl PerfData {
         let input = Arc::new(Input::new(file, source));
         let header = Header::read(&input)?;
         let (at, end) = header.data;
-        // perf writes the size when it ends; a recording that was killed has none, and no formats after it.
+        // perf writes the size when it ends; if it was killed, there is no size, and no formats follow.
         let end = if end == at { input.source.size().unwrap_or(u64::MAX) } else { end };
         let mut records = Records::new(header.big_endian, wanted);
         for why in header.skipped {
@@ -97,7 +98,7 @@ impl PerfData {
         Ok(reader)
     }
 
-    /// Joins events and formats, and refuses what no analysis can use.
+    /// Combines events and formats, and refuses what no analysis can use.
     fn describe(&mut self) -> Result<(), TraceError> {
         let empty = TracingData::default();
         let tracing = self.tracing.as_ref().unwrap_or(&empty);
@@ -119,7 +120,7 @@ impl PerfData {
         }
     }
 
-    /// The end of the file, after which its parts are read.
+    /// The end of the file; its parts are read after it.
     fn end(&mut self) -> Result<(), TraceError> {
         let (left, at) = (self.window.bytes().len(), self.window.offset());
         if left > 0 {
@@ -128,7 +129,7 @@ impl PerfData {
             });
         }
         if self.is_pipe {
-            // What a stream never described is missed now.
+            // If a stream has not described something by now, it is missing.
             self.describe_pipe()?;
         }
         match &mut self.parts {
@@ -145,7 +146,7 @@ impl PerfData {
         self.has_samples()
     }
 
-    /// Events that were asked for, and none of them happened or came into the file.
+    /// An error if events were asked for, but none occurred or got into the file.
     fn has_samples(&mut self) -> Result<(), TraceError> {
         const UNREAD: [ProblemKind; 3] = [ProblemKind::Truncated, ProblemKind::BadRecord, ProblemKind::SkippedPart];
         let Records { sources, problems, .. } = &mut self.records;
@@ -163,7 +164,7 @@ impl PerfData {
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
-    /// A file whose compressed records cannot be read has nothing to show.
+    /// An error if compressed records cannot be read, because the file then contains nothing to show.
     fn refuse_unreadable(&self, offset: u64) -> Result<(), TraceError> {
         match &self.records.unreadable {
             Some(why) if self.records.sources.counts().all(|(_, samples)| samples == 0) => {
@@ -184,7 +185,7 @@ impl PerfData {
         }
     }
 
-    /// A record of a stream that says what a file has in its header; it ends `read` bytes into the window.
+    /// Takes a record of a stream that corresponds to a part of a file's header; it ends `read` bytes into the window.
     fn header_piece(&mut self, piece: HeaderPiece, read: usize, offset: u64) -> Result<(), TraceError> {
         let big_endian = self.records.big_endian();
         let body = |window: &Window, from: usize| window.bytes()[from..read].to_vec();
@@ -211,7 +212,7 @@ impl PerfData {
                 let mut cursor = Cursor::new(&input, 0, size, big_endian);
                 let mut header = Header { about: std::mem::take(&mut self.about), ..Header::default() };
                 let number = usize::try_from(number).unwrap_or(usize::MAX);
-                // A feature is a word about the recording; a bad one costs nothing else.
+                // A feature only describes the recording; if it is damaged, nothing else is lost.
                 if let Err(error) = header.read_feature(number, &mut cursor) {
                     self.records.problems.add(ProblemKind::SkippedPart, || format!("feature {number}: {error}"));
                 }
@@ -320,7 +321,7 @@ impl Merging for PerfData {
         &mut self.records.order
     }
 
-    /// Reads records until a round ends, or up to the end of what is buffered.
+    /// Reads records until a round ends, or to the end of what is buffered.
     fn advance(&mut self) -> Result<(), TraceError> {
         if let Some(parts) = self.parts.as_mut().filter(|parts| parts.have_begun) {
             if parts.advance(&mut self.records)? {

@@ -1,8 +1,10 @@
-//! The files of `perf record --threads`: `data` says what was recorded, and what each thread of perf read is in a file of its
-//! own, data.0 and so on, which has no header and no ends of rounds (tools/perf/Documentation/perf.data-directory-format.txt).
+//! The files of `perf record --threads`: `data` describes what was recorded, and what each of perf's threads read is in
+//! a separate file, data.0 and so on, without a header or ends of rounds
+//! (tools/perf/Documentation/perf.data-directory-format.txt).
 //!
-//! A file of one CPU is in order, so such files are read side by side: always the one on that is furthest behind. Where a
-//! thread read several CPUs, nothing says up to when their events are there: all is held back, up to the limit of `order.rs`.
+//! A file with one CPU is in order, so such files are read in parallel: always the one that is furthest behind. If a
+//! thread read several CPUs, nothing shows up to which time their events are complete, so everything is held back, up
+//! to the limit in `order.rs`.
 
 use super::inflate::Inflate;
 use super::records::{Records, Step};
@@ -24,7 +26,7 @@ pub(super) struct Parts {
 struct Part {
     input: Input,
     at: u64,
-    /// The decompressor of its compressed records, which are a stream of their own.
+    /// The decompressor for its compressed records, which are a separate stream.
     inflate: Option<Box<Inflate>>,
     /// Time of its latest event, ns.
     reached: u64,
@@ -43,7 +45,8 @@ impl Parts {
         Self { all: sources.into_iter().enumerate().map(part).collect(), buffer: vec![0; PIECE], have_begun: false }
     }
 
-    /// Reads a piece of the file that is furthest behind, and lets go what no file has events before; false at the end of all.
+    /// Reads a piece of the file that is furthest behind, and releases events that no file can precede; false at the
+    /// end of all files.
     pub(super) fn advance(&mut self, records: &mut Records) -> Result<bool, TraceError> {
         let behind = self.all.iter().enumerate().filter(|(_, part)| !part.ended).min_by_key(|(_, part)| part.reached);
         let Some((number, _)) = behind else {
@@ -64,7 +67,7 @@ impl Parts {
     }
 }
 
-/// CPUs whose file may be missing.
+/// Reports CPUs whose file may be missing.
 fn tell_unseen(records: &mut Records) {
     let Records { coverage, order, problems, .. } = records;
     for cpu in coverage.cpus().filter(|cpu| !order.has_seen(*cpu)) {

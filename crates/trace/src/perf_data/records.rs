@@ -1,4 +1,4 @@
-//! The records of a perf.data file: samples into events, everything else into names, gaps and ends of rounds.
+//! The records of a perf.data file: samples become events, all others names, gaps and ends of rounds.
 
 mod compressed;
 mod held;
@@ -48,19 +48,19 @@ mod record {
 /// What the caller must do before it continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Read more bytes: the rest is not a whole record.
+    /// Read more bytes, because the rest is not a complete record.
     More,
     /// Hand out the events of a finished round.
     Round,
-    /// Skip bytes that are no records.
+    /// Skip bytes that are not records.
     Skip(u64),
     /// A piece of a pipe's header.
     Header(HeaderPiece),
-    /// The records cannot be followed any further.
+    /// The records cannot be followed further.
     Stop,
 }
 
-/// A record in which a pipe says what a file says in its header; where its content lies in the record.
+/// A record in a pipe that corresponds to a part of a file's header, with the position of its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeaderPiece {
     /// A `perf_event_attr` and its ids.
@@ -71,16 +71,16 @@ pub(super) enum HeaderPiece {
     Feature { number: u64, size: usize },
 }
 
-/// Numbers of records that nothing else counts.
+/// Counts of records that are counted nowhere else.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RecordCounts {
-    /// Records that are no samples.
+    /// Records that are not samples.
     pub(super) others: u64,
-    /// Events lost by the kernel's LOST records.
+    /// Events reported as lost by the kernel's LOST records.
     pub(super) lost: u64,
     /// Those records.
     pub(super) losses: u64,
-    /// Samples lost by perf's LOST_SAMPLES records.
+    /// Samples reported as lost by perf's LOST_SAMPLES records.
     lost_samples: u64,
 }
 
@@ -89,13 +89,14 @@ pub(super) struct Records {
     big_endian: bool,
     wanted: Kinds,
     pub(super) sources: Sources,
-    /// The kinds of which the file holds samples.
+    /// The kinds for which the file has samples.
     traced: Kinds,
-    /// The type of records that are samples. None is where they must be held back: then they are found with the others.
+    /// The record type of samples. If samples must be held back, no type matches, so that they are handled with the
+    /// other records.
     sample_type: u32,
     /// Events of a round that are read newest first.
     held: Vec<Event>,
-    /// The oldest sample that is there of each CPU's ring which overwrites itself, ns.
+    /// Time of the oldest sample in each CPU's overwriting ring, ns.
     rings_begin: BTreeMap<Cpu, u64>,
     pub(super) coverage: Coverage,
     pub(super) counted: RecordCounts,
@@ -103,17 +104,17 @@ pub(super) struct Records {
     pub(super) order: Order,
     pub(super) problems: Problems,
     pub(super) inflate: Option<Box<Inflate>>,
-    /// Why compressed records could not be read any further.
+    /// Why compressed records could not be read further.
     pub(super) unreadable: Option<String>,
-    /// Reading inflated records, among which there are no compressed ones.
+    /// Set while inflated records are read, which must not contain compressed ones.
     inflating: bool,
-    /// Clock asked for by the first event.
+    /// The clock that the first event asked for.
     pub(super) clockid: Option<i32>,
     /// Where they are asked for.
     pub(super) cgroups: Option<Box<SeenCgroups>>,
-    /// Events made from COMM, FORK and EXIT records, which are not in the file as such, by CPU.
+    /// Number of events made from COMM, FORK and EXIT records, which are not in the file as events, by CPU.
     pub(super) noted: BTreeMap<Cpu, u64>,
-    /// Records of types that are not known here; type and place of the first.
+    /// Records of unknown types: their number, and type and position of the first.
     unknown_types: Option<(u64, u32, u64)>,
     ids: threads::Ids,
 }
@@ -148,7 +149,7 @@ impl Records {
         self.big_endian
     }
 
-    /// Takes the events and their formats; called again when a pipe describes more.
+    /// Takes the events and their formats; called again if a pipe describes more.
     pub(super) fn describe(&mut self, attrs: &[Attr], tracing: &TracingData) {
         self.sources = Sources::new(attrs, tracing, self.wanted, &mut self.dictionary, &mut self.problems);
         self.traced = self.sources.kinds();
@@ -157,9 +158,11 @@ impl Records {
         self.sample_type = if is_backward { record::NONE } else { record::SAMPLE };
     }
 
-    /// Reads the whole records of `bytes`, which lie at `offset` in the file; how far, and why no further.
+    /// Reads the complete records in `bytes`, which are at `offset` in the file; returns how far it got, and why it
+    /// stopped.
     pub(super) fn read(&mut self, bytes: &[u8], offset: u64) -> (usize, Step) {
-        // Compiled for each order of bytes: to ask for it at every number is a tenth of what decoding takes.
+        // Compiled separately for each byte order, because checking it for every number costs a tenth of the decoding
+        // time.
         if self.big_endian { self.read_as::<true>(bytes, offset) } else { self.read_as::<false>(bytes, offset) }
     }
 
@@ -215,8 +218,8 @@ impl Records {
         if self.ids.are_open() {
             self.ids.compare::<BIG>(layout.tid.and_then(|at| u32_at(record, at, BIG)), raw);
         }
-        // Frequent kinds are put into their lane by code of their own. Behind one common end an event is put together in
-        // memory by narrow stores, and the wide loads that copy it from there wait for them.
+        // Frequent kinds are added to their lane by separate code. With a common end for all kinds, an event would be
+        // assembled in memory with narrow stores, and the wide loads that copy it from there would wait for them.
         let (order, problems) = (&mut self.order, &mut self.problems);
         match plan {
             Plan::NativeSwitch => match native::switch(raw, &mut self.dictionary) {
@@ -276,12 +279,12 @@ impl Records {
                 self.counted.losses += 1;
                 self.lost(record, lost);
             }
-            // Samples of that event are missing until it is resumed.
+            // Samples of that event are missing until it is unthrottled.
             record::THROTTLE if self.sources.is_planned(word(16)?) => {
                 self.lost(record, 1);
             }
-            // What perf reads from the kernel's counters at the end, of whole events: most of it was reported by LOST. What
-            // a filter of BPF dropped is counted in records of the same type.
+            // perf reads this from the kernel's counters at the end, for each event as a whole; LOST records reported
+            // most of it. Records of the same type count what a BPF filter dropped.
             record::LOST_SAMPLES if u16_at(record, 4, big_endian) & record::LOST_SAMPLES_BPF != 0 => {
                 self.problems.add_many(ProblemKind::Recording, word(8).filter(|dropped| *dropped > 0)?, || {
                     "a filter of perf record (--filter) dropped samples: what they would have shown is missing".into()
@@ -315,12 +318,12 @@ impl Records {
         None
     }
 
-    /// Samples of every event and all other records.
+    /// Number of samples of every event and all other records.
     pub(super) fn records(&self) -> u64 {
         self.sources.counts().map(|(_, samples)| samples).sum::<u64>() + self.counted.others
     }
 
-    /// The file has ended, recorded on a machine with this many CPUs: what is still held back comes out.
+    /// The file, which was recorded on a machine with this many CPUs, has ended: releases what is still held back.
     pub(super) fn finish(&mut self, online: Option<u32>) {
         self.end_of_stream();
         self.sort_held();
@@ -338,8 +341,8 @@ impl Records {
         }
     }
 
-    /// What the kernel counted as lost and no record of a loss told of: such a record comes with the next event that has room,
-    /// and after the last loss there may be none.
+    /// Adds losses that the kernel counted but no record reported: such a record comes with the next event that has
+    /// room, and after the last loss there may be none.
     fn lost_untold(&mut self) {
         let untold = self.counted.lost_samples.saturating_sub(self.counted.lost);
         if untold > 0 {

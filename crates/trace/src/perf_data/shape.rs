@@ -1,21 +1,22 @@
-//! Whether a record can be what its type says. Nothing in a perf.data file has a checksum; but a sample whose type was spoilt
-//! mostly has a size that no record of that other type has. Sizes: include/uapi/linux/perf_event.h, perf's own types:
-//! tools/lib/perf/include/perf/event.h.
+//! Whether a record is valid for its type. Nothing in a perf.data file has a checksum, but a sample whose type was
+//! damaged mostly has a size that no record of that other type can have. Sizes: include/uapi/linux/perf_event.h; for
+//! perf's own types tools/lib/perf/include/perf/event.h.
 
 use super::attr::{u32_at, u64_at};
 use crate::event::Tid;
 
-/// What can be said about a record by its type and size.
+/// The validity of a record, judged by its type and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Fits,
     /// A type that a newer kernel or perf may define.
     Unknown,
-    /// No kernel or perf wrote it so.
+    /// No kernel or perf writes such a record.
     Impossible,
 }
 
-/// `trailers`: sizes of what `sample_id_all` may put after a record of the kernel; empty where no event is known yet.
+/// `trailers`: possible sizes of what `sample_id_all` appends to the kernel's records; empty as long as no event is
+/// known.
 pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usize]) -> Shape {
     let body = record.len().saturating_sub(8);
     let is = |fits: bool| if fits { Shape::Fits } else { Shape::Impossible };
@@ -48,13 +49,13 @@ pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usiz
         // KSYMBOL: 16 bytes and a name of up to 512; BPF_EVENT.
         17 => is(between(24, 528)),
         18 => is(exactly(16)),
-        // SAMPLE is looked at by who decodes it; NAMESPACES, CGROUP, TEXT_POKE, CALLCHAIN_DEFERRED.
+        // SAMPLE is checked by its decoder; NAMESPACES, CGROUP, TEXT_POKE, CALLCHAIN_DEFERRED.
         9 | 16..=22 => Shape::Fits,
         // EVENT_TYPE: its number and a name of 64 bytes.
         65 => is(body == 72),
         // THREAD_MAP: a number, and as many entries.
         73 => is(u64_at(record, 8, big_endian).is_some_and(|n| (body as u64).checked_sub(8) == n.checked_mul(24))),
-        // HEADER_FEATURE: of one of the 256 that a header has bits for. COMPRESSED2: as many bytes as there are.
+        // HEADER_FEATURE: one of the 256 for which a header has bits. COMPRESSED2: no more bytes than there are.
         80 => is(u64_at(record, 8, big_endian).is_some_and(|feature| feature < 256)),
         83 => is(u64_at(record, 8, big_endian).zip((body as u64).checked_sub(8)).is_some_and(|(n, room)| n <= room)),
         // HEADER_ATTR to SCHEDSTAT_DOMAIN.
@@ -63,8 +64,8 @@ pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usiz
     }
 }
 
-/// Whether a record begins with a process and its thread. The kernel writes 0 or −1 for one that it cannot name, and −1 and 0
-/// for itself.
+/// Whether a record begins with a process and its thread. For one that it cannot name, the kernel writes 0 or −1, and
+/// −1 and 0 for itself.
 fn names_a_thread(record: &[u8], big_endian: bool) -> bool {
     let (Some(pid), Some(tid)) = (u32_at(record, 8, big_endian), u32_at(record, 12, big_endian)) else { return false };
     let is_one = |id: u32| id <= Tid::MAX.0 || id == u32::MAX;

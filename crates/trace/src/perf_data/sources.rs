@@ -1,4 +1,4 @@
-//! The events of a file: whose sample is this, and how is it decoded.
+//! The events of a file: to which event a sample belongs, and how it is decoded.
 
 use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u32_at, u64_at};
 use crate::fields::{Dictionary, Plan, Refused};
@@ -26,21 +26,21 @@ pub(super) struct Source {
 #[derive(Default)]
 pub(super) struct Sources {
     list: Vec<Source>,
-    /// Number of the source by the event's id.
+    /// Number of the source, by the event's id.
     ids: Ids,
-    /// Where the id lies in each sample.
+    /// Where the id is in each sample.
     id_at: Option<usize>,
     trailers: Trailers,
-    /// How long those may be; empty before any event is known.
+    /// Their possible sizes; empty before any event is known.
     pub(super) trailer_sizes: Vec<usize>,
 }
 
-/// How records that are no samples end.
+/// How records that are not samples end.
 #[derive(Debug, Clone, Copy)]
 enum Trailers {
     /// All alike.
     Alike(Trailer),
-    /// As the event does whose id is their last word.
+    /// As for the event whose id is their last word.
     ById,
 }
 
@@ -51,7 +51,7 @@ impl Default for Trailers {
 }
 
 impl Source {
-    /// What the tracepoint of this event wrote into the sample at `offset`.
+    /// What this event's tracepoint wrote into the sample at `offset`.
     #[inline(always)]
     pub(super) fn raw<'a>(
         &self,
@@ -68,7 +68,8 @@ impl Source {
         if is_other && !self.is_injected(record, raw, big_endian) { Err(Refused::Event) } else { Ok(raw) }
     }
 
-    /// `perf inject -s` leaves the first field, the tracepoint's number, 0, and the second one as it is: the thread.
+    /// `perf inject -s` leaves the first field, the tracepoint's number, 0, and does not change the second one, the
+    /// thread.
     #[cold]
     fn is_injected(&self, record: &[u8], raw: &[u8], big_endian: bool) -> bool {
         let tid = self.layout.tid.and_then(|at| u32_at(record, at, big_endian));
@@ -76,7 +77,7 @@ impl Source {
     }
 }
 
-/// The size is spoilt, and what follows it may be in it.
+/// The size is damaged and may cover the following records.
 #[cold]
 fn tell_too_long(offset: u64, problems: &mut Problems) {
     problems.add(ProblemKind::BadRecord, || {
@@ -125,10 +126,10 @@ impl Sources {
         } else if attrs.iter().all(Attr::tells_id_last) {
             Trailers::ById
         } else {
-            // Which of them a record is of is not known: it is read as one that says no time.
+            // It is not known to which of them a record belongs, so it is read as one without a time.
             Trailers::default()
         };
-        // What perf makes up may have none.
+        // Records that perf synthesizes may have none.
         let sizes: BTreeSet<usize> = attrs.iter().map(|attr| attr.trailer().size).chain([0]).collect();
         Self {
             list,
@@ -139,7 +140,7 @@ impl Sources {
         }
     }
 
-    /// How a record ends that is no sample. What perf makes up has zeros there, and is of no event.
+    /// How a record that is not a sample ends. perf's synthesized records have zeros there, and belong to no event.
     pub(super) fn trailer(&self, record: &[u8], big_endian: bool) -> Trailer {
         match self.trailers {
             Trailers::Alike(trailer) => trailer,
@@ -151,7 +152,7 @@ impl Sources {
         }
     }
 
-    /// The event that a sample is of.
+    /// The event to which a sample belongs.
     #[inline(always)]
     pub(super) fn of(&mut self, record: &[u8], big_endian: bool) -> Option<&mut Source> {
         let number = match self.id_at {
@@ -161,7 +162,7 @@ impl Sources {
         self.list.get_mut(number)
     }
 
-    /// Where samples carry no id: the tracepoint's own number, the first field of what it wrote.
+    /// For samples without an id: by the tracepoint's own number, the first field of what it wrote.
     fn by_type(&self, record: &[u8], big_endian: bool) -> Option<usize> {
         let first = self.list.first()?;
         if self.list.len() == 1 {
@@ -171,17 +172,17 @@ impl Sources {
         self.list.iter().position(|s| s.config == number && s.layout == first.layout)
     }
 
-    /// Whether the event of an id is decoded.
+    /// Whether the event with an id is decoded.
     pub(super) fn is_planned(&self, id: u64) -> bool {
         self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_some())
     }
 
-    /// Whether an id is of an event of the file that is not decoded.
+    /// Whether an id belongs to an event of the file that is not decoded.
     pub(super) fn is_unplanned(&self, id: u64) -> bool {
         self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_none())
     }
 
-    /// What keeps the file from being analysed at all, for events that are described.
+    /// What prevents the file from being analysed at all, once its events are known.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
         let planned: Vec<&Source> = self.list.iter().filter(|s| s.plan.is_some()).collect();
         let lacking = |what: &str| {
@@ -207,30 +208,30 @@ impl Sources {
         None
     }
 
-    /// Events of the file and their samples so far.
+    /// The events of the file, with their samples so far.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
         self.list.iter().map(|s| (s.name.as_str(), s.samples))
     }
 
-    /// Samples of a kind so far; `None` where it is not decoded.
+    /// Samples of a kind so far; `None` if it is not decoded.
     pub(super) fn samples(&self, kind: Kind) -> Option<u64> {
         let of_kind = self.list.iter().filter(|source| source.plan.as_ref().is_some_and(|plan| plan.0 == kind));
         of_kind.map(|source| source.samples).reduce(|all, more| all + more)
     }
 
-    /// Whether samples have the cgroup of the traced thread.
+    /// Whether samples contain the cgroup of the tracing thread.
     pub(super) fn have_cgroups(&self) -> bool {
         self.list.iter().any(|source| source.layout.cgroup.is_some())
     }
 
-    /// The kinds that are in the file and wanted.
+    /// The kinds that are in the file and were asked for.
     pub(super) fn kinds(&self) -> Kinds {
         let kinds: Vec<Kind> = self.list.iter().filter_map(|s| s.plan.as_ref().map(|p| p.0)).collect();
         Kinds::of(&kinds)
     }
 }
 
-/// Ids are given by a counter of the kernel, so those of a recording lie close together.
+/// A counter in the kernel assigns ids, so those of a recording are close together.
 #[derive(Default)]
 struct Ids {
     first: u64,
@@ -240,7 +241,7 @@ struct Ids {
 
 const NO_SOURCE: u16 = u16::MAX;
 
-/// Widest range of ids that is kept as an array.
+/// Widest range of ids that is stored as an array.
 const DENSE: u64 = 1 << 20;
 
 impl Ids {

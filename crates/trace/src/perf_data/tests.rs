@@ -1,4 +1,4 @@
-//! Whole files, written by [`Writer`] and read back: what comes out, and what happens to spoilt ones.
+//! Whole files, written by [`Writer`] and read back: what comes out, and what happens to damaged ones.
 
 mod overwritten;
 mod packed;
@@ -9,7 +9,7 @@ use super::written::{BIG, KINDS, LITTLE, Writer};
 use crate::drawing::{Drawing, Line, Told, is_in_corpus, read_all, tell, tell_events};
 use crate::{ByteSource, Event, Forward, Kinds, ProblemKind, Reader, TraceError};
 
-/// Something of everything, on two CPUs.
+/// A little of everything, on two CPUs.
 const DRAWING: &str = "
     0 10 . R > A
     1 12 . R > B
@@ -44,7 +44,7 @@ fn error(file: Vec<u8>) -> String {
     read(file).err().expect("a bad file").to_string()
 }
 
-/// Any bytes: read, refused, or read with problems; never a panic.
+/// Any bytes must be read, refused, or read with problems, without a panic.
 fn survive(file: Vec<u8>) {
     if let Ok((events, reader)) = read(file) {
         tell_events(&events, reader.names(), reader.states());
@@ -54,14 +54,14 @@ fn survive(file: Vec<u8>) {
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 
-/// The FORK or EXIT record of a thread, with what `sample_id_all` puts after it: thread, time, CPU, id.
+/// The FORK or EXIT record of a thread, with what `sample_id_all` appends: thread, time, CPU, id.
 fn life(kind: u32, tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
     let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
     body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
     LITTLE.record(kind, &body)
 }
 
-/// `PERF_RECORD_ID_INDEX` of one event.
+/// `PERF_RECORD_ID_INDEX` for one event.
 fn id_index(cpu: i64, tid: i64) -> Vec<u8> {
     LITTLE.record(69, &[1, 1000, 0, cpu as u64, tid as u64].iter().flat_map(|n| LITTLE.u64(*n)).collect::<Vec<u8>>())
 }
@@ -93,7 +93,7 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
     let round = LITTLE.record(68, &[]);
     let mut file = Vec::new();
     for lines in drawing.lines.chunks(5) {
-        // As perf does it: all of CPU 1, then all of CPU 0.
+        // In perf's order: all of CPU 1, then all of CPU 0.
         for cpu in [1, 0] {
             let of_cpu = lines.iter().filter(|l| match l {
                 Line::Event(event) => event.cpu.0 == cpu,
@@ -111,7 +111,7 @@ fn compressed(records: &[u8], piece: usize, kind: u32) -> Vec<u8> {
     packed(records, piece, kind).into_iter().flat_map(|record| [record, LITTLE.record(68, &[])].concat()).collect()
 }
 
-/// A zstd stream of raw blocks that is never ended, cut into compressed records as perf cuts it.
+/// A zstd stream of raw blocks that is never ended, split into compressed records as perf does.
 fn packed(records: &[u8], piece: usize, kind: u32) -> Vec<Vec<u8>> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00];
     for block in records.chunks(100) {
@@ -144,7 +144,7 @@ fn only_what_is_wanted_is_decoded_and_all_is_counted() {
 
 #[test]
 fn an_event_that_was_asked_for_twice_is_read_once() {
-    // sched_waking of the file becomes a second sched_switch, with ids of its own.
+    // The file's sched_waking becomes a second sched_switch, with its own ids.
     let drawing = Drawing::new("0 10 . R > A\n0 20 A S > B\n0 30 B S > .");
     let mut bytes = Vec::new();
     for line in &drawing.lines {
@@ -161,8 +161,8 @@ fn an_event_that_was_asked_for_twice_is_read_once() {
     assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded twice"), "{told:?}");
 }
 
-/// Words of every `perf_event_attr` of a file changed, the word at `at` by `change`, of which the first argument is the
-/// number of the event.
+/// Changes words in every `perf_event_attr` of a file: the word at `at` by `change`, whose first argument is the number
+/// of the event.
 fn with_attrs(mut file: Vec<u8>, at: usize, change: impl Fn(usize, u64) -> u64) -> Vec<u8> {
     let word = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
     let attrs = word(&file, 24) as usize;
@@ -185,7 +185,7 @@ fn a_file_of_samples_of_the_events_is_refused() {
         let file = with_attrs(LITTLE.file(&records), PERIOD_AT, |_, _| period);
         with_attrs(file, FLAGS_AT, |_, flags| flags | is_freq << 10)
     };
-    // In old files that give no period, every event is a sample.
+    // In old files without a period, every event is a sample.
     for period in [0, 1] {
         assert_eq!(told(with(period, 0)).lines, tell(DRAWING).lines);
     }
@@ -193,14 +193,14 @@ fn a_file_of_samples_of_the_events_is_refused() {
         let error = error(with(period, is_freq));
         assert!(error.contains(&format!("sched:sched_switch was recorded {how}")) && error.contains("-c 1"), "{error}");
     }
-    // What is not analysed may be sampled: a profile beside the trace.
+    // Events that are not analysed may be sampled: a profile recorded together with the trace.
     let file = with_attrs(LITTLE.file(&records), PERIOD_AT, |number, period| if number == 0 { 7 } else { period });
     assert!(Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::SchedWaking])).is_ok());
 }
 
 #[test]
 fn a_record_of_an_event_without_a_time_has_none() {
-    // The last event has no time in its samples, and so none at the end of its other records.
+    // The last event has no time in its samples, and so its other records have none at their end.
     let mut comm: Vec<u8> = [10, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
     comm.extend(b"shell\0\0\0");
     // Thread, CPU, id.
@@ -300,7 +300,7 @@ fn a_stream_that_ends_in_a_record_says_so() {
     assert_eq!(reader.problems().count(ProblemKind::Truncated), 1);
 }
 
-/// A file, a stream and a compressed file. Most of each is format text, of which not every byte is tried.
+/// A file, a stream and a compressed file. Most of each is format text, in which not every byte is tried.
 fn samples() -> [Vec<u8>; 3] {
     let drawing = Drawing::new(DRAWING);
     let records = records(LITTLE, &drawing);
@@ -316,7 +316,7 @@ fn the_corpus_begins_with_these_files() {
     }
 }
 
-/// Bytes worth a try: all but most of the text of formats.
+/// Bytes worth trying: all except most of the format text.
 fn places(file: &[u8]) -> impl Iterator<Item = usize> {
     let text = file.windows(6).position(|w| w == b"field:").unwrap_or(file.len());
     let text_end = file.windows(4).rposition(|w| w == b": \"\"").unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Writes minimal perf.data files for tests: the few parts that a reader needs, each of which a test can spoil.
+//! Writes minimal perf.data files for tests: the few parts that a reader needs, each of which a test can damage.
 
 use super::attr::u32_at;
 use crate::drawing::{Drawing, Line};
@@ -6,7 +6,7 @@ use crate::event::{Cpu, Event, Prio, Tid, Wake, What};
 use crate::kind::Kind;
 use crate::names::Name;
 
-/// The kinds that are written, with numbers of tracepoints from 300.
+/// The kinds that are written; the tracepoints' numbers start at 300.
 pub(crate) const KINDS: [Kind; 6] = [
     Kind::SchedSwitch,
     Kind::SchedWaking,
@@ -28,19 +28,19 @@ pub(crate) fn number(kind: Kind) -> u16 {
     300 + KINDS.iter().position(|k| *k == kind).expect("a kind that is written") as u16
 }
 
-/// What a kernel of some machine writes.
+/// Writes what the kernel of a certain machine would write.
 #[derive(Clone, Copy)]
 pub(crate) struct Writer {
     pub(crate) big_endian: bool,
     /// Bytes of a C `long`.
     pub(crate) long_size: u8,
-    /// The events that it has formats of.
+    /// The events for which it has formats.
     pub(crate) kinds: &'static [Kind],
-    /// The number of a thread's cgroup, where samples say it.
+    /// The number of a thread's cgroup, if samples contain it.
     pub(crate) cgroup_of: Option<fn(Tid) -> u64>,
 }
 
-/// 64 bits, the little end first.
+/// 64-bit little-endian.
 pub(crate) const LITTLE: Writer = Writer { big_endian: false, long_size: 8, kinds: &KINDS, cgroup_of: None };
 /// 64 bits, the big end first.
 pub(crate) const BIG: Writer = Writer { big_endian: true, ..LITTLE };
@@ -66,7 +66,7 @@ impl Writer {
         if self.long_size == 4 { self.u32(n as u32).to_vec() } else { self.u64(n).to_vec() }
     }
 
-    /// The format of an event as a 6.18 kernel has it; only `sched_migrate_task` has a located string.
+    /// The format of an event in a 6.18 kernel; only `sched_migrate_task` has a string with `__data_loc`.
     pub(crate) fn format(self, kind: Kind) -> String {
         let long = u32::from(self.long_size);
         let switch = [
@@ -131,7 +131,7 @@ impl Writer {
         record
     }
 
-    /// What the tracepoint of an event wrote; `None` for what is not one of [`KINDS`].
+    /// What the event's tracepoint wrote; `None` for events that are not in [`KINDS`].
     pub(crate) fn raw(self, drawing: &Drawing, what: What) -> Option<(Kind, Vec<u8>)> {
         let (kind, by, flags) = match what {
             What::Switch { prev, .. } => (Kind::SchedSwitch, prev, 0),
@@ -221,7 +221,7 @@ impl Writer {
         Some(self.record(9, &body))
     }
 
-    /// What other records end with: TID, TIME, CPU, IDENTIFIER.
+    /// The end of other records: TID, TIME, CPU, IDENTIFIER.
     fn trailer(self, cpu: Cpu, ts: u64) -> Vec<u8> {
         let mut trailer = self.u64(0).to_vec();
         trailer.extend(self.u64(ts));
@@ -231,7 +231,7 @@ impl Writer {
         trailer
     }
 
-    /// The records of a line of a drawing.
+    /// The records for a line of a drawing.
     pub(crate) fn line(self, drawing: &Drawing, line: &Line) -> Vec<u8> {
         match line {
             Line::Lost { cpu, ts, lost } => {
@@ -353,7 +353,7 @@ impl Writer {
     }
 }
 
-/// `common_flags` of who wakes.
+/// `common_flags` of the waker.
 fn irq_flag(wake: &Wake) -> u8 {
     if wake.context.is_hard() { 8 } else { 0 }
 }
@@ -364,7 +364,7 @@ fn comm_bytes(text: &str) -> [u8; 16] {
     comm
 }
 
-/// As the formats here number the states.
+/// The number of a state in the formats used here.
 fn state_number(letters: &str) -> u64 {
     match letters {
         "R" => 0,

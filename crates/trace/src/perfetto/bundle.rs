@@ -1,4 +1,4 @@
-//! A bundle: events of one CPU, one by one and in columns.
+//! A bundle: events of one CPU, individually and in columns.
 
 use super::Perfetto;
 use super::compact::{Compact, Item};
@@ -17,7 +17,7 @@ use crate::seconds::Seconds;
 /// What is known of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CpuState {
-    /// Who is on it, which compact switches do not say.
+    /// The thread on it, which compact switches do not contain.
     current: Option<(Tid, Name, Prio)>,
     /// The trace has events of it.
     has_events: bool,
@@ -25,7 +25,7 @@ pub(super) struct CpuState {
     pub(super) has_gap: bool,
 }
 
-/// Times of the events of a bundle, also of those that are not asked for.
+/// Times of a bundle's events, including those that are not asked for.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     first: u64,
@@ -39,7 +39,8 @@ impl Span {
 }
 
 impl Perfetto {
-    /// The events of one CPU, in the order of time except for the compact ones, which lie apart.
+    /// Reads the events of one CPU, which are in the order of time except for the compact ones, which are stored
+    /// separately.
     pub(super) fn bundle(&mut self, bytes: &[u8], sequence: u64, at: u64) {
         let (mut cpu, mut marks, mut clock) = (None, Marks::default(), 0);
         let mut span = Span { first: u64::MAX, last: 0 };
@@ -63,7 +64,7 @@ impl Perfetto {
                         span.add(raw.ts);
                         match self.event(&raw, sequence, at) {
                             Ok(what) => items.extend(what.map(|what| (raw.ts, Item::Event(what)))),
-                            // No wait or run depends on the others.
+                            // Waits and runs do not depend on the other events.
                             Err(kind) if kind.is_of_tasks() && kind != Kind::TaskRename => marks.error_at = Some(0),
                             Err(_) => {}
                         }
@@ -91,7 +92,7 @@ impl Perfetto {
             return self.losses.unread_packet();
         };
         if bad {
-            // What could not be read may have been of any time.
+            // What could not be read may have had any time.
             marks.error_at = Some(0);
         }
         items.sort_by_key(|(ts, _)| *ts);
@@ -100,7 +101,7 @@ impl Perfetto {
         self.hand_on(cpu, &marks, &items);
     }
 
-    /// A page of the kernel's buffer that the recorder could not parse, an `FtraceError`: its time.
+    /// An `FtraceError`, for a page of the kernel's buffer that the recorder could not parse; returns its time.
     fn recorder_error(&mut self, bytes: &[u8]) -> u64 {
         let (mut ts, mut status) = (0, 0);
         for field in Fields::of(bytes) {
@@ -114,7 +115,7 @@ impl Perfetto {
         ts
     }
 
-    /// Marks what is missing between the events of a CPU so far and those of its next bundle.
+    /// Marks what is missing between a CPU's events so far and those of its next bundle.
     fn missing_before(&mut self, sequence: u64, cpu: Cpu, marks: &Marks, span: Span) {
         let at = usize::from(cpu.0);
         if at >= self.cpus.len() {
@@ -132,7 +133,7 @@ impl Perfetto {
         }
         state.current = None;
         state.has_gap = before != Before::Unknown;
-        // Before its first event a CPU has none that could be the last before the gap.
+        // Before its first event, a CPU has no event that could be the last before the gap.
         match before {
             Before::Lost if state.has_events => self.order.lost(cpu, span.first, 0, &mut self.problems),
             Before::Until(ts) if state.has_events => self.order.lost_until(cpu, ts, &mut self.problems),
@@ -150,7 +151,7 @@ impl Perfetto {
         }
     }
 
-    /// Hands events on. If some part of the bundle could not be read, what follows is a gap up to the next bundle.
+    /// Passes events on. If a part of the bundle could not be read, the rest up to the next bundle is a gap.
     fn hand_on(&mut self, cpu: Cpu, marks: &Marks, items: &[(u64, Item)]) {
         let Some(error_at) = marks.error_at else { return self.push(cpu, false, items) };
         let at = usize::from(cpu.0);
@@ -167,7 +168,7 @@ impl Perfetto {
         self.push(cpu, true, &items[split..]);
     }
 
-    /// Hands events on, with what compact ones leave out: who was on the CPU.
+    /// Passes events on, and adds what compact ones leave out: the thread on the CPU.
     fn push(&mut self, cpu: Cpu, in_gap: bool, items: &[(u64, Item)]) {
         let state = &mut self.cpus[usize::from(cpu.0)];
         state.has_events |= !items.is_empty();
@@ -177,7 +178,7 @@ impl Perfetto {
                 Item::Event(what) => what,
                 Item::Switch { prev_state, next, next_comm, next_prio } => {
                     self.infers_prev = true;
-                    // Who leaves at the first one is not known to anybody. Who comes is, and may have waited.
+                    // At the first switch nobody knows who leaves. The next thread is known, and may have waited.
                     let nobody = (Tid::IDLE, Name::UNKNOWN, Prio::UNKNOWN);
                     let prev_state = if current.is_some() { prev_state } else { StateId::UNKNOWN };
                     let (prev, prev_comm, prev_prio) = current.unwrap_or(nobody);
@@ -192,7 +193,7 @@ impl Perfetto {
         }
     }
 
-    /// An event, where it is asked for; its kind where it does not read as what it says.
+    /// An event, if it was asked for; the error is its kind, if it cannot be decoded as that.
     fn event(&mut self, raw: &Raw<'_>, sequence: u64, at: u64) -> Result<Option<What>, Kind> {
         self.count(raw);
         let Some(kind) = raw.kind().filter(|kind| self.wanted.has(*kind)) else { return Ok(None) };
@@ -218,7 +219,7 @@ impl Perfetto {
         }
     }
 
-    /// Reports the limits of a clock, `ftrace_clock` of a bundle.
+    /// Reports the limitations of the clock in a bundle's `ftrace_clock`.
     fn tell_clock(&mut self, number: u64) {
         const UNKNOWN: u64 = 1;
         const LOCAL: u64 = 3;

@@ -1,5 +1,5 @@
-//! `CompactSched`: the columns in which Perfetto writes most of a trace, `sched_switch` without who leaves and
-//! `sched_waking` without who wakes.
+//! `CompactSched`: the columns in which Perfetto writes most of a trace, `sched_switch` without the previous thread and
+//! `sched_waking` without the waker.
 
 use super::schema::compact as column;
 use super::wire::{Fields, Value, numbers};
@@ -8,7 +8,7 @@ use crate::fields::Dictionary;
 use crate::names::Name;
 use crate::prev_state::StateId;
 
-/// An event of a bundle, before it is known who was on the CPU.
+/// An event of a bundle, before the thread on the CPU is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
     Event(What),
@@ -24,7 +24,7 @@ pub(super) struct Compact {
 }
 
 impl Compact {
-    /// `None` where the columns do not fit together: each event has a number in every one of its kind.
+    /// `None` if the columns do not match: for each event, every column of its kind must have a number.
     pub(super) fn of(bytes: &[u8], dictionary: &mut Dictionary) -> Option<Self> {
         let mut columns: [Vec<u64>; column::FIELDS] = Default::default();
         let mut comms = Vec::new();

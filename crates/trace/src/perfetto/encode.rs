@@ -1,4 +1,4 @@
-//! The content of events in the words of Perfetto's schema.
+//! Encodes events with Perfetto's schema.
 
 use super::events::FIELDS;
 use super::schema::packet;
@@ -14,16 +14,16 @@ use crate::syscall::Syscall;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Kernel symbols by the numbers that stand for them in events.
+/// Kernel symbols, by the numbers that stand for them in events.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     numbers: HashMap<Name, u64>,
-    /// Those that are not written yet, as `InternedData`.
+    /// Those that have not been written yet, as `InternedData`.
     new: Vec<u8>,
 }
 
 impl Symbols {
-    /// The number of a function: of its symbol, counted from 1, or its address, where the trace had no more.
+    /// The number of a function: that of its symbol, counted from 1, or its address, if the trace had only that.
     fn number(&mut self, function: Name, names: &Names) -> u64 {
         const KERNEL_SYMBOLS: u32 = 26;
         let text = names.text(function);
@@ -43,7 +43,7 @@ impl Symbols {
         })
     }
 
-    /// Writes those that bundles to come refer to.
+    /// Writes the symbols to which the next bundles refer.
     pub(super) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.new.is_empty() {
             return Ok(());
@@ -54,12 +54,13 @@ impl Symbols {
     }
 }
 
-/// The content of an event and what it is; `None` for what the schema does not have.
+/// The content of an event and its kind; `None` if the schema does not have it.
 pub(super) fn encode(what: &What, reader: &Reader, symbols: &mut Symbols, out: &mut Vec<u8>) -> Option<Kind> {
     let names = reader.names();
     Some(match *what {
         What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
-            // A state that newer kernels do not have is written as parked: off the CPU, and for no other reason here.
+            // A state that newer kernels do not have is written as parked: off the CPU, and used for no other purpose
+            // here.
             let state = StateBits::number_since_4_14(reader.states().letters(prev_state)).unwrap_or(0x40);
             put_thread((1, prev_comm), (2, prev), names, out);
             put_prio(3, prev_prio, out);
@@ -84,7 +85,7 @@ pub(super) fn encode(what: &What, reader: &Reader, symbols: &mut Symbols, out: &
             put_number(2, ret.get(), out);
             Kind::SysExit
         }
-        // Run times are not in the schema; gaps are slices.
+        // Run times are not in the schema, and gaps are written as slices.
         _ => {
             let (row, fields) = what.fields().filter(|(row, _)| row.perfetto > 0)?;
             put_row(row, &fields, names, symbols, out);
@@ -93,7 +94,7 @@ pub(super) fn encode(what: &What, reader: &Reader, symbols: &mut Symbols, out: &
     })
 }
 
-/// The fields of a row by their numbers. What has none, the event's own thread says.
+/// The fields of a row by their numbers. Fields without a number are implied by the event's own thread.
 fn put_row(row: &Row, fields: &Values, names: &Names, symbols: &mut Symbols, out: &mut Vec<u8>) {
     for number in 1..FIELDS as u8 {
         let of = |(field, _): &(&Field, &u64)| field.perfetto.first() == Some(&number);
@@ -122,7 +123,7 @@ fn put_wake(wake: &Wake, kind: Kind, names: &Names, out: &mut Vec<u8>) -> Kind {
     kind
 }
 
-/// Name and id, each with its field.
+/// Name and id, each with its field number.
 fn put_thread((name_field, name): (u32, Name), (tid_field, tid): (u32, Tid), names: &Names, out: &mut Vec<u8>) {
     put_name(name_field, name, names, out);
     put_tid(tid_field, tid, out);
@@ -141,7 +142,7 @@ fn put_name(field: u32, name: Name, names: &Names, out: &mut Vec<u8>) {
     put_bytes(field, names.text(name).as_bytes(), out);
 }
 
-/// Nothing where it is not known.
+/// Writes nothing if it is unknown.
 fn put_prio(field: u32, prio: Prio, out: &mut Vec<u8>) {
     if let Some(prio) = prio.get() {
         put_number(field, i64::from(prio) as u64, out);

@@ -1,4 +1,4 @@
-//! One `FtraceEvent` to an event.
+//! Decodes one `FtraceEvent` into an event.
 
 use super::schema::{event, kind};
 use super::wire::{Fields, Value, numbers};
@@ -10,21 +10,21 @@ use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 use std::collections::HashMap;
 
-/// Kernel symbols of packet sequences, by their number in each.
+/// Kernel symbols by packet sequence, and by their number in it.
 pub(super) type Symbols = HashMap<u64, HashMap<u64, Name>>;
 
-/// An `FtraceEvent`, its parts found.
+/// An `FtraceEvent` split into its parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raw<'a> {
     pub(super) ts: u64,
     pub(super) pid: u64,
     pub(super) flags: u64,
-    /// Field and content of the event itself.
+    /// Field number and content of the event itself.
     pub(super) what: (u32, &'a [u8]),
 }
 
 impl<'a> Raw<'a> {
-    /// `None` where it cannot be followed, or has no time or no event in it.
+    /// `None` if it cannot be parsed, or contains no time or no event.
     pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut raw = Raw { ts: 0, pid: 0, flags: 0, what: (0, &[]) };
         let mut has_time = false;
@@ -51,7 +51,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Fields of an event by number; none that is used has a larger one.
+/// Fields of an event by number; no field that is used has a larger number.
 pub(super) const FIELDS: usize = 8;
 
 /// The content of an event.
@@ -77,7 +77,7 @@ impl<'a> Message<'a> {
         (!fields.broken).then_some(message)
     }
 
-    /// A number that every kernel's format has. Recorders write zeros, too.
+    /// A number that every kernel's format has. Recorders write zeros too, so a missing number is an error.
     fn number(&self, field: usize) -> Option<u64> {
         self.has[field].then(|| self.numbers[field])
     }
@@ -100,7 +100,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What happened; `None` where the event cannot be what it says.
+/// What happened; `None` if the content is invalid for the event.
 pub(super) fn what(
     raw: &Raw<'_>,
     kind: Kind,
@@ -141,7 +141,7 @@ fn wake(raw: &Raw<'_>, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<W
     })
 }
 
-/// What the fields of a row are in the message.
+/// Maps the fields of a row to those of the message.
 fn of_row(
     raw: &Raw<'_>,
     row: &Row,
@@ -172,7 +172,7 @@ fn of_row(
     What::of(row.kind, fields)
 }
 
-/// A symbol's number where the recorder was asked to resolve it, else its address, which is a large number.
+/// A symbol's number if the recorder was asked to resolve symbols, otherwise an address, which is a large number.
 fn function(number: u64, symbols: Option<&HashMap<u64, Name>>, dictionary: &mut Dictionary) -> Name {
     const LARGEST_SYMBOL: u64 = 1 << 24;
     match (number, symbols.and_then(|symbols| symbols.get(&number))) {
@@ -182,7 +182,7 @@ fn function(number: u64, symbols: Option<&HashMap<u64, Name>>, dictionary: &mut 
     }
 }
 
-/// Its arguments are one field several times; older recorders leave them out.
+/// Its arguments are one repeated field; older recorders leave them out.
 fn sys_enter(raw: &Raw<'_>, m: &Message<'_>) -> Option<What> {
     const ARGS: u32 = 2;
     let mut args = Vec::new();

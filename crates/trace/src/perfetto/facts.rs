@@ -1,4 +1,4 @@
-//! What packets say beside events: names of threads, the kernel's release, its symbols, names of events.
+//! What packets contain in addition to events: names of threads, the kernel's release, its symbols, names of events.
 
 use super::Perfetto;
 use super::wire::{Fields, Value};
@@ -8,19 +8,19 @@ use crate::kind::{Kind, Kinds};
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::ProblemKind;
 
-/// Symbols of a sequence, and sequences with symbols, that are kept, whatever a file holds.
+/// Most symbols per sequence, and most sequences with symbols, that are kept, whatever a file contains.
 const MOST_SYMBOLS: usize = 1 << 18;
 const MOST_SEQUENCES: usize = 16;
 
-/// Names of events that are kept.
+/// Most names of events that are kept.
 const MOST_NAMES: usize = 1 << 12;
 
-/// A text of a file, as it may be printed.
+/// A text from a file, made printable.
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
-/// A message of a number and a text in these fields.
+/// A number and a text, from these fields of a message.
 fn numbered(message: &[u8], number_field: u32, text_field: u32) -> Option<(u64, &[u8])> {
     let (mut number, mut text) = (0, None);
     for (field, value) in Fields::of(message) {
@@ -34,7 +34,7 @@ fn numbered(message: &[u8], number_field: u32, text_field: u32) -> Option<(u64, 
 }
 
 impl Perfetto {
-    /// Names of threads that were there.
+    /// Names of threads that existed already.
     pub(super) fn process_tree(&mut self, bytes: &[u8]) {
         const THREADS: u32 = 2;
         for (field, value) in Fields::of(bytes) {
@@ -48,7 +48,7 @@ impl Perfetto {
         }
     }
 
-    /// The kernel's release, on which the letters of states depend, and what a conversion kept of its source.
+    /// The kernel's release, which determines the letters of states, and what a conversion kept about its source.
     pub(super) fn system_info(&mut self, bytes: &[u8]) {
         const UTSNAME: u32 = 1;
         for (field, value) in Fields::of(bytes) {
@@ -90,7 +90,7 @@ impl Perfetto {
         }
     }
 
-    /// The name of an event that has no field of its own in the schema: a `GenericEventDescriptor`, whose `event_descriptor`
+    /// The name of an event without its own field in the schema: a `GenericEventDescriptor`, whose `event_descriptor`
     /// is a `DescriptorProto`.
     pub(super) fn event_descriptor(&mut self, bytes: &[u8]) {
         let Some((field, descriptor)) = numbered(bytes, 1, 2) else { return };

@@ -15,30 +15,31 @@
 use crate::event::Cpu;
 use std::collections::HashMap;
 
-/// Writers, and CPUs of writers, that are remembered. The rest of a forged file is taken to be of one writer.
+/// Most writers, and CPUs of writers, that are remembered. The rest of a forged file is attributed to one writer.
 const MOST: usize = 1 << 16;
 
 /// The packets of one writer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sequence {
-    /// It was seen from its first packet on.
+    /// Whether it was seen from its first packet on.
     whole: bool,
-    /// How often packets of it were dropped.
+    /// How often its packets were dropped.
     drops: u64,
-    /// Some of them after one that is there, which an old service's mark of every first packet is not.
+    /// Whether some were dropped after a packet that exists; the mark that an old service puts on every first packet
+    /// does not show this.
     lost: bool,
 }
 
-/// The events of a CPU by one writer.
+/// The events of a CPU from one writer.
 #[derive(Debug)]
 struct Stream {
     /// Time of the latest.
     last: u64,
-    /// Drops of the writer up to its last bundle.
+    /// The writer's drops up to its last bundle.
     drops: u64,
 }
 
-/// What a bundle says of the time before it.
+/// What a bundle reports about the time before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Marks {
     pub(super) lost_events: bool,
@@ -48,15 +49,15 @@ pub(super) struct Marks {
     pub(super) error_at: Option<u64>,
 }
 
-/// What is missing between the events of a CPU and its next bundle.
+/// What is missing between a CPU's events and its next bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Nothing,
-    /// Up to the first event of the bundle.
+    /// Everything up to the first event of the bundle.
     Lost,
     /// Up to this time.
     Until(u64),
-    /// The recorder is too old to say.
+    /// The recorder is too old to report this.
     Unknown,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// A packet of a writer, the next one in the file.
+    /// Takes a writer's packet, the next one in the file.
     pub(super) fn packet(&mut self, sequence: u64, first: bool, dropped: bool) {
         let known = self.sequences.contains_key(&sequence);
         let of = self.sequences.entry(remembered(sequence, known, self.sequences.len())).or_default();
@@ -83,12 +84,13 @@ impl Losses {
         self.marks_first |= first;
     }
 
-    /// A packet that cannot be read: of whichever writer.
+    /// A packet that cannot be read; it may belong to any writer.
     pub(super) fn unread_packet(&mut self) {
         self.unread += 1;
     }
 
-    /// What is missing before a bundle of a CPU. `has_events`: the trace has earlier ones of the CPU, by whichever writer.
+    /// What is missing before a bundle of a CPU. `has_events`: the trace has earlier events of the CPU, from any
+    /// writer.
     pub(super) fn before(&mut self, sequence: u64, cpu: Cpu, marks: &Marks, has_events: bool) -> Before {
         let known = self.streams.contains_key(&(sequence, cpu));
         let Sequence { whole, drops, lost } = self.sequences.get(&sequence).copied().unwrap_or_default();
@@ -97,7 +99,7 @@ impl Losses {
         let last = known.then(|| self.streams[&key].last);
         let stream = self.streams.entry(key).or_insert(Stream { last: 0, drops: 0 });
         let dropped = drops != std::mem::replace(&mut stream.drops, drops);
-        // What the writer had read before its own beginning was for another recording.
+        // What the writer had read before its own start belonged to another recording.
         let is_its_begin = last.is_none() && whole && !dropped;
         match (marks.previous_end, marks.last_read) {
             _ if marks.lost_events => Before::Lost,
@@ -112,7 +114,7 @@ impl Losses {
         }
     }
 
-    /// An event of the bundle at hand, also one that is not asked for.
+    /// Notes an event of the current bundle, even if it was not asked for.
     pub(super) fn seen(&mut self, sequence: u64, cpu: Cpu, ts: u64) {
         if let Some(stream) = self.streams.get_mut(&(sequence, cpu)) {
             stream.last = stream.last.max(ts);
@@ -120,7 +122,7 @@ impl Losses {
     }
 }
 
-/// The number by which one of this many is remembered.
+/// The number under which a sequence or CPU is remembered if that many are kept.
 fn remembered(sequence: u64, known: bool, kept: usize) -> u64 {
     if known || kept < MOST { sequence } else { u64::MAX }
 }
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn a_writer_that_is_seen_from_its_first_packet_on_lost_nothing() {
         let mut losses = Losses::default();
-        // The service says of every first packet that others were dropped before it.
+        // The service marks every first packet as if others had been dropped before it.
         losses.packet(7, true, true);
         assert_eq!(losses.before(7, Cpu(0), &end(0), false), Before::Nothing);
         losses.seen(7, Cpu(0), 500);
@@ -179,7 +181,7 @@ mod tests {
         losses.packet(7, false, true);
         assert_eq!(losses.before(7, Cpu(0), &plain, false), Before::Unknown, "every first packet says so");
         assert_eq!(losses.before(7, Cpu(1), &plain, true), Before::Lost, "another writer had events of it");
-        // One after a packet that is there does not: the first events of a CPU may be among what was dropped.
+        // A mark after a packet that exists is different: the first events of a CPU may be among what was dropped.
         losses.packet(7, false, true);
         assert_eq!(losses.before(7, Cpu(2), &plain, false), Before::Lost);
         losses.packet(8, true, true);

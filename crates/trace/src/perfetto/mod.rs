@@ -1,6 +1,6 @@
-//! Perfetto's protobuf traces: the events of ftrace in them, one by one or as compact columns of `sched_switch` and
-//! `sched_waking`, the names of the process tree, losses. Other data sources are passed over. Written as well: see
-//! [`write`](writer::write). Schema: protos/perfetto/trace of Perfetto.
+//! Perfetto's protobuf traces: their ftrace events, individually or as compact columns of `sched_switch` and
+//! `sched_waking`, the names in the process tree, and losses. Other data sources are skipped. The format is also
+//! written: see [`write`](writer::write). Schema: protos/perfetto/trace of Perfetto.
 
 mod bundle;
 mod compact;
@@ -38,10 +38,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use wire::{Fields, Value, varint};
 
-/// Longest packet that is read; larger ones hold no ftrace events. What it is decoded to is some ten times as large.
+/// Longest packet that is read; larger ones contain no ftrace events. Its decoded form has about ten times its size.
 const LONGEST_PACKET: u64 = 16 << 20;
 
-/// A packet's start: its tag, with a length after it.
+/// The start of a packet: its tag, followed by a length.
 const TAG: u8 = (PACKET << 3 | 2) as u8;
 
 /// A Perfetto trace that is being read.
@@ -53,26 +53,26 @@ pub(crate) struct Perfetto {
     symbols: Symbols,
     order: Order,
     problems: Problems,
-    /// Events by their field in `FtraceEvent`, with their number.
+    /// Number of events by their field in `FtraceEvent`.
     counts: BTreeMap<u32, u64>,
-    /// Events that have no field of their own, by name.
+    /// Number of events without their own field, by name.
     generic: BTreeMap<String, u64>,
     /// Names that the trace gives to fields of `FtraceEvent`.
     event_names: HashMap<u32, String>,
     kinds: Kinds,
     clock: Option<u64>,
     release: String,
-    /// What this was converted from by schedlab.
+    /// What schedlab converted this trace from.
     origin: Option<Origin>,
     machine: String,
     cpus: Vec<CpuState>,
     losses: Losses,
     stats: Stats,
-    /// Each bundle says when the one before it ended.
+    /// Whether each bundle reports when the previous one ended.
     gaps_are_marked: bool,
-    /// The `machine_id` of the machine that is read; 0 is the host, which has none.
+    /// The `machine_id` of the machine whose events are read; 0 is the host, which has no id.
     chosen: u64,
-    /// Other machines with events of ftrace.
+    /// Other machines with ftrace events.
     others: BTreeSet<u64>,
     /// There are compact switches.
     infers_prev: bool,
@@ -83,7 +83,7 @@ fn machine(id: u64) -> String {
     if id == 0 { "the host".into() } else { format!("machine {id}") }
 }
 
-/// Whether the first bytes of a file are packets of a trace: one that is not empty, at least.
+/// Whether a file's first bytes are packets of a trace, of which at least one is not empty.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let mut head = head;
     while let Some(rest) = head.strip_prefix(&[TAG, 0]) {
@@ -128,7 +128,7 @@ impl Perfetto {
         }
     }
 
-    /// The length of the next packet, whose header is consumed; `None` at the end, or where nothing can be followed.
+    /// The length of the next packet, whose header is consumed; `None` at the end, or if nothing can be parsed.
     fn packet_length(&mut self) -> Result<Option<u64>, TraceError> {
         const LONGEST_HEADER: usize = 11;
         if self.window.bytes().len() < LONGEST_HEADER {
@@ -189,7 +189,7 @@ impl Perfetto {
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
-    /// Says what of the trace is in no number.
+    /// Reports what was left out of the trace and is in no count.
     fn tell_left_out(&mut self) {
         if let Some(other) = self.others.first() {
             self.problems.add(ProblemKind::Recording, || {
@@ -222,12 +222,12 @@ impl Perfetto {
         named.chain(self.generic.clone()).collect()
     }
 
-    /// The name of an event, by the schema or by the trace itself.
+    /// The name of an event, from the schema or the trace itself.
     fn event_name(&self, field: u32) -> Option<&str> {
         names::of(field).or_else(|| self.event_names.get(&field).map(String::as_str))
     }
 
-    /// Counts an event by what it is, or by the name that it carries.
+    /// Counts an event by its field, or by the name that it contains.
     fn count(&mut self, raw: &Raw<'_>) {
         const MOST_NAMES: usize = 1 << 12;
         let (field, content) = raw.what;

@@ -1,5 +1,5 @@
-//! Names of events by their field in `FtraceEvent` (ftrace_event.proto of Perfetto v59): the kernel's, and those of Android
-//! kernels. What is not in the list is shown by its number.
+//! Names of events by their field in `FtraceEvent` (ftrace_event.proto of Perfetto v59): mainline's, and those of
+//! Android kernels. An event that is not in the list is shown by its number.
 
 /// Number and name of each, in the order of the numbers.
 const NAMES: &str = "\

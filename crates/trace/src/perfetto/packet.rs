@@ -1,4 +1,4 @@
-//! A packet: what it says about itself, and what lies in it, other packets included.
+//! A packet: its header fields and its content, which may be other packets.
 
 use super::Perfetto;
 use super::schema::{PACKET, packet};
@@ -6,13 +6,13 @@ use super::wire::{Fields, Value};
 use crate::problem::ProblemKind;
 use crate::unpack::Packing;
 
-/// Most that may come out of one packet of compressed packets, which recorders keep below 512 kB.
+/// Largest unpacked size of one packet with compressed packets; recorders keep it below 512 kB.
 const LONGEST_UNPACKED: u64 = 32 << 20;
 
-/// Other machines that are counted.
+/// Most other machines that are counted.
 const MOST_MACHINES: usize = 1024;
 
-/// What a packet says about itself.
+/// The header fields of a packet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Header {
     sequence: u64,
@@ -45,7 +45,7 @@ impl Header {
 }
 
 impl Perfetto {
-    /// A packet; `unpacked`: it was compressed with others.
+    /// Reads a packet; `unpacked`: it was compressed together with others.
     pub(super) fn packet(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
         let header = Header::of(bytes);
         let sequence = header.sequence;
@@ -60,7 +60,7 @@ impl Perfetto {
         if header.cleared || header.dropped {
             self.symbols.remove(&sequence);
         }
-        // What a bundle refers to lies after it in its packet.
+        // What a bundle refers to comes after it in its packet.
         let mut fields = Fields::of(bytes);
         for (field, value) in fields.by_ref() {
             if let (packet::INTERNED_DATA, Value::Bytes(bytes)) = (field, value) {
@@ -94,7 +94,7 @@ impl Perfetto {
         self.check(misread, at);
     }
 
-    /// Packets that were compressed together.
+    /// Reads packets that were compressed together.
     fn compressed(&mut self, packing: Packing, bytes: &[u8], at: u64, unpacked: bool) {
         let packets = match packing.unpack(bytes, LONGEST_UNPACKED) {
             _ if unpacked => Err("they lie in compressed packets themselves".to_owned()),

@@ -1,4 +1,4 @@
-//! Numbers of fields, from the published schema: protos/perfetto/trace of Perfetto.
+//! Field numbers from the published schema: protos/perfetto/trace of Perfetto.
 
 use crate::kind::Kind;
 use crate::rows::ROWS;
@@ -26,7 +26,7 @@ pub(super) mod packet {
     pub(in super::super) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(in super::super) const MACHINE_ID: u32 = 98;
     pub(in super::super) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
-    /// A bit of `SEQUENCE_FLAGS`: what was interned before is not referred to again.
+    /// A bit of `SEQUENCE_FLAGS`: earlier interned data is no longer referred to.
     pub(in super::super) const STATE_CLEARED: u64 = 1;
 }
 
@@ -53,7 +53,7 @@ pub(super) mod event {
     pub(in super::super) const COMMON_FLAGS: u32 = 5;
 }
 
-/// Fields of `CompactSched`; times are differences to the one before.
+/// Fields of `CompactSched`; times are differences from the previous one.
 pub(super) mod compact {
     pub(in super::super) const SWITCH_TIMESTAMP: usize = 1;
     pub(in super::super) const SWITCH_PREV_STATE: usize = 2;
@@ -68,14 +68,14 @@ pub(super) mod compact {
     pub(in super::super) const WAKING_COMM: usize = 11;
     pub(in super::super) const WAKING_COMMON_FLAGS: usize = 12;
     pub(in super::super) const FIELDS: usize = 13;
-    /// Those of an event, which are of one length.
+    /// The columns of one event, which all have the same length.
     pub(in super::super) const SWITCH: [usize; 5] =
         [SWITCH_TIMESTAMP, SWITCH_PREV_STATE, SWITCH_NEXT_PID, SWITCH_NEXT_PRIO, SWITCH_NEXT_COMM];
     pub(in super::super) const WAKING: [usize; 5] =
         [WAKING_TIMESTAMP, WAKING_PID, WAKING_TARGET_CPU, WAKING_PRIO, WAKING_COMM];
 }
 
-/// `GenericFtraceEvent`: an event that the recorder had no field for, with its name.
+/// `GenericFtraceEvent`: an event for which the recorder had no field, with its name.
 pub(super) const GENERIC: u32 = 327;
 
 /// The event of a field.
@@ -83,12 +83,12 @@ pub(super) fn kind(field: u32) -> Option<Kind> {
     ROWS.iter().find(|row| row.perfetto == field && field > 0).map(|row| row.kind)
 }
 
-/// The field of an event; `None` where the schema has none.
+/// The field of an event; `None` if the schema has none.
 pub(super) fn field(kind: Kind) -> Option<u32> {
     Some(kind.row().perfetto).filter(|field| *field > 0)
 }
 
-/// The clock of `ftrace_clock`, as its name in tracefs.
+/// The clock in `ftrace_clock`, by its name in tracefs.
 pub(super) fn clock(number: u64) -> &'static str {
     match number {
         0 => "boot",

@@ -1,18 +1,18 @@
-//! What the recorder counted of its losses: `FtraceStats` (ftrace_stats.proto) of the kernel's buffers, by CPU, at the start of
-//! the trace and at its end, and `TraceStats` (trace_stats.proto) of the service's own. Counts have no times.
+//! The recorder's loss counters: `FtraceStats` (ftrace_stats.proto) for the kernel's buffers, by CPU, at the start and
+//! end of the trace, and `TraceStats` (trace_stats.proto) for the service's own buffers. The counters have no times.
 
 use super::wire::{Fields, Value};
 use crate::event::Cpu;
 use crate::problem::{ProblemKind, Problems};
 use std::collections::BTreeMap;
 
-/// CPUs that are remembered: as many as the largest kernel has.
+/// Most CPUs that are remembered: as many as the largest kernel supports.
 const MOST_CPUS: usize = 8192;
 
-/// Counts of `FtraceCpuStats` that are of lost events.
+/// Counters in `FtraceCpuStats` that count lost events.
 const LOST: [(u32, &str); 3] = [(3, "overrun"), (4, "commit_overrun"), (8, "dropped_events")];
 
-/// Counts of `BufferStats` and of `TraceStats` that are of lost packets.
+/// Counters in `BufferStats` and `TraceStats` that count lost packets.
 const BUFFER: [(u32, &str); 6] = [
     (3, OVERWRITTEN),
     (6, "patches_failed"),
@@ -21,11 +21,11 @@ const BUFFER: [(u32, &str); 6] = [
     (19, "trace_writer_packet_loss"),
     (22, "oversized_packets_dropped"),
 ];
-/// Of a ring: its oldest packets, in front of which each CPU has a mark.
+/// In a ring, these are the oldest chunks; each CPU has a mark before its first event for them.
 const OVERWRITTEN: &str = "chunks_overwritten";
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
-/// Counts of the service that are reported.
+/// Most counters of the service that are reported.
 const MOST_TOLD: usize = 32;
 
 type Counts = [u64; LOST.len()];
@@ -37,9 +37,9 @@ pub(super) struct Stats {
     end: BTreeMap<u64, Counts>,
     /// As `trace_writer_packet_loss 3`; each `TraceStats` counts from the start of the trace.
     service: Vec<String>,
-    /// Some of that may be behind all that is there.
+    /// Whether some of that may have come after everything in the trace.
     may_lack_last: bool,
-    /// The service said that the recording began, and that it ended.
+    /// Whether the service reported that the recording began, and that it ended.
     began: bool,
     ended: bool,
 }
@@ -109,9 +109,9 @@ impl Stats {
         }
     }
 
-    /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
-    /// it went, so that nothing can be missing between two of them unseen. Events that
-    /// the kernel lost at unknown times, by CPU.
+    /// Reports, at the end of the trace, counts that no gap accounts for. `gaps_are_marked`: each bundle records where
+    /// the previous ones ended, so that nothing can be missing between two of them unseen. Returns the number of events
+    /// that the kernel lost at unknown times, by CPU.
     pub(super) fn tell(
         &self,
         has_gap: impl Fn(u64) -> bool,
@@ -150,8 +150,8 @@ impl Stats {
                 format!("the recorder lost packets ({seen}): those of the scheduler are in the gaps{or}")
             });
         } else {
-            // What a ring overwrote is in front of what is there; the others may be of any CPU, at any time, unless they are
-            // what left a gap.
+            // What a ring overwrote comes before everything in the trace. The other losses may be of any CPU, at any
+            // time, unless they are what left a gap.
             if self.may_lack_last && !has_any_gap {
                 *at_unknown_times.entry(Cpu::ANY).or_default() += 1;
             }
@@ -171,7 +171,7 @@ fn numbers(message: &[u8]) -> impl Iterator<Item = (u32, u64)> {
     })
 }
 
-/// That the recorder could not parse a page of the kernel's buffer, by its `FtraceParseStatus`.
+/// In words: the recorder could not parse a page of the kernel's buffer, with its `FtraceParseStatus`.
 pub(super) fn unread_page(status: u64) -> String {
     format!("the recorder could not read a part of the kernel's buffer (FtraceParseStatus {status})")
 }

@@ -1,4 +1,4 @@
-//! Traces written here and read back, compact columns written by hand, and spoilt ones.
+//! Traces written here and read back, compact columns written by hand, and damaged ones.
 
 mod marks;
 mod packets;
@@ -77,7 +77,7 @@ fn what_is_converted_keeps_its_kernel_and_clock() {
     for target in [Target::Perfetto, Target::Text] {
         assert_eq!(info(converted(target)), source, "{target:?}");
     }
-    // And through both, one behind the other.
+    // Through both formats, one after the other.
     let mut reader = Reader::open("t", Box::new(converted(Target::Perfetto)), Kinds::ALL).unwrap();
     let mut text = Vec::new();
     convert(&mut reader, Target::Text, &[], &mut text).unwrap();
@@ -125,12 +125,12 @@ fn packed(field: u32, numbers: &[u64], out: &mut Vec<u8>) {
     put_bytes(field, &bytes, out);
 }
 
-/// CPU 0 in columns: A is switched in at 10, preempted at 20, woken C at 25 by who is on the CPU then.
+/// CPU 0 in columns: A is switched in at 10 and preempted at 20; at 25 the thread then on the CPU wakes C.
 fn compact() -> Vec<u8> {
     compact_with(|_, _| {})
 }
 
-/// The same with a change of the numbers of each column.
+/// The same, with the numbers of each column changed.
 fn compact_with(change: impl Fn(u32, &mut Vec<u64>)) -> Vec<u8> {
     let mut columns = Vec::new();
     [&b"A"[..], b"B", b"C"].iter().for_each(|comm| put_bytes(5, comm, &mut columns));
@@ -184,7 +184,7 @@ fn columns_of_unequal_length_are_damage() {
     let damage = |bytes: Vec<u8>| {
         let mut reader = Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap();
         let mut batch = Vec::new();
-        // Without an event that can be read the trace is refused.
+        // The trace is refused if none of its events can be read.
         while reader.next_batch(&mut batch).unwrap_or(false) {}
         reader.problems().count(ProblemKind::BadRecord)
     };

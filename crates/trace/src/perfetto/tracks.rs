@@ -1,5 +1,5 @@
-//! Tracks that no event of the kernel makes: missing events of each CPU, waits of each thread as the state machine knows
-//! them, and slow operations of a workload.
+//! Tracks that do not come from kernel events: missing events of each CPU, waits of each thread as the state machine
+//! knows them, and slow operations of a workload.
 
 use super::schema::packet;
 use super::wire::{put_bytes, put_number};
@@ -24,12 +24,12 @@ mod track {
     pub(super) const INSTANT: u64 = 3;
 }
 
-/// Numbers of tracks: those of CPUs are below (1 + the CPU's), those of threads after [`WAITS`], of operations behind
-/// [`OPERATIONS`].
+/// Track numbers: those of CPUs are below this (1 + the CPU's number), those of threads follow [`WAITS`], those of
+/// operations [`OPERATIONS`].
 const WAITS: u64 = 1 << 32;
 const OPERATIONS: u64 = 1 << 33;
 
-/// Announces a track, below another one or none.
+/// Describes a track, with or without a parent track.
 pub(super) fn describe(uuid: u64, name: &str, parent: Option<u64>, out: &mut dyn Write) -> io::Result<()> {
     let (mut descriptor, mut body) = (Vec::new(), Vec::new());
     put_number(track::UUID, uuid, &mut descriptor);
@@ -66,7 +66,7 @@ enum Item {
     Censored(Began, Censored, u64),
 }
 
-/// Waits of threads, a track for each: what the state machine reported since the last packets.
+/// Waits of threads, one track per thread: what the state machine has reported since the last packets.
 #[derive(Debug, Default)]
 pub(crate) struct WaitTracks {
     /// Time of the current event.
@@ -76,7 +76,7 @@ pub(crate) struct WaitTracks {
 }
 
 impl WaitTracks {
-    /// Writes what was reported; a task whose number has been reused since was kept with it.
+    /// Writes the reported waits; for a task whose number has been reused since, the task was stored with them.
     pub(crate) fn write(&mut self, tasks: &[Task], names: &Names, out: &mut dyn Write) -> io::Result<()> {
         for (id, retired, item) in self.items.drain(..) {
             let task = retired.as_ref().unwrap_or(&tasks[id.index()]);
@@ -119,7 +119,7 @@ impl Observer for WaitTracks {
     }
 }
 
-/// Slow operations of a workload, a track for each, since they may overlap.
+/// Slow operations of a workload, one track each, because they may overlap.
 pub(super) fn operations(operations: &[SlowOperation], out: &mut dyn Write) -> io::Result<()> {
     if !operations.is_empty() {
         describe(OPERATIONS, "Slowest operations of the workload", None, out)?;

@@ -1,4 +1,4 @@
-//! Protobuf as it lies in bytes: fields with their numbers, read without a copy, and written.
+//! Protobuf encoding: fields with their numbers, read without copying, and written.
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub(super) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, in the order in which they lie there.
+/// The fields of a message, in the order of its bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
-    /// It could not be followed to its end.
+    /// The message could not be parsed to its end.
     pub(super) broken: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
                 let end = used.checked_add(usize::try_from(length).ok()?)?;
                 (Value::Bytes(rest.get(used..end)?), end)
             }
-            // Groups were given up before any of this was written.
+            // Protobuf dropped groups before any of this was written.
             _ => return None,
         };
         self.rest = &rest[used..];
@@ -57,7 +57,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A number of up to ten bytes, and how many they are.
+/// A number of up to ten bytes, and how many bytes it has.
 #[inline]
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0;
@@ -99,7 +99,7 @@ pub(super) fn put_number(field: u32, number: u64, out: &mut Vec<u8>) {
     put(number, out);
 }
 
-/// Appends a field of bytes: a string or a message.
+/// Appends a length-delimited field: a string or a message.
 pub(super) fn put_bytes(field: u32, bytes: &[u8], out: &mut Vec<u8>) {
     put(u64::from(field) << 3 | 2, out);
     put(bytes.len() as u64, out);

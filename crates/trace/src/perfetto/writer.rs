@@ -1,7 +1,7 @@
-//! Events as a Perfetto trace: bundles of ftrace events CPU by CPU, and tracks of our own beside them. States are written
-//! in the numbers of 4.14, whatever kernel traced, and the release says so: without one, Perfetto takes them for 4.4's.
-//! Times are written as of the default clock: Perfetto opens no other without its snapshots of clocks. What was so in the
-//! trace that is converted stands in the `version` of `uname`.
+//! Events as a Perfetto trace: bundles of ftrace events CPU by CPU, and additional tracks of our own. States are
+//! written with the numbers of 4.14, whichever kernel traced, and the release says so: without one, Perfetto assumes
+//! those of 4.4. Times are written as those of the default clock, because without clock snapshots Perfetto opens no
+//! other. The original release and clock are in the `version` of `uname`.
 
 use super::encode::{Symbols, encode};
 use super::schema::{PACKET, bundle, event as raw, field, packet};
@@ -14,10 +14,10 @@ use crate::info::TraceInfo;
 use schedlab_plan::SlowOperation;
 use std::io::{self, Write};
 
-/// The release where the trace does not say, or says one whose states had other numbers.
+/// The release if the trace has none, or one whose states have other numbers.
 const RELEASE: &str = "4.14.0";
 
-/// All packets are of one sequence.
+/// All packets belong to one sequence.
 const SEQUENCE: u64 = 1;
 
 /// Writes packets.
@@ -31,9 +31,9 @@ pub(crate) struct PerfettoWriter {
 /// A CPU.
 #[derive(Debug, Default)]
 struct WrittenCpu {
-    /// Events of the bundle to come, encoded.
+    /// Encoded events of the next bundle.
     events: Vec<u8>,
-    /// Events before the bundle are missing.
+    /// Whether events before the bundle are missing.
     lost: bool,
     gap_since: Option<u64>,
     has_track: bool,
@@ -59,19 +59,19 @@ impl PerfettoWriter {
         put_bytes(UTSNAME, &utsname, &mut system);
         let mut body = Vec::new();
         put_bytes(packet::SYSTEM_INFO, &system, &mut body);
-        // Nothing is missing before it, and what packets refer to comes after it.
+        // Nothing is missing before it, and everything that packets refer to comes after it.
         put_number(packet::FIRST_PACKET_ON_SEQUENCE, 1, &mut body);
         put_number(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED, &mut body);
         write_packet(body, out)?;
         tracks::operations(operations, out)
     }
 
-    /// Writes events; how many the schema has.
+    /// Writes events; returns how many of them the schema has.
     pub(crate) fn batch(&mut self, events: &[Event], reader: &Reader, out: &mut dyn Write) -> io::Result<u64> {
         let mut written = 0;
         let mut content = Vec::new();
         for (event, traced) in events.iter().zip(self.tracers.of(events)) {
-            // The schema has no word for a thread that is not known.
+            // The schema cannot express an unknown thread.
             let tid = traced.map_or(Tid::IDLE, |(tid, _)| tid);
             if event.cpu == Cpu::ANY {
                 if let What::GapEnd { missing: Missing::Lost, .. } = event.what {
@@ -107,7 +107,7 @@ impl PerfettoWriter {
         Ok(written)
     }
 
-    /// A loss ends a bundle: the next one says that events before it are missing.
+    /// A loss ends a bundle: the next one is marked to show that events before it are missing.
     fn gap(&mut self, event: &Event, missing: Missing, lost: u32, out: &mut dyn Write) -> io::Result<()> {
         let at = usize::from(event.cpu.0);
         if missing == Missing::Lost {

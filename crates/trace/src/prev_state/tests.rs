@@ -1,6 +1,6 @@
 use super::*;
 
-/// As 6.18 prints it, shortened by the repetition of the mask.
+/// As 6.18 prints it, without the repetition of the mask.
 const NEW: &str = r#""prev_state=%s%s", (REC->prev_state & ((((0x00000000 | 0x00000001 | 0x00000040) + 1) << 1) - 1)) ? __print_flags(REC->prev_state & ((((0x00000000 | 0x00000001 | 0x00000040) + 1) << 1) - 1), "|", { 0x00000001, "S" }, { 0x00000002, "D" }, { 0x00000010, "X" }, { 0x00000080, "I" }) : "R", REC->prev_state & (((0x00000000 | 0x00000001 | 0x00000002 | 0x00000004 | 0x00000008 | 0x00000010 | 0x00000020 | 0x00000040) + 1) << 1) ? "+" : "", REC->next_comm"#;
 
 /// As a 4.4 kernel for Arm Juno prints it.
@@ -31,7 +31,7 @@ fn two_bits_of_a_kernel_that_writes_one_are_damage() {
     let of = |print_fmt: &str, raw| PrevStates::new(StateBits::parse(print_fmt).unwrap()).of_raw(raw).is_some();
     assert!([0, 1, 2, 0x10, 0x80, 0x100].iter().all(|raw| of(NEW, *raw)));
     assert!([3, 0x101, 0x200, 0x2001, 1 << 40].iter().all(|raw| !of(NEW, *raw)));
-    // Older ones add the `+` to the state on the way to which it was preempted.
+    // Older kernels add the `+` to the state into which the thread was going when it was preempted.
     assert!([0x801, 0x82, 0x402].iter().all(|raw| of(OLD, *raw)));
 }
 

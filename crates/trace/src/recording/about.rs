@@ -1,5 +1,4 @@
-//! What a recording says about itself: lines `key value`, so that a newer recorder can say more and an older reader
-//! passes over it.
+//! A recording's metadata: lines `key value`, so that a newer recorder can add more and an older reader skips it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct About(BTreeMap<String, String>);
 
-/// Facts that are kept of a file.
+/// Most facts that are kept from a file.
 const MOST: usize = 1000;
 
 impl About {
@@ -21,7 +20,7 @@ impl About {
         }
     }
 
-    /// A fact; empty where the recording does not say.
+    /// A fact; empty if the recording does not have it.
     pub fn get(&self, key: &str) -> &str {
         self.0.get(key).map_or("", |value| value)
     }

@@ -1,4 +1,4 @@
-//! What is further on in a recording, and is read before the events in between: its snapshots, and rare events.
+//! Content from further on in a recording that is read before the events in between: its snapshots, and rare events.
 
 use super::chunk::{Found, HEAD_BYTES, Parts, Tag};
 use super::columns::{Columns, Entry};
@@ -8,10 +8,11 @@ use crate::fields::Dictionary;
 use crate::kind::{Kind, Kinds};
 
 impl RecordingReader {
-    /// Goes over the recording once more: its snapshots (that of the start may come after blocks, if the machine was
-    /// busy; that of the end is missing where it was killed), and `each` for every event where one of `kinds` was
-    /// recorded (else the blocks are passed over), in the order of a CPU and not of time; names in them mean nothing.
-    /// `None` of a pipe, which is read once. What is damaged is left out here, and reported by the main reader.
+    /// Reads the recording an additional time: returns its snapshots (the one from the start may come after blocks if
+    /// the machine was busy; the one from the end is missing if the recorder was killed), and calls `each` for every
+    /// event if one of `kinds` was recorded (otherwise blocks are skipped). Events come in the order of each CPU, not
+    /// of time, and names in them are meaningless. `None` for a pipe, which can be read only once. Damage is skipped
+    /// here; the main reader reports it.
     pub fn ahead(&self, kinds: Kinds, each: &mut dyn FnMut(&Event)) -> Option<Vec<Snapshot>> {
         self.input.size()?;
         let recorded = self.about().get("events").split(',').filter_map(Kind::of_name).any(|kind| kinds.has(kind));

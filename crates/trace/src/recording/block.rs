@@ -1,7 +1,8 @@
-//! A block of events of one CPU as columns. What follows from what came before is not stored: who is switched out is
-//! who was switched in, who wakes is who runs, a thread is woken where it was woken last. So most events are one byte
-//! for what happened, two for when, one for whom. A block stands for itself: what it names it defines, so blocks can be
-//! dropped (a recording that keeps the last seconds), lost to a disk, or decoded by several cores.
+//! A block of one CPU's events as columns. What follows from earlier events is not stored: the thread switched out is
+//! the one that was switched in, the waker is the one that runs, a thread is woken where it was woken last. So most
+//! events take one byte for what happened, two for the time, and one for the thread. A block is self-contained and
+//! defines the names it uses, so blocks can be dropped (a recording that keeps the last seconds), lost on a disk, or
+//! decoded on several CPUs.
 
 use super::chunk::{self, Tag};
 use super::op::{self, CONTEXT, NAMED, STATE_SHIFT, STATE_STORED, TARGET};
@@ -13,13 +14,14 @@ use crate::prev_state::{PrevStates, StateId};
 use crate::rows::{Bits, Holds, Row, Values};
 use std::collections::HashMap;
 
-/// Ops in a block at most; a reader refuses more.
+/// Most ops in a block; a reader refuses more.
 pub(super) const MOST_EVENTS: usize = 1 << 18;
 
-/// Ops from which on a block is finished: enough for the tables to cost nothing, and little to hold.
+/// A block is finished when it has this many ops: enough that its tables cost next to nothing, and little to hold in
+/// memory.
 const FULL: usize = 1 << 16;
 
-/// Names in a block from which on it is finished.
+/// A block is also finished when it has this many names.
 const MOST_NAMES: usize = 16_384;
 
 /// A thread as events name it.
@@ -46,7 +48,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Bytes that it takes in a file.
+    /// Size in a file.
     pub fn stored_bytes(&self) -> u64 {
         self.part.len() as u64
     }
@@ -55,11 +57,11 @@ impl Block {
 /// Slots of the cache of threads: a power of two.
 const CACHED: usize = 1024;
 
-/// Collects the events of one CPU and makes blocks of them. Memory: the columns of one block.
+/// Collects the events of one CPU and makes blocks of them. It uses the memory for the columns of one block.
 #[derive(Debug)]
 pub struct BlockWriter {
     cpu: Cpu,
-    /// Number of the block, which shows what the tables below still hold from an earlier one.
+    /// Number of the block, which shows whether entries in the tables below are from an earlier one.
     block: u32,
     ops: Vec<u8>,
     times: Vec<u8>,
@@ -69,16 +71,16 @@ pub struct BlockWriter {
     last_ns: u64,
     events: u64,
     threads: Vec<Who>,
-    /// Where each thread of `threads` was woken to last.
+    /// The CPU to which each of `threads` was last woken.
     targets: Vec<Cpu>,
     /// By thread id: the block and number under which it was last named.
     cache: Box<[(u32, u32); CACHED]>,
     rest: HashMap<Who, u32>,
-    /// By name: the block and its number in it.
+    /// By name: the block, and the name's number in it.
     names: Vec<(u32, u32)>,
     named: Vec<Name>,
     states: Vec<StateId>,
-    /// Who was switched in last, as number in `threads`.
+    /// The thread switched in last, as a number in `threads`.
     current: Option<u32>,
     woken: Woken,
     last_work: u64,
@@ -110,9 +112,9 @@ impl BlockWriter {
         }
     }
 
-    /// Whether this many more events belong into this block; an empty one has room for any page.
+    /// Whether this many more events fit into this block; an empty one has room for any page.
     pub fn has_room_for(&self, events: usize) -> bool {
-        // An event that goes back in time is two ops; the names bound what a reader has to hold.
+        // An event that goes back in time takes two ops; the limit on names bounds the memory of a reader.
         self.ops.is_empty() || self.ops.len() + 2 * events <= FULL && self.named.len() <= MOST_NAMES
     }
 
@@ -126,7 +128,7 @@ impl BlockWriter {
         self.last_ns
     }
 
-    /// Adds an event at `ts` ns, after the CPU's earlier ones. The caller asks for room first.
+    /// Adds an event at `ts` ns, after the CPU's earlier ones. The caller checks for room first.
     #[inline]
     pub fn push(&mut self, ts: u64, what: What) {
         self.time(ts);
@@ -228,7 +230,7 @@ impl BlockWriter {
             }
             what => match what.fields() {
                 Some((row, fields)) => self.push_row(row, &fields),
-                // A gap is found out by who reads; a recording holds what was lost.
+                // Readers detect gaps; a recording contains the losses.
                 None => {
                     self.extra([0]);
                     op::LOST
@@ -238,7 +240,7 @@ impl BlockWriter {
         self.ops.push(op);
     }
 
-    /// The thread that an event has a name of, then its other fields in their order.
+    /// The thread whose name the event has, then its other fields in order.
     fn push_row(&mut self, row: &Row, fields: &Values) -> u8 {
         let thread = row.thread();
         if let [tid, comm, prio @ ..] = &fields[thread.clone()] {
@@ -249,7 +251,8 @@ impl BlockWriter {
         for (_, (field, bits)) in row.fields.iter().zip(fields).enumerate().filter(|(at, _)| !thread.contains(at)) {
             let number = match field.holds {
                 Holds::Text | Holds::Function => self.name(Bits::of(*bits)),
-                // Work items lie in structures beside each other: the distance to the last one is shorter than the address.
+                // Work items are in neighbouring structures, so the distance from the last one is shorter than the
+                // address.
                 Holds::Address => fold(bits.wrapping_sub(std::mem::replace(&mut self.last_work, *bits)) as i64),
                 _ => *bits,
             };
@@ -258,7 +261,7 @@ impl BlockWriter {
         row.op
     }
 
-    /// The operation of a system call, its caller named where another thread was switched in last.
+    /// The op of a system call; its caller is named if another thread was switched in last.
     fn caller(&mut self, op: u8, tid: Tid) -> u8 {
         if self.current.is_some_and(|current| self.threads[current as usize].tid == tid) {
             return op;
@@ -316,8 +319,8 @@ impl BlockWriter {
         self.states.len() as u64 - 1
     }
 
-    /// The block of what was collected, `None` if nothing was; the next event begins a new one. `names` and `states`
-    /// are those that the events were made with.
+    /// Makes a block of the collected events, `None` if there are none; the next event starts a new one. `names` and
+    /// `states` are those with which the events were made.
     pub fn finish(&mut self, names: &Names, states: &PrevStates) -> Option<Block> {
         if self.ops.is_empty() {
             return None;
@@ -359,7 +362,7 @@ impl BlockWriter {
         (self.current, self.last_work, self.events) = (None, 0, 0);
         self.block = self.block.wrapping_add(1);
         if self.block == 0 {
-            // After 2^32 blocks a stale entry could look fresh.
+            // After 2^32 blocks an old entry could seem current.
             self.cache.fill((0, 0));
             self.names.clear();
             self.block = 1;
@@ -375,7 +378,7 @@ fn put_strings(out: &mut Vec<u8>, strings: &[&[u8]]) {
     }
 }
 
-/// A list of strings; as many as there are bytes at most.
+/// A list of strings; it has at most as many as there are bytes.
 pub(super) fn strings<'a>(rest: &mut &'a [u8]) -> Option<Vec<&'a [u8]>> {
     let count = usize::try_from(take(rest)?).ok().filter(|count| *count <= rest.len())?;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! The frame around every part of a recording: what it is, how long, whether compressed, and a checksum. A part that a
-//! crash tore or a disk flipped is recognized by its frame, and what follows is still found.
+//! The frame around every part of a recording: its kind, its length, whether it is compressed, and a checksum. A part
+//! that a crash tore or a disk damaged is recognised by its frame, and what follows is still found.
 
 use crate::TraceError;
 use crate::bytes::Input;
@@ -7,7 +7,7 @@ use crate::bytes::Input;
 /// First bytes of a recording, without the version.
 pub(crate) const MAGIC: [u8; 8] = *b"SLTRACE\0";
 
-/// The version written here, and the newest read: 2 has system calls and moves between cgroups.
+/// The version written here, and the newest that can be read: version 2 added system calls and moves between cgroups.
 pub(super) const VERSION: u16 = 2;
 
 /// Bytes before the first part.
@@ -16,7 +16,7 @@ pub(super) const HEAD_BYTES: u64 = 16;
 /// Bytes of a frame.
 pub(super) const FRAME_BYTES: usize = 16;
 
-/// The longest content, stored or not; a header that says more is not believed.
+/// The longest content, stored or unpacked; a header with a larger length is not believed.
 pub(super) const LONGEST: usize = 16 << 20;
 
 /// What a part is.
@@ -28,7 +28,7 @@ pub(super) enum Tag {
     Events,
     Complete,
     End,
-    /// A part of a later version, by its letters.
+    /// A part from a later version, with its letters.
     Other([u8; 4]),
 }
 
@@ -49,7 +49,7 @@ impl Tag {
         }
     }
 
-    /// `None` where these are no four capitals or blanks, so no frame begins here.
+    /// `None` if these are not four capitals or spaces, so no frame begins here.
     fn of(bytes: [u8; 4]) -> Option<Self> {
         match TAGS.iter().find(|(_, known)| **known == bytes) {
             Some((tag, _)) => Some(*tag),
@@ -66,7 +66,7 @@ pub(super) fn head() -> [u8; HEAD_BYTES as usize] {
     head
 }
 
-/// Frames a content, compressed where that makes it shorter; appended to `out`.
+/// Frames a content, compressed if that makes it shorter, and appends it to `out`.
 pub(super) fn frame(tag: Tag, content: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + FRAME_BYTES + lz4_flex::block::get_maximum_output_size(content.len()), 0);
@@ -87,21 +87,21 @@ pub(super) fn frame(tag: Tag, content: &[u8], out: &mut Vec<u8>) {
     out[start + 12..body].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What is at a place of the file.
+/// What is at a position in the file.
 pub(super) enum Found {
     /// A whole part.
     Part(Tag),
-    /// A part whose checksum or compression is wrong, and why; the next one follows it.
+    /// A part whose checksum or compression is wrong, and why; the next part follows it.
     Damaged(Tag, String),
     /// The end, between two parts.
     Nothing,
-    /// The file ends within a part, of which this many bytes are there.
+    /// The file ends inside a part, of which this many bytes exist.
     Cut(u64),
-    /// No frame; nothing after it can be found. What is there and what was expected.
+    /// No frame, so nothing after it can be found; what is there, and what was expected.
     Unframed(String, &'static str),
 }
 
-/// A part: its tag, its length as stored and as unpacked, and the checksum of what is stored.
+/// A part: its tag, its length as stored and unpacked, and the checksum of the stored bytes.
 type Frame = (Tag, usize, usize, u32);
 
 /// Reads parts one after the other, through buffers that are used again.
@@ -121,13 +121,13 @@ impl Parts {
         &self.content
     }
 
-    /// Reads the next part. Memory is given for what is in the file, not for what a header says: a length is believed
-    /// up to [`LONGEST`], and the buffer for the stored bytes is filled as they come.
+    /// Reads the next part. Memory is allocated for what is in the file, not for what a header claims: a length is
+    /// believed up to [`LONGEST`], and the buffer for the stored bytes grows as they arrive.
     pub(super) fn next(&mut self, input: &Input) -> Result<Found, TraceError> {
         self.next_of(input, &|_| true)
     }
 
-    /// The next one of a wanted tag: the others are passed over, unread.
+    /// The next part with a wanted tag; other parts are skipped without being read.
     pub(super) fn next_of(&mut self, input: &Input, wanted: &dyn Fn(Tag) -> bool) -> Result<Found, TraceError> {
         loop {
             let (tag, stored, whole, crc) = match self.frame(input)? {
@@ -141,7 +141,7 @@ impl Parts {
         }
     }
 
-    /// What the next frame says: tag, stored and whole length, checksum; or what is there instead.
+    /// The next frame's tag, stored and unpacked length, and checksum; or what is there instead.
     fn frame(&self, input: &Input) -> Result<Result<Frame, Found>, TraceError> {
         let mut frame = [0; FRAME_BYTES];
         match input.read(self.at, &mut frame)? {
@@ -185,7 +185,7 @@ impl Parts {
         }
     }
 
-    /// Fills `stored` in steps, so that a lying length costs no more memory than the file is long.
+    /// Fills `stored` in steps, so that a false length uses no more memory than the file is long.
     fn fill(&mut self, input: &Input, bytes: usize) -> Result<usize, TraceError> {
         const STEP: usize = 1 << 20;
         self.stored.clear();

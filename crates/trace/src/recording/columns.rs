@@ -1,6 +1,6 @@
-//! Events of a block's columns: the other side of [`BlockWriter`](super::block::BlockWriter). Nothing a block says is
-//! believed: numbers of threads, names and states are looked up with a check, and what does not fit is an error that
-//! names the event.
+//! Decodes the events of a block's columns: the counterpart of [`BlockWriter`](super::block::BlockWriter). Nothing in a
+//! block is trusted: numbers of threads, names and states are looked up with a check, and whatever is invalid is an
+//! error that names the event.
 
 use super::block::{MOST_EVENTS, Who, strings};
 use super::op::{self, BY_OP, CONTEXT, NAMED, OP_BITS, STATE_SHIFT, STATE_STORED, TARGET};
@@ -100,13 +100,13 @@ impl<'a> Columns<'a> {
         if left == 0 { Ok(None) } else { Err(format!("{left} bytes of its columns belong to no event")) }
     }
 
-    /// `None` at the end, and if something is wrong; `at` is then its position.
+    /// `None` at the end, or if something is invalid; `at` is then its position.
     #[inline]
     fn entry(&mut self) -> Option<Entry> {
         let mut op = *self.ops.get(self.at)?;
         while op & OP_BITS == op::BACK {
             self.now = self.now.checked_sub(take(&mut self.extra)?)?;
-            // A step back comes before an event, so at the end of the block it is wrong.
+            // A step back precedes an event, so at the end of the block it is invalid.
             op = *self.ops.get(self.at + 1)?;
             self.at += 1;
         }
@@ -189,7 +189,7 @@ impl<'a> Columns<'a> {
         Some(What::SysEnter { tid, number, arg0: first, arg1 })
     }
 
-    /// The other side of `push_row` of the writer.
+    /// The counterpart of the writer's `push_row`.
     fn row(&mut self, row: &Row) -> Option<What> {
         let (mut fields, thread) = (Values::default(), row.thread());
         if !thread.is_empty() {

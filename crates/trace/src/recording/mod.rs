@@ -1,9 +1,9 @@
-//! Our own recordings: what the tracer writes and everything reads. FORMAT.md says every byte of it.
+//! Our own recordings: what the tracer writes and all commands read. FORMAT.md describes every byte of them.
 //!
-//! A recording is a row of framed parts (`chunk`): what it says of itself, the formats of its events, snapshots of
-//! threads, and blocks of events (`block`), each of one CPU and each complete in itself. Encoder and decoder are pure
-//! functions of bytes; the tracer (crate `record`) brings the pages of the kernel, a [`RecordingReader`] yields the
-//! crate's events in the order of time.
+//! A recording is a sequence of framed parts (`chunk`): its metadata, the formats of its events, snapshots of threads,
+//! and blocks of events (`block`), each of one CPU and self-contained. Encoder and decoder are pure functions of bytes;
+//! the tracer (crate `record`) supplies the kernel's pages, and a [`RecordingReader`] yields events in the order of
+//! time.
 
 mod about;
 mod ahead;

@@ -1,4 +1,4 @@
-//! Reads a recording: its head at once, its events in batches and in the order of time.
+//! Reads a recording: its head at once, then its events in batches and in the order of time.
 
 use super::about::About;
 use super::chunk::{Found, HEAD_BYTES, MAGIC, Parts, Tag, VERSION};
@@ -29,7 +29,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What a part holds, as far as there is room beside those that are kept.
+    /// Decodes the content of a part, limited by the room that the snapshots kept so far leave.
     pub(super) fn decode(content: &[u8], kept: &[Self]) -> Result<Self, String> {
         let (moment, at_ns, mut threads) = threads::decode(content)?;
         let held: usize = kept.iter().map(|snapshot| snapshot.threads.len()).sum();
@@ -46,7 +46,7 @@ impl Snapshot {
     }
 }
 
-/// Threads of snapshots that are kept: of a machine with that many, those met first.
+/// Most threads of snapshots that are kept; on a machine with more, the first ones.
 const MOST_THREADS: usize = 1 << 21;
 
 /// A recording that is being read.
@@ -62,13 +62,13 @@ pub struct RecordingReader {
     snapshots: Vec<Snapshot>,
     totals: Option<Totals>,
     counts: [u64; op::MOST],
-    /// Names of the threads that were there at the start, before any event; handed out first.
+    /// Names of threads that existed at the start, before any event; handed out first.
     known: Vec<Event>,
     blocks: u64,
 }
 
 impl RecordingReader {
-    /// Reads what comes before the events.
+    /// Reads everything that precedes the events.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
         let mut head = [0; HEAD_BYTES as usize];
@@ -101,8 +101,8 @@ impl RecordingReader {
         Ok(reader)
     }
 
-    /// Up to the first block, so that the recording can say what it is before an event is read. A recording whose own
-    /// description is damaged is refused: its clock is not known.
+    /// Reads up to the first block, so that the recording can be described before an event is read. A recording whose
+    /// metadata is damaged is refused, because its clock is not known.
     fn begin(&mut self) -> Result<(), TraceError> {
         let at = self.parts.at;
         match self.parts.next(&self.input)? {
@@ -118,7 +118,7 @@ impl RecordingReader {
         Ok(())
     }
 
-    /// What a damaged part held is missing: events of some CPU, if it held events.
+    /// The content of a damaged part is missing: if it contained events, those of some CPU.
     fn damaged(&mut self, at: u64, tag: Tag, why: &str) {
         self.problems.add(ProblemKind::SkippedPart, || format!("byte {at}: a part ({tag:?}) is damaged: {why}"));
         if tag == Tag::Events {
@@ -147,7 +147,7 @@ impl RecordingReader {
                 Ok(())
             }
             Tag::About => Err("a second description".to_owned()),
-            // A part of a later version, marked as one that we can do without.
+            // A part from a later version that is marked as optional.
             Tag::Other(_) => Ok(()),
         }
     }
@@ -187,7 +187,7 @@ impl RecordingReader {
         Ok(())
     }
 
-    /// Reports a loss that the kernel's own counters have, but no page.
+    /// Reports a loss that the kernel's own counters show but no page does.
     fn compare_totals(&mut self) {
         for cpu in self.totals.iter().flat_map(|totals| &totals.cpus).filter(|cpu| cpu.kernel_lost > cpu.lost) {
             let unseen = cpu.kernel_lost - cpu.lost;
@@ -197,7 +197,7 @@ impl RecordingReader {
         }
     }
 
-    /// Each name once: some events are written by several operations.
+    /// Each name once, because some events are written with several ops.
     fn events_by_name(&self) -> Vec<(String, u64)> {
         let mut all: Vec<(String, u64)> = Vec::new();
         for (row, count) in BY_OP.into_iter().zip(self.counts).filter(|(_, count)| *count > 0) {
@@ -216,12 +216,12 @@ impl RecordingReader {
         &self.about
     }
 
-    /// The formats of its events, as the kernel that traced them described them.
+    /// The formats of its events, as described by the kernel that traced them.
     pub fn formats(&self) -> &[FormatText] {
         &self.formats
     }
 
-    /// Its sums, once the end was read; `None` of a recording that was killed.
+    /// Its totals, once the end has been read; `None` if the recorder was killed.
     pub fn totals(&self) -> Option<&Totals> {
         self.totals.as_ref()
     }

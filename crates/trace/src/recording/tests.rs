@@ -1,4 +1,4 @@
-//! What is written is read back, to the bit; what is damaged is named, and never more than it says is lost.
+//! What is written is read back bit for bit; damage is reported, and never more than reported is lost.
 
 use super::*;
 use crate::drawing::read_all;
@@ -10,7 +10,7 @@ use crate::syscall::Syscall;
 use crate::{Kind, Kinds, ProblemKind, Reader, TraceError};
 use schedlab_stats::Random;
 
-/// Events as a machine with two CPUs might trace them, of every kind, chains kept.
+/// Generates events as a machine with two CPUs might trace them, of every kind, with intact chains of switches.
 struct Machine {
     names: Names,
     states: PrevStates,
@@ -101,7 +101,7 @@ impl Machine {
         Event { ts: self.now, cpu: Cpu(cpu as u16), what }
     }
 
-    /// An event of which only the row says what it is.
+    /// An event that is described only by its row.
     fn of_some_row(&mut self, tid: u32) -> What {
         let rows: Vec<&Row> = ROWS.iter().filter(|row| !row.fields.is_empty()).collect();
         let row = rows[self.draw.below(rows.len())];
@@ -109,7 +109,7 @@ impl Machine {
         for (at, field) in row.fields.iter().enumerate() {
             let number = self.draw.below(1 << 20) as u64;
             fields[at] = match field.holds {
-                // An exec that changed its id would have the other one on the CPU.
+                // An exec that changed the id would put the other id on the CPU.
                 Holds::Thread if row.kind == Kind::SchedProcessExec => Tid(tid).bits(),
                 Holds::Thread | Holds::ThreadIfSaid => Tid(tid + at as u32).bits(),
                 Holds::Comm => self.comm(fields[at - 1] as u32).bits(),
@@ -125,7 +125,7 @@ impl Machine {
     }
 }
 
-/// An event in words, so that those of two dictionaries can be compared.
+/// An event in words, so that events with two different dictionaries can be compared.
 fn words(event: &Event, names: &Names, states: &PrevStates) -> String {
     let mut text = format!("{event:?}");
     let named = |text: &mut String, of: &str, name: Name| {
@@ -152,7 +152,7 @@ fn words(event: &Event, names: &Names, states: &PrevStates) -> String {
     text
 }
 
-/// A recording of `events` drawn events in rounds of `round`, and what it should be read as.
+/// A recording of `events` random events in rounds of `round`, and the expected result of reading it.
 fn recorded(seed: u64, events: usize, round: usize) -> (Vec<u8>, Vec<String>) {
     let mut machine = Machine::new(seed);
     let mut about = About::default();
@@ -185,7 +185,7 @@ fn recorded(seed: u64, events: usize, round: usize) -> (Vec<u8>, Vec<String>) {
     (bytes, expected)
 }
 
-/// All events but the marks of gaps, which the reader finds out, and the names of the start.
+/// All events except the marks of gaps, which the reader detects, and the names at the start.
 fn read(bytes: Vec<u8>) -> Result<(Vec<String>, Reader), TraceError> {
     let mut reader = Reader::open("t.slt", Box::new(bytes), Kinds::ALL)?;
     let (mut found, mut batch) = (Vec::new(), Vec::new());
@@ -207,7 +207,7 @@ fn events_of_every_kind_come_back_in_order() {
         let (bytes, expected) = recorded(seed, 400, 37);
         let (found, reader) = read(bytes).unwrap();
         assert_eq!(sorted(found), sorted(expected), "seed {seed}");
-        // Only chains are broken: a forked or renamed thread of the drawing is not on a CPU that says so.
+        // Chains are not broken: a forked or renamed thread in the drawing is not on a CPU that shows it.
         assert_eq!(reader.problems().all().count(), 0, "{:?}", reader.problems());
     }
 }
@@ -272,7 +272,7 @@ fn a_loss_is_a_gap_of_its_cpu_from_the_last_event_to_the_next() {
     assert!(reader.next_batch(&mut batch).unwrap());
     let found: Vec<_> = batch.iter().map(|e| (e.ts, e.what)).collect();
     let end = What::GapEnd { missing: Missing::Lost, lost: 42 };
-    // The event that went back in time is an interrupt's, and put where it belongs.
+    // The event that went back in time is from an interrupt, and is moved to its place.
     let expected = [(90, idle(3)), (100, idle(1)), (100, What::GapBegin), (160, end), (160, idle(2))];
     assert_eq!(found, expected);
     assert_eq!(reader.problems().count(ProblemKind::Lost), 42);
@@ -306,9 +306,10 @@ fn a_flipped_bit_costs_its_part_and_is_named() {
         let Ok((found, reader)) = read(flipped.clone()) else { continue };
         assert!(found.iter().all(|e| expected.binary_search(e).is_ok()), "byte {byte}");
         let told = reader.problems().all().next().is_some();
-        // Reserved bytes, and version 0, are passed over; a tag of capitals that is not ours is a later version's.
+        // Reserved bytes, and version 0, are ignored; an unknown tag of capitals belongs to a later version.
         let tag = frames(&bytes).iter().any(|frame| (*frame..frame + 4).contains(&byte));
-        // A whole length that becomes the stored one says that nothing is compressed: the checksum does not cover it.
+        // An unpacked length that becomes equal to the stored one means "not compressed"; the checksum does not cover
+        // it.
         let is_packed = |bytes: &[u8], frame: usize| bytes[frame + 4..frame + 8] != bytes[frame + 8..frame + 12];
         let unpacked = frames(&bytes).iter().any(|at| is_packed(&bytes, *at) && !is_packed(&flipped, *at));
         assert!(told || (8..16).contains(&byte) || tag || unpacked, "byte {byte}");
@@ -340,7 +341,7 @@ fn frames(bytes: &[u8]) -> Vec<usize> {
     frames
 }
 
-/// The content of a block is checked too, not only its frame: what a checksum vouches for may still be forged.
+/// The content of a block is checked too, not only its frame, because a forged block can have a valid checksum.
 #[test]
 fn forged_contents_never_panic_and_never_outgrow_themselves() {
     let mut machine = Machine::new(9);
@@ -410,8 +411,8 @@ fn the_last_seconds_are_kept_and_the_rest_dropped() {
     assert!(small.was_full && small.blocks().count() >= 2);
 }
 
-/// The bar of issue 4: at most 6 bytes an event before compression, 3.5 after. Same-CPU ping-pong with times as they
-/// scatter in reality.
+/// The requirement of issue 4: at most 6 bytes per event before compression, 3.5 after. Same-CPU ping-pong, with times
+/// as scattered as in reality.
 #[test]
 fn ping_pong_takes_few_bytes_an_event() {
     let (mut names, mut states) = (Names::default(), PrevStates::default());

@@ -1,5 +1,5 @@
-//! The threads of the machine at one moment: what is in no event. Who was there before, where each may run, in which
-//! group, under which policy.
+//! The threads of the machine at one moment, with information that no event contains: which threads existed already,
+//! where each may run, in which group, under which policy.
 
 use super::varint::{fold, put, take, unfold};
 
@@ -10,11 +10,11 @@ pub struct ThreadState {
     pub tid: u32,
     /// The id of its process.
     pub pid: u32,
-    /// When it was started, ns since boot, in steps of 10 ms: with `tid` the name of a task for ever.
+    /// When it was started, ns since boot, in steps of 10 ms; together with `tid` it identifies a task for ever.
     pub start_boot_ns: u64,
     /// Its name.
     pub comm: String,
-    /// Whether it belongs to the kernel.
+    /// Whether it is a kernel thread.
     pub kernel: bool,
     /// Number of the scheduling policy, as in sched(7).
     pub policy: u8,
@@ -22,7 +22,7 @@ pub struct ThreadState {
     pub prio: i16,
     /// −20 … 19.
     pub nice: i8,
-    /// The slice of a fair thread, ns; 0 where the kernel does not say.
+    /// The slice of a fair thread, ns; 0 if the kernel does not report it.
     pub slice_ns: u64,
     /// CPUs that it may run on, as a list: `0-3,8`.
     pub cpus_allowed: String,
@@ -33,16 +33,16 @@ pub struct ThreadState {
 /// When a snapshot was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Right after the tracing was switched on.
+    /// Right after tracing was switched on.
     Start,
     /// Right before it was switched off.
     End,
 }
 
-/// Threads in one part of a file; a machine with more has several.
+/// Most threads in one part of a file; with more threads there are several parts.
 pub(super) const MOST_IN_A_PART: usize = 16_384;
 
-/// Moment, clock, then the different strings, then the threads.
+/// Moment, clock, then the distinct strings, then the threads.
 pub(super) fn encode(moment: Moment, at_ns: u64, threads: &[ThreadState]) -> Vec<u8> {
     let mut out = vec![moment as u8];
     put(&mut out, at_ns);
@@ -77,7 +77,7 @@ impl ThreadState {
     }
 }
 
-/// What [`encode`] wrote; `Err` says which byte could not be what.
+/// Decodes what [`encode`] wrote; `Err` describes the invalid byte.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Moment, u64, Vec<ThreadState>), String> {
     let mut rest = bytes;
     let decoded = decode_rest(&mut rest);

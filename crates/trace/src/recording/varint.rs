@@ -1,5 +1,5 @@
-//! Numbers in as few bytes as they need: seven bits a byte, the lowest first, the top bit set where more follow
-//! (LEB128). A number with a sign is folded first, so that small ones of either sign stay small.
+//! Numbers in as few bytes as they need: seven bits per byte, the lowest first, with the top bit set if more follow
+//! (LEB128). A signed number is folded first, so that small ones of either sign stay small.
 
 /// Appends a number.
 #[inline]
@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number off the front; `None` where the bytes end in it or it has more than 64 bits.
+/// Takes a number off the front; `None` if the bytes end inside it, or it has more than 64 bits.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (mut value, mut shift) = (0u64, 0);

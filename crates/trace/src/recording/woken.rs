@@ -1,11 +1,12 @@
-//! Who will come next on a CPU, guessed from the wakeups before: the guess that is right costs a recording nothing. In a
-//! same-CPU ping-pong four of five switches go to the thread that was woken last, in messaging with hundreds of threads a
-//! third to a half; the thread that was woken first and still waits, by contrast, came in a tenth of them and less.
+//! Predicts which thread comes next on a CPU from the preceding wakeups: a correct prediction costs a recording
+//! nothing. In a same-CPU ping-pong, four out of five switches go to the thread woken last; in messaging with hundreds
+//! of threads, a third to a half do. Predicting the thread woken first that still waits, by contrast, was right for a
+//! tenth of them or fewer.
 
-/// Threads, by their number in a block, that were woken to the block's CPU and have not come since, the last one on top.
+/// Threads, by their number in a block, that were woken to the block's CPU and have not run since; the last one on top.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
-    /// May hold one more than once, and those that have been enqueued otherwise: `waits` decides.
+    /// May contain a thread more than once, and threads that were since enqueued otherwise: `waits` decides.
     stack: Vec<u32>,
     waits: Vec<bool>,
 }
@@ -24,7 +25,7 @@ impl Woken {
         }
     }
 
-    /// Who was woken last of those that wait.
+    /// The waiting thread that was woken last.
     #[inline]
     pub(super) fn expected(&mut self) -> Option<u32> {
         while let Some(&number) = self.stack.last() {

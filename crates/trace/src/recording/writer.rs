@@ -1,5 +1,5 @@
-//! Writes a recording as it comes: every part goes out whole, nothing is changed afterwards, so a recording that is
-//! killed can be read up to its last part. Memory: one part.
+//! Writes a recording as it comes: every part is written completely and not changed afterwards, so if the recorder is
+//! killed, the recording can be read up to its last part. It needs memory for one part.
 
 use super::about::About;
 use super::block::Block;
@@ -9,20 +9,20 @@ use super::varint::put;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// What the kernel says of one CPU's ring buffer at the end.
+/// The kernel's counters of one CPU's ring buffer at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTotals {
     /// Which.
     pub cpu: u32,
     /// Events recorded.
     pub events: u64,
-    /// Events overwritten before they were read, as the pages say.
+    /// Events overwritten before they were read, as recorded in the pages.
     pub lost: u64,
-    /// The same by the kernel's own counters at the end: overwritten, dropped or not committed.
+    /// The same according to the kernel's own counters at the end: overwritten, dropped or not committed.
     pub kernel_lost: u64,
 }
 
-/// Sums at the end of a recording.
+/// Totals at the end of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
     /// When tracing was switched off, ns of the trace's clock.
@@ -78,7 +78,7 @@ pub struct RecordingWriter<W: Write> {
 }
 
 impl<W: Write> RecordingWriter<W> {
-    /// Writes what comes before the events. `header_page` is the kernel's layout of a page.
+    /// Writes everything that precedes the events. `header_page` is the kernel's layout of a page.
     pub fn begin(out: W, about: &About, header_page: &str, formats: &[FormatText]) -> io::Result<Self> {
         let mut writer = Self { out, part: Vec::new(), bytes: 0, complete_ns: 0 };
         writer.out.write_all(&chunk::head())?;
@@ -108,7 +108,8 @@ impl<W: Write> RecordingWriter<W> {
         self.out.write_all(&block.part)
     }
 
-    /// Says that every event before `ns` is written, of whatever CPU: up to there a reader can put them in order.
+    /// Records that every event before `ns`, on any CPU, has been written: a reader can put the events in order up to
+    /// there.
     pub fn complete_before(&mut self, ns: u64) -> io::Result<()> {
         if ns <= self.complete_ns {
             return Ok(());
@@ -119,7 +120,7 @@ impl<W: Write> RecordingWriter<W> {
         self.part(Tag::Complete, &content)
     }
 
-    /// Hands what is written on to its keeper: from here on it outlives us.
+    /// Flushes what has been written: from here on it survives us.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -129,7 +130,7 @@ impl<W: Write> RecordingWriter<W> {
         self.bytes
     }
 
-    /// Ends the recording; without this it reads as one that was killed.
+    /// Ends the recording; without this it looks as if the recorder was killed.
     pub fn end(mut self, totals: &Totals) -> io::Result<W> {
         self.part(Tag::End, &totals.encode())?;
         self.out.flush()?;
@@ -144,7 +145,7 @@ impl<W: Write> RecordingWriter<W> {
     }
 }
 
-/// The blocks of the last seconds: what a flight recorder keeps. Older ones are dropped as new ones come.
+/// The blocks of the last seconds: what a flight recorder keeps. Older ones are dropped as new ones arrive.
 #[derive(Debug)]
 pub struct LastBlocks {
     keep_ns: u64,
@@ -152,20 +153,20 @@ pub struct LastBlocks {
     blocks: VecDeque<Block>,
     bytes: u64,
     latest_ns: u64,
-    /// Events that were dropped since they were too old.
+    /// Events that were dropped because they were too old.
     pub dropped: u64,
-    /// Whether blocks younger than wanted were dropped for want of room.
+    /// Whether blocks younger than requested were dropped for lack of room.
     pub was_full: bool,
 }
 
 impl LastBlocks {
-    /// Keeps `keep_ns` before the latest event, in at most `most_bytes`.
+    /// Keeps the `keep_ns` before the latest event, in at most `most_bytes`.
     pub fn new(keep_ns: u64, most_bytes: u64) -> Self {
         let (blocks, dropped, was_full) = (VecDeque::new(), 0, false);
         Self { keep_ns, most_bytes, blocks, bytes: 0, latest_ns: 0, dropped, was_full }
     }
 
-    /// Takes a block. The blocks of a CPU come in order, those of different CPUs nearly so.
+    /// Adds a block. The blocks of one CPU come in order, those of different CPUs nearly so.
     pub fn push(&mut self, block: Block) {
         self.latest_ns = self.latest_ns.max(block.last_ns);
         self.bytes += block.stored_bytes();

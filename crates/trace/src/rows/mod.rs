@@ -1,28 +1,29 @@
-//! The table of events: a row says what an event of the kernel is called, which fields it has, and how each format names
-//! or numbers them. The kinds and the event model itself are made of it, and what reads or writes text, binary records,
-//! recordings, tables and Perfetto's packets walks over its rows. Switches, wakeups and system calls have rows without
-//! fields: the first are most of all events and have code of their own in each format, the last have an array in them.
+//! The table of events: a row contains an event's kernel name, its fields, and how each format names or numbers them.
+//! The kinds and the event model itself are generated from it, and the code that reads or writes text, binary records,
+//! recordings, tables and Perfetto's packets uses its rows. Switches, wakeups and system calls have rows without
+//! fields: switches and wakeups are most of all events and have their own code in each format, and system calls contain
+//! an array.
 
 use crate::event::{Cpu, Prio, Tid, Wide};
 use crate::names::Name;
 use schedlab_plan::EventGroup;
 use std::ops::Range;
 
-/// What the kernel says of an event, and where.
+/// The kernel's description of an event, and its place in each format.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) kind: Kind,
     pub(crate) system: &'static str,
     pub(crate) name: &'static str,
-    /// The part of a selection that records it.
+    /// The event group of a selection that records it.
     pub(crate) group: Option<EventGroup>,
     /// Its number in recordings, FORMAT.md.
     pub(crate) op: u8,
-    /// Its field in `FtraceEvent` of Perfetto's schema; 0 where that has none.
+    /// Its field in `FtraceEvent` of Perfetto's schema; 0 if there is none.
     pub(crate) perfetto: u32,
     /// The text after its name: the first is written, all are read. `{field}` is a field, `{number:0}` a number that
-    /// the model does not have, written as 0; so are `comm`, `text` and `word`. A thread that a text does not name is
-    /// the one that traced it. What is done with work items is read by hand, in whichever words.
+    /// the model does not have, written as 0; `comm`, `text` and `word` work alike. A thread that a text does not name
+    /// is the one that traced the event. Texts about work items are parsed by hand, because their wording varies.
     pub(crate) texts: &'static [&'static str],
     pub(crate) fields: &'static [Field],
 }
@@ -32,26 +33,27 @@ pub(crate) struct Row {
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) holds: Holds,
-    /// Its names in the kernel's formats; the first that a format has.
+    /// Its names in the kernel's formats; the first that a format contains is used.
     pub(crate) kernel: &'static [&'static str],
-    /// Its numbers in Perfetto's message: the first is written, the first that is there read. None: the thread that traced.
+    /// Its numbers in Perfetto's message: the first is written, and the first that exists is read. Empty: the tracing
+    /// thread.
     pub(crate) perfetto: &'static [u8],
-    /// Its place in a row of the table of events, [`NO_COLUMN`](crate::tables::NO_COLUMN) for none.
+    /// Its place in a row of the table of events; [`NO_COLUMN`](crate::tables::NO_COLUMN) if it has none.
     pub(crate) column: usize,
 }
 
-/// What a field holds, which says how each format stores it.
+/// What a field contains, which determines how each format stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holds {
     /// A [`Tid`].
     Thread,
-    /// A [`Tid`], that of the idle thread if a format lacks it: nobody's.
+    /// A [`Tid`]; if a format lacks it, that of the idle thread, which means nobody.
     ThreadIfSaid,
     /// The [`Name`] of the thread before it.
     Comm,
     /// Another [`Name`].
     Text,
-    /// The [`Name`] of a function, which binary records have as an address, or not.
+    /// The [`Name`] of a function, which binary records contain as an address, if at all.
     Function,
     /// A [`Prio`], unknown if a format lacks it. After a name, it is that thread's.
     Prio,
@@ -63,7 +65,7 @@ pub(crate) enum Holds {
     Number,
     /// A [`Wide`].
     Long,
-    /// A [`Wide`] that is near the last one.
+    /// A [`Wide`] that is close to the previous one.
     Address,
 }
 
@@ -123,7 +125,7 @@ macro_rules! events {
                 $($also_field:ident = $also_holds:ident $also_kernel:expr, $also_numbers:expr;)*
             })* }
     ) => {
-        /// An event of the kernel that the model knows.
+        /// A kernel event that the model knows.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         #[allow(missing_docs)] // Each is the kernel's event of that name.
@@ -150,7 +152,7 @@ macro_rules! events {
         ];
 
         impl What {
-            /// Its row and fields; `None` of what is done by hand, and of marks.
+            /// Its row and fields; `None` for events with their own code, and for marks.
             pub(crate) fn fields(&self) -> Option<(&'static Row, Values)> {
                 match *self {
                     $(Self::$variant { $($field),* } => Some((Kind::$kind.row(), values([$($field.bits()),*]))),)*
@@ -158,7 +160,7 @@ macro_rules! events {
                 }
             }
 
-            /// The event of a kind and its fields; `None` of what is done by hand.
+            /// The event of a kind with its fields; `None` for kinds with their own code.
             pub(crate) fn of(kind: Kind, fields: Values) -> Option<Self> {
                 match kind {
                     $(Kind::$kind => {
@@ -188,7 +190,7 @@ impl Kind {
 }
 
 impl Row {
-    /// The fields that are one thread: id, name, and its priority if that follows. Empty where there is no name.
+    /// The fields that describe one thread: id, name, and its priority if that follows. Empty if there is no name.
     #[inline]
     pub(crate) fn thread(&self) -> Range<usize> {
         let Some(comm) = self.fields.iter().position(|field| field.holds == Holds::Comm) else { return 0..0 };

@@ -1,5 +1,5 @@
-//! The events that are read. A new one is a row here: its fields with what they hold, their names in the kernel's format,
-//! their numbers in Perfetto's message (`ftrace/*.proto`) and their columns in the table of events.
+//! The events that are read. To add one, add a row here: its fields and what they contain, their names in the kernel's
+//! format, their numbers in Perfetto's message (`ftrace/*.proto`) and their columns in the table of events.
 
 use super::{Bits, Field, Holds, Row, Values, values};
 use crate::event::{Cpu, Missing, Prio, Tid, Wake, Wide};
@@ -39,11 +39,11 @@ events! {
         },
         /// `sched_waking`: in the waker's context, before a CPU is chosen.
         Waking(Wake),
-        /// `sched_wakeup`: on a queue now.
+        /// `sched_wakeup`: on a runqueue now.
         Wakeup(Wake),
-        /// `sched_wakeup_new`: a new thread, on a queue now.
+        /// `sched_wakeup_new`: a new thread, on a runqueue now.
         WakeupNew(Wake),
-        /// `sys_enter`. Of the six arguments there is room for the first, and for the second where it is small.
+        /// `sys_enter`. Of the six arguments, an event has room for the first, and for the second if it is small.
         SysEnter {
             /// Who calls.
             tid: Tid,
@@ -51,7 +51,7 @@ events! {
             number: Syscall,
             /// The first argument.
             arg0: Wide,
-            /// The second; `u32::MAX` where it is not less, or not known.
+            /// The second; `u32::MAX` if it is not smaller, or unknown.
             arg1: u32,
         },
         /// `sys_exit`.
@@ -60,20 +60,20 @@ events! {
             tid: Tid,
             /// What.
             number: Syscall,
-            /// What it returned: an `i64`, an error's number negative.
+            /// Its return value: an `i64`, negative for an errno.
             ret: Wide,
         },
-        /// From here on events of this CPU are missing. A reader that looks ahead puts it where the gap begins.
+        /// From here on, events of this CPU are missing. A reader that looks ahead inserts it where the gap begins.
         GapBegin,
         /// The events of this CPU are complete again.
         GapEnd {
             /// Why some were missing.
             missing: Missing,
-            /// How many were lost; 0 if they were not counted.
+            /// Number of lost events; 0 if they were not counted.
             lost: u32,
         },
-        /// Whatever waits or sleeps before `until` may have run in between, on a CPU on which it was never seen: the ring of
-        /// some CPU had not begun, or it lost events at an unknown time. Runs are known where their own CPU has no gap.
+        /// Whatever waits or sleeps before `until` may have run in between, on a CPU on which it was never seen: some
+        /// CPU's ring had not begun, or lost events at an unknown time. Runs are known if their own CPU has no gap.
         WaitsUnknown {
             /// Up to when, ns.
             until: Wide,
@@ -94,7 +94,7 @@ events! {
             /// To this one.
             dest_cpu: Cpu = Cpu ["dest_cpu"], [5], "to_cpu";
         }
-        /// `sched_stat_runtime`: CPU time since the last such event of the thread, ns.
+        /// `sched_stat_runtime`: CPU time since the thread's last such event, ns.
         StatRuntime: SchedStatRuntime "sched" "sched_stat_runtime", None, op 5, perfetto 0,
         ["comm={comm} pid={tid} runtime={runtime} [ns]"] => {
             /// Who ran.
@@ -141,12 +141,12 @@ events! {
         ["filename={text:?} pid={tid} old_pid={old_tid}"] => {
             /// The thread that continues.
             tid: Tid = Thread ["pid"], [2], "tid";
-            /// Its id before, another one where a thread of a group called exec.
+            /// Its previous id; a different one if a thread of a group called exec.
             old_tid: Tid = Thread ["old_pid"], [3], "old_tid";
         }
-        /// `task_rename` or perf's COMM record. At time 0: a name that a thread had when the recording began.
-        // Linux 6.14 left out who, and 6.18.44 has it again. It need not be the thread that traced: a write to
-        // /proc/PID/task/TID/comm renames another one of its group. That one's next switch has the name.
+        /// `task_rename` or perf's COMM record. At time 0: the name of a thread when the recording began.
+        // Linux 6.14 removed the thread's id, and 6.18.44 has it again. It need not be the thread that traced: a write
+        // to /proc/PID/task/TID/comm renames another thread of the group. That thread's next switch has the new name.
         Comm: TaskRename "task" "task_rename", Some(Full), op 10, perfetto 236, [
             "pid={tid} oldcomm={comm:<...>} newcomm={comm} oom_score_adj={number:0}",
             "oldcomm={comm:} newcomm={comm} oom_score_adj={number:}",
@@ -192,7 +192,7 @@ events! {
             function: Name = Function ["function"], [2], "function";
             /// The workqueue.
             workqueue: Name = Text ["workqueue"], [6], "workqueue";
-            /// Whose pool it goes to; [`Cpu::ANY`] for an unbound queue.
+            /// The CPU whose pool it goes to; [`Cpu::ANY`] for an unbound queue.
             cpu: Cpu = Pool ["cpu"], [5], "to_cpu";
         }
         /// `workqueue_activate_work`: within the queue's limit of active items.
@@ -200,7 +200,7 @@ events! {
         ["work struct {work} function={function}"] => {
             /// Address of the work item.
             work: Wide = Address ["work"], [1], "work";
-            /// Its function, where the source says.
+            /// Its function, if the source has it.
             function: Name = Function ["function"], [2], "function";
         }
         /// `workqueue_execute_start`, traced by the kworker.
@@ -216,22 +216,23 @@ events! {
         /// `workqueue_execute_end`.
         WorkEnded: WorkqueueExecuteEnd "workqueue" "workqueue_execute_end", Some(Workqueue), op 19, perfetto 57,
         ["work struct {work}: function {function}"] => {
-            /// Address of the work item, which may be free by now.
+            /// Address of the work item, which may have been freed by now.
             work: Wide = Address ["work"], [1], "work";
-            /// Its function, where the source says.
+            /// Its function, if the source has it.
             function: Name = Function ["function"], [2], "function";
             /// The kworker.
             worker: Tid = Thread ["common_pid"], [], "tid";
         }
         /// `cpu_idle`.
         CpuIdle: CpuIdle "power" "cpu_idle", Some(Idle), op 20, perfetto 13, ["state={state} cpu_id={cpu}"] => {
-            /// The state entered; `u32::MAX` is the exit.
+            /// The state entered; `u32::MAX` means leaving idle.
             state: u32 = Number ["state"], [1], "number";
             /// Which CPU.
             cpu: Cpu = Cpu ["cpu_id"], [2], "to_cpu";
         }
         /// `cgroup_attach_task`: traced for a process with its first thread, and for a thread that was moved alone.
-        // The first text is the event as far as the model has it. Perfetto's field 5 was the group's own name before 7 was its path.
+        // The first text is the event as far as the model has it. Perfetto's field 5 was the group's own name before 7
+        // was its path.
         CgroupAttach: CgroupAttachTask "cgroup" "cgroup_attach_task", Some(Cgroup), op 26, perfetto 67, [
             "dst_root={dst_root} dst_path={dst_path} pid={tid} comm={comm}",
             "dst_root={dst_root} dst_id={number:} dst_level={number:} dst_path={dst_path} pid={tid} comm={comm}",

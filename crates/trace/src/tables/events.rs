@@ -1,4 +1,4 @@
-//! The table of events: a row for each, in the order of time, in columns that mean the same for all of them.
+//! The table of events: one row per event in the order of time, with columns that mean the same for all events.
 
 use super::{context_word, cpu};
 use crate::Reader;
@@ -67,8 +67,8 @@ struct Filled<'a> {
     reader: &'a Reader,
 }
 
-/// Adds an event, and says whether it is one: marks of missing events are a table of their own. Those that say what a
-/// thread was called before the trace have no time. What an event does not say is null.
+/// Adds an event, and returns whether it is one: marks of missing events have their own table. Names of threads from
+/// before the trace have no time. Values that an event does not have are null.
 pub(super) fn push(table: &mut Table, event: &Event, reader: &Reader) -> bool {
     let nulls = COLUMNS.map(|(_, holds)| match holds {
         'u' => U(None),
@@ -154,7 +154,7 @@ fn prio(prio: Prio) -> Cell<'static> {
     I(prio.get().map(Into::into))
 }
 
-/// `u32::MAX` is no value: the state of a CPU that leaves idle, an argument that there is no room for.
+/// `u32::MAX` means no value: the state of a CPU that leaves idle, or an argument without room.
 fn known(number: u32) -> Cell<'static> {
     U((number != u32::MAX).then_some(number.into()))
 }

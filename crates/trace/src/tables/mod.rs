@@ -1,5 +1,5 @@
-//! A trace as a directory of tables: its events as they are, and what the state machine makes of them, for those who
-//! ask their own questions with pandas, Polars or DuckDB. FORMAT.md says what each column means.
+//! A trace as a directory of tables: its events as they are, and the results of the state machine, for users who want
+//! to ask their own questions with pandas, Polars or DuckDB. FORMAT.md describes each column.
 
 mod events;
 mod threads;
@@ -15,7 +15,7 @@ use schedlab_run::{RunError, Table, TableDir};
 use std::collections::BTreeMap;
 use threads::Threads;
 
-/// Places of the tables in their directory.
+/// Indices of the tables in their directory.
 const EVENTS: usize = 0;
 const THREADS: usize = 1;
 const RUNS: usize = 2;
@@ -51,7 +51,7 @@ const SLEEP_COLUMNS: Columns =
     &[("thread", 'u'), ("tid", 'u'), ("comm", 't'), ("state", 't'), ("start_ns", 'u'), ("end_ns", 'u')];
 const GAP_COLUMNS: Columns = &[("cpu", 'u'), ("start_ns", 'u'), ("end_ns", 'u'), ("why", 't'), ("lost", 'u')];
 
-/// The tables of a trace, empty: what a [`TableDir`] for [`convert_to_tables`] begins with.
+/// The tables of a trace, empty: the start of a [`TableDir`] for [`convert_to_tables`].
 pub fn trace_tables() -> Vec<Table> {
     vec![
         Table::new("events", &events::COLUMNS),
@@ -114,14 +114,14 @@ enum Interval {
     Slept(StateClass, u64, u64),
 }
 
-/// What the engine reported and has no row yet: names are looked up at the end of the batch.
+/// What the engine has reported and has no row yet: names are looked up at the end of the batch.
 #[derive(Debug, Default)]
 struct Pending {
     now: u64,
     /// What the engine takes.
     what: Option<What>,
     threads: Threads,
-    /// With the thread's number, that of its task while it has one, and its name then where the event says it.
+    /// With the thread's number, its task as long as it has one, and its name at that time if the event contains it.
     intervals: Vec<(u64, TaskId, Option<Name>, Interval)>,
 }
 
@@ -139,7 +139,7 @@ impl Pending {
 
     fn hand_out(&mut self, engine: &Engine, reader: &Reader, dir: &mut TableDir) -> Result<(), ConvertError> {
         for (number, task, comm, interval) in self.intervals.drain(..) {
-            // The number of a task that retired may be another's by now.
+            // The number of a retired task may belong to another by now.
             let known = self.threads.retired.get(&number).unwrap_or(&engine.tasks()[task.index()]);
             interval.push(dir, (number, known.tid, reader.names().text(comm.unwrap_or(known.comm))), reader)?;
         }
@@ -234,7 +234,7 @@ fn context_word(context: Context) -> &'static str {
     }
 }
 
-/// Null for any or an unknown one.
+/// Null for "any" or an unknown CPU.
 fn cpu(cpu: Cpu) -> Cell<'static> {
     U((cpu != Cpu::ANY).then_some(cpu.0.into()))
 }

@@ -1,4 +1,4 @@
-//! Which thread is which: a number for each that the whole directory uses, and what is known of it.
+//! Identifies threads: a number for each, used in the whole directory, and what is known about it.
 
 use super::Columns;
 use crate::Names;
@@ -25,20 +25,20 @@ pub(super) const COLUMNS: Columns = &[
     ("cgroup", 't'),
 ];
 
-/// The numbers of threads. The engine's are used again where there are very many; these are not.
+/// The numbers of threads. The engine reuses its numbers if there are very many threads; these are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// By the engine's number; 0 means none yet.
+    /// By the engine's number; 0 means that there is none yet.
     numbers: Vec<u64>,
     last: u64,
-    /// Ended, and known to the engine no more.
+    /// Tasks that have ended and that the engine no longer knows.
     pub(super) retired: BTreeMap<u64, Task>,
     start: HashMap<u32, ThreadState>,
     end: HashMap<u32, ThreadState>,
 }
 
 impl Threads {
-    /// Takes what our own recordings have on threads: those at its start while it is read, those at its end after.
+    /// Takes the threads from our own recordings: those at the start while it is read, those at the end afterwards.
     pub(super) fn know(&mut self, snapshots: &[Snapshot]) {
         for snapshot in snapshots {
             let of = match snapshot.moment {
@@ -49,7 +49,7 @@ impl Threads {
         }
     }
 
-    /// The number of a task, from 1 in the order in which they were met.
+    /// The number of a task, from 1 in the order in which they were seen.
     pub(super) fn number(&mut self, task: TaskId) -> u64 {
         if task.index() >= self.numbers.len() {
             self.numbers.resize(task.index() + 1, 0);
@@ -62,7 +62,7 @@ impl Threads {
         *number
     }
 
-    /// The engine's number will be another task's.
+    /// The engine's number will be reused for another task.
     pub(super) fn retire(&mut self, task: TaskId, known: &Task) {
         let number = self.number(task);
         self.retired.insert(number, known.clone());
@@ -70,8 +70,8 @@ impl Threads {
     }
 
     pub(super) fn push(&self, table: &mut Table, number: u64, task: &Task, names: &Names) {
-        // A thread id is another thread's after its end: the first snapshot knows who was there before the trace, the
-        // last one who is still there.
+        // After a thread ends, its id may be reused. The first snapshot has the threads from before the trace, the last
+        // one those that still exist.
         let tid = task.tid.0;
         let from_start = || self.start.get(&tid).filter(|_| task.start.is_none());
         let state = self.end.get(&tid).filter(|_| task.end.is_none()).or_else(from_start);

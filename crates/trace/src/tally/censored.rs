@@ -1,5 +1,5 @@
-//! The longest of the waits that are in no distribution: where it certainly was longer than all that are measured, the
-//! maxima of the tables are not the longest waits of the trace, and that is told.
+//! The longest of the waits that are in no distribution. If it was certainly longer than all measured ones, the maxima
+//! in the tables are not the longest waits of the trace, and this is reported.
 
 use super::TaskTally;
 use crate::Reader;
@@ -9,16 +9,16 @@ use crate::names::Name;
 use crate::problem::ProblemKind;
 use crate::seconds::Seconds;
 
-/// The censored wait of a kind of which most is known.
+/// The censored wait of a kind with the largest lower bound.
 #[derive(Debug, Default)]
 pub(super) struct LeastWait {
-    /// Its last part, in which nothing is missing, ns.
+    /// Its last part, in which no events are missing, ns.
     ns: u64,
     /// When that ended, ns.
     end: u64,
     is_unfinished: bool,
     task: Option<TaskId>,
-    /// The task, where its number was used again.
+    /// The task, if its number has been reused.
     retired: Option<(Tid, Name)>,
 }
 
@@ -31,16 +31,16 @@ impl LeastWait {
         }
     }
 
-    /// The number of a task is used again.
+    /// The number of a task is reused.
     pub(super) fn retire(&mut self, task: TaskId, known: &Task) {
         if self.task == Some(task) {
             self.retired.get_or_insert((known.tid, known.comm));
         }
     }
 
-    /// Tells of it where no wait of its kind that is measured was as long.
+    /// Reports it if no measured wait of its kind was as long.
     pub(super) fn tell(&self, what: &str, longest_ns: u64, tasks: &[(Task, TaskTally)], reader: &mut Reader) {
-        // Where only some tasks were recorded, it is not known who got a CPU.
+        // If only some tasks were recorded, it is not known who got a CPU.
         if self.ns <= longest_ns || reader.problems().count(ProblemKind::SomeTasks) > 0 {
             return;
         }
@@ -64,7 +64,7 @@ mod tests {
     use crate::perf_data::written::LITTLE;
     use crate::{Kinds, ProblemKind, Reader, TimeWindow, tally};
 
-    /// What is said of a drawing's waits that are in no column.
+    /// The report about a drawing's waits that are in no column.
     fn told(drawing: &str) -> Vec<String> {
         let drawing = Drawing::new(drawing);
         let records: Vec<u8> = drawing.lines.iter().flat_map(|line| LITTLE.line(&drawing, line)).collect();
@@ -90,7 +90,7 @@ mod tests {
                 "the longest wait after a wakeup is in no column: A 10 waited for at least 0.000050 s until 0.000090 s; events are missing before"
             ]
         );
-        // One that is measured was longer.
+        // A measured wait was longer.
         let measured = "
             0 91 waking E by A
             0 150 A S > E
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn what_may_have_slept_or_run_unseen_has_no_length() {
-        // E may run on CPU 1 all the time: of that CPU there is nothing else.
+        // E may run on CPU 1 all the time: there are no other events of that CPU.
         assert_eq!(told("0 10 A S > B\n1 20 waking E by D\n0 99 B S > .\n"), [""; 0]);
-        // A is woken while it seems to wait: it may have slept unseen in the gap.
+        // A is woken while it seems to wait, so it may have slept unseen in the gap.
         let slept = "
             0 10 A R > B
             1 12 . R > C

@@ -1,29 +1,29 @@
-//! Whether a text trace is whole, as far as its own text shows.
+//! Whether a text trace is complete, as far as its own text shows.
 
-/// What shows at the end whether it is whole.
+/// What shows at the end whether the text is complete.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// Events that the header announces, of a tracer that prints each on a line.
+    /// Number of events announced by the header of a tracer that prints one per line.
     pub(super) announced: u64,
     /// Lines that may be events.
     there: u64,
-    /// Lines are printed together: a function's begin and end.
+    /// Several lines are printed as one: a function's entry and exit.
     joins_lines: bool,
     /// Inside a `<script>`.
     in_script: bool,
     pub(super) is_html: bool,
-    /// The first line of a page that is compressed data, in base64.
+    /// Number of the first line, in a page, that is base64 of compressed data.
     pub(super) packed: Option<u64>,
 }
 
-/// How gzip and zlib begin in base64.
+/// How gzip and zlib data begins in base64.
 const PACKED: [&str; 5] = ["H4sI", "eAE", "eF4", "eJw", "eNo"];
 
-/// The least that a trace takes so.
+/// The shortest trace in that form.
 const SHORTEST_PACKED: usize = 64;
 
 impl Ends {
-    /// Takes a line, the first of number 1.
+    /// Takes a line; the first has number 1.
     pub(super) fn line(&mut self, line: &str, number: u64) {
         if number == 1 {
             self.is_html = line.trim_start().starts_with('<');
@@ -47,7 +47,7 @@ impl Ends {
         }
     }
 
-    /// Why the trace cannot be whole.
+    /// Why the trace cannot be complete.
     pub(super) fn why_cut(&self) -> Option<String> {
         let Self { announced, there, .. } = *self;
         if announced > there && !self.joins_lines {

@@ -1,4 +1,4 @@
-//! The end of a text: what is known only there.
+//! The end of a text: what becomes known only there.
 
 use super::Text;
 use crate::TraceError;
@@ -8,9 +8,9 @@ use crate::problem::ProblemKind;
 use crate::wrapped::Failed;
 
 impl Text {
-    /// A last line without an end: where it was cut is not known, so its numbers are not trusted.
+    /// A last line without a newline: it is not known where it was cut, so its numbers are not trusted.
     pub(super) fn unfinished(&mut self, line: &[u8]) {
-        // Most recorders pad their lines in front: blanks are the begin of one, too.
+        // Most recorders pad their lines in front, so spaces are also the beginning of a line.
         let line_end = line.trim_ascii_end();
         let closes = self.ends.is_html && (line_end.is_empty() || line_end.ends_with(b">"));
         if line.is_empty() || closes {
@@ -22,10 +22,10 @@ impl Text {
         });
     }
 
-    /// Events whose name differs from a known one by a letter: no kernel has such, but a damaged file.
+    /// Events whose name differs from a known one by one letter: no kernel has such events, but a damaged file may.
     fn tell_misspelt(&mut self) {
         for (name, count) in &self.events {
-            // With the system before it, the colon between them may be that letter.
+            // Including the system before it, because the colon between them may be the damaged letter.
             let differs_by_one = |known: &mut dyn Iterator<Item = char>| {
                 let mut letters = name.chars();
                 let differ = known.filter(|known| letters.next() != Some(*known)).take(2).count();

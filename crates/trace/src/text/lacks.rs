@@ -1,4 +1,4 @@
-//! What a text lacks by the choice of what was recorded and printed, which is known at its end.
+//! What a text lacks because of the choice of what was recorded and printed, which is known at its end.
 
 use super::letters::Letters;
 use crate::kind::{Kind, Kinds};
@@ -14,7 +14,7 @@ pub(super) struct Lacks {
 }
 
 impl Lacks {
-    /// Tells it, of a text with these kinds.
+    /// Reports it for a text with these kinds.
     pub(super) fn tell(&self, kinds: Kinds, letters: &Letters, problems: &mut Problems) {
         const NO_FLAGS: &str = "the interrupt context of wakings is not in this text: where an interrupt woke a task, the thread \
                                 that it stopped is taken for the waker; give the perf.data or trace.dat itself, or record \

@@ -1,30 +1,30 @@
-//! What the letters of a state mean. Those of the kernel's own print are taken as they are. The plugin of libtraceevent,
-//! in whose words `trace-cmd report` and `perf script` print, had until 2023 the letters `SDTtZXxW` for the eight lowest
-//! bits of every kernel, and it has no `+`.
+//! The meaning of a state's letters. Those that the kernel itself prints are taken as they are. libtraceevent's plugin,
+//! whose wording `trace-cmd report` and `perf script` print, used the letters `SDTtZXxW` for the eight lowest bits of
+//! every kernel until 2023, and it has no `+`.
 
 use crate::fields::Dictionary;
 use crate::prev_state::StateId;
 use crate::problem::{ProblemKind, Problems};
 
-/// What is known of the letters of a text.
+/// What is known about the letters of a text.
 #[derive(Debug, Default)]
 pub(super) struct Letters {
-    /// The kernel has the bits of 4.14; `None` as long as no state showed it. Of the plugin's words only.
+    /// Whether the kernel has the bits of 4.14; `None` as long as no state shows it. Only for the plugin's wording.
     is_since_4_14: Option<bool>,
     /// States that are bare numbers, whose letters were guessed.
     guessed: u64,
-    /// States that the plugin's letter does not tell.
+    /// Number of states that the plugin's letter leaves open.
     unknown: u64,
-    /// A thread left its CPU as `R` in words that have no `+`.
+    /// Whether a thread left its CPU as `R` in wording that has no `+`.
     pub(super) hides_preemption: bool,
 }
 
 impl Letters {
-    /// Letters, or a bare number of a trace without formats.
+    /// A state from letters, or from a bare number in a trace without formats.
     pub(super) fn state(&mut self, text: &str, dictionary: &mut Dictionary) -> StateId {
         let raw = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
         let Some(raw) = raw else { return dictionary.states.of_letters(text) };
-        // Up to 8 (traced) they are the same in all kernels.
+        // Up to 8 (traced), numbers mean the same in all kernels.
         self.guessed += u64::from(raw > 8);
         dictionary.states.of_raw(raw).unwrap_or(StateId::UNKNOWN)
     }
@@ -33,7 +33,7 @@ impl Letters {
     pub(super) fn of_plugin(&mut self, text: &str, is_idle: bool, dictionary: &mut Dictionary) -> StateId {
         self.hides_preemption |= text == "R" && !is_idle;
         let meant = match (text, self.is_since_4_14) {
-            // 0x80 alone. Older kernels have it only beside other bits, as `D|W`.
+            // 0x80 alone. Older kernels have it only together with other bits, as `D|W`.
             ("W", _) => "I",
             // 0x40: a dead thread before 4.14, a parked one since.
             ("x", Some(true)) => "P",
@@ -46,14 +46,14 @@ impl Letters {
         match text {
             // Before 4.14 no thread leaves its CPU for good with 0x10 or 0x20.
             "W" | "I" | "X" | "Z" => self.is_since_4_14 = Some(true),
-            // Since 4.14 there is one bit only.
+            // Since 4.14 there is only one bit.
             _ if text.contains('|') => self.is_since_4_14 = Some(false),
             _ => {}
         }
         dictionary.states.of_letters(meant)
     }
 
-    /// Tells which states are not certain.
+    /// Reports which states are not certain.
     pub(super) fn tell(&self, problems: &mut Problems) {
         if self.guessed > 0 {
             problems.add_many(ProblemKind::GuessedStates, self.guessed, || {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::StateClass;
 
-    /// Class of each state of a text in the plugin's words.
+    /// The class of each state of a text in the plugin's wording.
     fn classes(letters: &[&str]) -> (Vec<StateClass>, Letters) {
         let (mut known, mut dictionary) = (Letters::default(), Dictionary::default());
         let states = letters.iter().map(|text| {
@@ -91,9 +91,9 @@ mod tests {
         // Since 4.14: idle kthreads are `W`, a parked one is `x`, a zombie `X`.
         assert_eq!(classes(&["S", "W", "x", "X"]).0, [Interruptible, Idle, Stopped, Dead]);
         assert_eq!(classes(&["Z", "x"]).0, [Dead, Stopped]);
-        // Before: `D|W` is a killable sleep, and `x` is dead.
+        // Before 4.14: `D|W` is a killable sleep, and `x` is dead.
         assert_eq!(classes(&["D|W", "x"]).0, [Uninterruptible, Dead]);
-        // Nothing shows the kernel yet.
+        // So far nothing shows which kernel it is.
         let (states, known) = classes(&["R", "x", "I", "x"]);
         assert_eq!(states, [Runnable, Unknown, Idle, Stopped]);
         let mut problems = Problems::default();

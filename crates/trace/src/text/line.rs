@@ -1,4 +1,4 @@
-//! One line of a text trace: who, which CPU, when, which event, and the rest. The same for `trace` and `trace_pipe` of
+//! Parses one line of a text trace: thread, CPU, time, event, and the rest. It is common to `trace` and `trace_pipe` of
 //! tracefs, `trace-cmd report`, systrace and `perf script`, which differ in what is between these.
 
 #[cfg(test)]
@@ -16,12 +16,12 @@ pub(super) struct Line<'a> {
     /// The thread that traced.
     pub(super) tid: Tid,
     pub(super) cpu: Cpu,
-    /// `None` where the text has no flags.
+    /// `None` if the text has no flags.
     pub(super) context: Option<Context>,
     pub(super) ts: u64,
-    /// The time is in whole µs since the ring's first event.
+    /// Whether the time is in whole µs since the ring's first event.
     pub(super) in_us: bool,
-    /// Without the system before it.
+    /// Without the system in front of it.
     pub(super) event: &'a str,
     pub(super) payload: &'a str,
 }
@@ -30,30 +30,30 @@ pub(super) struct Line<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     Event(Line<'a>),
-    /// `CPU:1 [LOST 123 EVENTS]`, dropped ones in trace-cmd's words, or `PERF_RECORD_LOST lost 123` of `perf script`; 0 if
-    /// they were not counted.
+    /// `CPU:1 [LOST 123 EVENTS]`, trace-cmd's wording for dropped ones, or `PERF_RECORD_LOST lost 123` from `perf
+    /// script`; 0 if they were not counted.
     Lost {
         cpu: Cpu,
         lost: u64,
     },
     /// `# entries-in-buffer/entries-written: 140/250   #P:4`, `# latency: 12 us, #140/250, CPU#1 | (… #P:4)`.
     Entries {
-        /// The lines that follow below.
+        /// Number of lines that follow.
         there: u64,
         /// That the ring was given.
         written: u64,
         /// CPUs that were online.
         online: Option<u16>,
     },
-    /// `cpus=4` of trace-cmd report: no CPU has a larger number.
+    /// `cpus=4` from trace-cmd report: no CPU has a larger number.
     Cpus(u16),
-    /// `##### CPU 1 buffer started ####`: what it traced before is gone, while other CPUs' events of that time are there.
+    /// `##### CPU 1 buffer started ####`: its earlier events are gone, while other CPUs' events from that time exist.
     Started(Cpu),
-    /// An event of a CPU or a thread whose number no machine has.
+    /// An event with the number of a CPU or thread that no machine has.
     Impossible(&'a str),
-    /// No event, though it is called like one: damaged.
+    /// Not an event, though it is named like one: damaged.
     Damaged,
-    /// An event with a bare number where its time should be: so print clocks that count no time.
+    /// An event with a bare number in place of its time, as printed for clocks that count no time.
     Untimed(&'a str),
     Nothing,
 }
@@ -78,28 +78,28 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Longer than any row of one sign that is drawn between lines of a trace.
+/// Longer than any row of one character that is drawn between the lines of a trace.
 const OVERWRITTEN: usize = 128;
 
-/// Whether something was written over the line: no text has a zero byte.
+/// Whether the line was overwritten with zeros: no text has a zero byte.
 pub(super) fn has_zero(line: &str) -> bool {
     memchr(0, line.as_bytes()).is_some()
 }
 
-/// The same by two [`OVERWRITTEN`] of one sign, which are in the scripts and pictures of a page only.
+/// The same for [`OVERWRITTEN`] of one character, which otherwise occurs only in the scripts and pictures of a page.
 pub(super) fn is_overwritten(line: &str) -> bool {
     let is_one_sign = |bytes: &[u8]| bytes.iter().all(|b| *b == bytes[0]);
     line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
 }
 
-/// Whether a line that is not an event holds fields that only events of the scheduler have, outside of a function graph's
-/// comment: what is left of one.
+/// Whether a line that is not an event has fields that only scheduler events have, outside a function graph's comment:
+/// then it is the rest of one.
 pub(super) fn is_rest(line: &str) -> bool {
     const FIELDS: [&str; 6] = ["prev_state=", "prev_prio=", "next_pid=", "next_prio=", "target_cpu=", " success="];
     !line.starts_with('#') && !line.contains("/*") && FIELDS.iter().any(|field| line.contains(field))
 }
 
-/// Whether a time and the name of a known event are among an event's words: two lines became one.
+/// Whether an event's text contains a time and the name of a known event: then two lines have merged.
 fn holds_another(payload: &str) -> bool {
     let mut ends = memchr_iter(b':', payload.as_bytes()).filter(|end| payload[end + 1..].starts_with(' '));
     ends.any(|end| {
@@ -144,8 +144,8 @@ fn lost(text: &str) -> Option<Said<'_>> {
     Some(Said::Lost { cpu, lost })
 }
 
-/// `perf 23001 [000] 17945.230538246: PERF_RECORD_LOST lost 40`, and LOST_SAMPLES: `perf script --show-lost-events`. Where
-/// the CPU is not known, `[-01]`, it may be any.
+/// `perf 23001 [000] 17945.230538246: PERF_RECORD_LOST lost 40`, and LOST_SAMPLES: `perf script --show-lost-events`. If
+/// the CPU is unknown, `[-01]`, it may be any.
 fn record_lost(line: &str) -> Option<Said<'_>> {
     let (before, behind) = line.split_once(": PERF_RECORD_LOST")?;
     let lost = behind.strip_prefix("_SAMPLES").unwrap_or(behind).strip_prefix(" lost ")?.trim().parse().ok()?;
@@ -155,8 +155,8 @@ fn record_lost(line: &str) -> Option<Said<'_>> {
 
 fn event(line: &str) -> Option<Said<'_>> {
     let mut from = 0;
-    // A comm may hold brackets, too: the CPU is the first number in brackets that a time follows. Its three digits, a
-    // thread's id before them, a time and a name after them are more than the 15 bytes of a comm.
+    // A comm may contain brackets, too: the CPU is the first number in brackets that is followed by a time. Its three
+    // digits, a thread's id before them, and a time and a name after them are more than the 15 bytes of a comm.
     while let Some(open) = line[from..].find('[').map(|at| from + at) {
         from = open + 1;
         let close = open + line[open..].find(']')?;
@@ -180,7 +180,7 @@ fn event(line: &str) -> Option<Said<'_>> {
     None
 }
 
-/// Whether the name of a known event, or what is left of one, is where the events of a trace have theirs.
+/// Whether the name of a known event, or what is left of one, is where a trace's events have theirs.
 fn is_named(line: &str) -> bool {
     let mut parts = line.split(": ").skip(1).map(str::trim).take(3).peekable();
     while let Some(part) = parts.next() {
@@ -190,7 +190,7 @@ fn is_named(line: &str) -> bool {
             return true;
         }
     }
-    // The rest of the line may be as it was: a CPU in brackets, a time, and then no name.
+    // The rest of the line may be undamaged: a CPU in brackets, a time, and then no name.
     let Some((cpu, behind)) = line.split_once("] ") else { return false };
     let has_cpu = cpu.bytes().rev().take_while(u8::is_ascii_digit).count() >= 3;
     behind.split_once(": ").filter(|_| has_cpu).is_some_and(|(before, event)| {
@@ -199,22 +199,22 @@ fn is_named(line: &str) -> bool {
     })
 }
 
-/// An event of the thread that is where the line says, as far as that is possible.
+/// An event with the thread and CPU in the line, if these numbers are possible.
 fn said<'a>(
     thread: &'a str,
     cpu: &'a str,
     (stamp, ts): (&'a str, Option<u64>),
     line: impl FnOnce(Tid, Cpu, u64) -> Line<'a>,
 ) -> Said<'a> {
-    // −1 is "any" in words of events only.
+    // −1 means "any" only within an event's text.
     let number = cpu.parse::<u32>().ok().and_then(|number| Cpu::from_raw(i64::from(number)));
     let Some(number) = number else { return Said::Impossible(cpu) };
     let Some(tid) = thread.parse().ok().and_then(Tid::from_raw) else { return Said::Impossible(thread) };
     ts.map_or(Said::Untimed(stamp), |ts| Said::Event(line(tid, number, ts)))
 }
 
-/// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, times in µs since the ring's first event. Of
-/// a comm eight bytes are printed, which cannot hold what this looks for.
+/// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, with times in µs since the ring's first
+/// event. It prints eight bytes of a comm, too few to contain what this looks for.
 fn latency(line: &str) -> Option<Said<'_>> {
     for (dash, _) in line.match_indices('-') {
         let (thread, rest) = split_digits(&line[dash + 1..]);
@@ -224,7 +224,7 @@ fn latency(line: &str) -> Option<Said<'_>> {
         let (us, rest) = split_digits(rest.trim_start());
         let timed = rest.strip_prefix("us");
         let Some(rest) = timed.or(Some(rest)).filter(|_| !us.is_empty()) else { continue };
-        // A sign says how long the next event takes to come.
+        // A symbol shows how long it takes until the next event.
         let Some((event, payload)) = rest
             .trim_start_matches([' ', '+', '!', '#', '*', '@', '$'])
             .strip_prefix(": ")
@@ -250,12 +250,12 @@ fn latency(line: &str) -> Option<Said<'_>> {
     None
 }
 
-/// The digits that a text begins with, and the rest.
+/// The leading digits of a text, and the rest.
 fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// Flags if there are any, what stands for the time, event, payload.
+/// Flags if there are any, the text in place of the time, event, payload.
 fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     let (mut word, mut rest) = word(text)?;
     let mut context = None;
@@ -267,10 +267,10 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     }
     let stamp = stamp?;
     let (event, payload) = rest.split_once(':')?;
-    // `sched:sched_switch: …` of perf script.
+    // `sched:sched_switch: …` from perf script.
     let (event, payload) = match payload.split_once(':') {
         Some((name, payload)) if is_name(name) => (name, payload),
-        // What stands at a colon is the name, which is spoilt.
+        // The text before the colon is the name, which is damaged.
         _ if payload.starts_with(|c: char| !c.is_whitespace()) => return None,
         _ => (event, payload),
     };
@@ -278,7 +278,7 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     is_name(event).then_some((context, stamp, event, payload.trim_start()))
 }
 
-/// Whether it can be the name of an event; user-defined names have 64 bytes at most, and the kernel's own are shorter.
+/// Whether it can be the name of an event; user-defined names have at most 64 bytes, and the kernel's are shorter.
 fn is_name(text: &str) -> bool {
     (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

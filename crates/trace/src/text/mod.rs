@@ -1,5 +1,5 @@
-//! Text traces: `trace` and `trace_pipe` of tracefs, `trace-cmd report` (raw fields or its plugins' words), systrace
-//! HTML, and `perf script`. Lines come in the order of time; what is not an event line is passed over.
+//! Text traces: `trace` and `trace_pipe` of tracefs, `trace-cmd report` (raw fields or its plugins' wording), systrace
+//! HTML, and `perf script`. Lines come in the order of time; lines that are not events are skipped.
 
 mod ends;
 mod finish;
@@ -48,7 +48,7 @@ pub(crate) struct Text {
     dictionary: Dictionary,
     order: Order,
     problems: Problems,
-    /// Events by name, with their number; bounded, since any word may be there.
+    /// Number of events by name; bounded, because any word may be in the place of a name.
     events: Vec<(String, u64)>,
     kinds: Kinds,
     cpus: Cpus,
@@ -62,21 +62,22 @@ pub(crate) struct Text {
     failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
-    /// What this was converted from by schedlab.
+    /// What schedlab converted this trace from.
     origin: Option<Origin>,
-    /// The first event that has a count for a time, of which this many were met.
+    /// The first event with a count in place of a time, and how many there were.
     untimed: Option<(u64, String)>,
 }
 
-/// Different events that are counted by name.
+/// Most different events that are counted by name.
 const MOST_EVENTS: usize = 4096;
 
-/// How a text begins that may have no event in its first bytes: the last is the frame of `perf script --header`, whose
-/// list of events alone may be longer.
+/// The beginnings of texts that may have no event in their first bytes. The last is the frame of `perf script
+/// --header`, whose list of events alone may be longer.
 const BEGINS: [&str; 7] =
     ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus=", "# ========\n# captured on"];
 
-/// Whether the first bytes of a file are a text trace: they say so, or one of their lines is an event.
+/// Whether the first bytes of a file are a text trace: they are one of these beginnings, or one of their lines is an
+/// event.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     BEGINS.iter().any(|b| text.trim_start().starts_with(b))
@@ -110,15 +111,15 @@ impl Text {
         }
     }
 
-    /// Opens a stream that says why it ended, if it was damaged.
+    /// Opens a stream that reports why it ended, if it was damaged.
     pub(crate) fn inflated(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, failed: Failed) -> Self {
         Self { failed: Some(failed), ..Self::open(file, source, wanted) }
     }
 
-    /// `may_have_zero`: a zero byte is among the lines that it came with.
+    /// `may_have_zero`: there is a zero byte among the lines read together with it.
     fn line(&mut self, line: &str, may_have_zero: bool) {
         self.ends.line(line, self.lines);
-        // Scripts of a page hold anything.
+        // The scripts of a page may contain anything.
         let in_page = self.ends.is_html;
         match Said::parse(line) {
             _ if may_have_zero && line::has_zero(line) || !in_page && line::is_overwritten(line) => self.damaged(line),
@@ -164,17 +165,17 @@ impl Text {
     fn event(&mut self, line: &Line<'_>) {
         self.lacks.has_flags |= line.context.is_some();
         if self.lacks.overwritten > 0 {
-            // The option `annotate` may be off, and then no line says that a CPU begins.
+            // If the option `annotate` is off, no line marks where a CPU begins.
             self.order.begins_late(line.cpu);
         }
         match self.read(line) {
             Some(what) => self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems),
-            // What is not wanted or not read is an event of its CPU all the same.
+            // An event that is not wanted or not understood is still an event of its CPU.
             None => self.order.meet(line.cpu),
         }
     }
 
-    /// What an event says that is wanted.
+    /// The content of a wanted event.
     fn read(&mut self, line: &Line<'_>) -> Option<What> {
         match self.events.iter().position(|(name, _)| name == line.event) {
             Some(at) => self.events[at].1 += 1,
@@ -258,12 +259,12 @@ impl Merging for Text {
         let bytes = self.window.bytes();
         let whole = match memrchr(b'\n', bytes) {
             Some(at) => at + 1,
-            // The last line may have no end; one that fills the buffer is not an event.
+            // The last line may have no newline; a line that fills the buffer is not an event.
             None => bytes.len(),
         };
         let text = bytes[..whole].to_vec();
         self.window.consume(whole);
-        // Of all lines at once, which costs less than of each.
+        // For all lines at once, which costs less than for each.
         let valid = std::str::from_utf8(&text).ok();
         let has_zero = memchr(0, &text).is_some();
         let ends = memchr_iter(b'\n', &text).chain([text.len()]);
@@ -271,7 +272,7 @@ impl Merging for Text {
         let mut lines = ends.scan(0, cut).peekable();
         while let Some(line) = lines.next() {
             self.lines += 1;
-            // Behind the last line end is nothing, but at the end of a file that was cut.
+            // Nothing follows the last newline, except in a file that was cut.
             if lines.peek().is_none() && !more {
                 self.unfinished(&text[line]);
                 break;
@@ -282,8 +283,8 @@ impl Merging for Text {
             }
         }
         self.lines -= 1;
-        // In a full ring each CPU begins at its own time: until the last one has begun, nothing is known of what others
-        // did there.
+        // In a full ring each CPU begins at its own time: until the last one has begun, nothing is known about what
+        // other threads did there.
         if !(self.lacks.overwritten > 0 && self.cpus.lack_some()) {
             self.order.release(self.now.saturating_sub(HELD_NS), &mut self.problems);
         }
@@ -295,7 +296,7 @@ impl Merging for Text {
     }
 }
 
-/// A payload as a message shows it.
+/// A payload in the form for a message.
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect()
 }

@@ -1,4 +1,4 @@
-//! What an event prints after its name, as the kernel's print formats and trace-cmd's plugins write it.
+//! Parses what an event prints after its name, in the wording of the kernel's print formats and trace-cmd's plugins.
 
 use super::letters::Letters;
 use super::line::Line;
@@ -14,13 +14,13 @@ use crate::syscall::Syscall;
 /// Why a line is not an event of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Its words are others, or can be read in more than one way.
+    /// Its wording differs, or is ambiguous.
     Unlike,
     /// A wakeup of an old kernel that woke nobody.
     WokeNobody,
 }
 
-/// The event of a line. `letters` is what the text's states have shown.
+/// The event in a line. `letters` is what the text's states have shown so far.
 pub(super) fn parse(
     kind: Kind,
     line: &Line<'_>,
@@ -37,7 +37,7 @@ pub(super) fn parse(
     wake(line, &mut dictionary.names).map(woken)
 }
 
-/// What tracefs prints with its option `fields`, `prio=0x78 (120)`, as without it.
+/// Converts what tracefs prints with its option `fields`, `prio=0x78 (120)`, to the form without it.
 pub(super) fn without_fields(kind: Kind, payload: &str) -> Option<String> {
     let (mut out, mut rest) = (String::new(), payload);
     while let Some(at) = rest.find("=0x") {
@@ -56,11 +56,11 @@ pub(super) fn without_fields(kind: Kind, payload: &str) -> Option<String> {
         Kind::SchedProcessExit => &[[" group_dead=(1)", " group_dead=true"], [" group_dead=(0)", " group_dead=false"]],
         _ => &[],
     };
-    // A comm with these words in it is ambiguous, as it is in other texts.
+    // If a comm contains these words, the line is ambiguous, as in other texts.
     (out.len() < payload.len()).then(|| words.iter().fold(out, |out, [from, to]| out.replacen(from, to, 1)))
 }
 
-/// What is neither a switch nor a wakeup.
+/// Events other than switches and wakeups.
 fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let payload = line.payload;
     match kind {
@@ -78,7 +78,7 @@ fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     }
 }
 
-/// What a row's texts make of a line.
+/// Parses a line with the texts of a row.
 fn of_row(row: &Row, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let (words, values) = row.texts.iter().find_map(|template| {
         let (mut shape, mut words) = ([("", Nothing); MOST], [""; MOST]);
@@ -106,7 +106,7 @@ fn of_row(row: &Row, line: &Line<'_>, names: &mut Names) -> Option<What> {
     What::of(row.kind, fields)
 }
 
-/// What stands for a word between the braces of a row's text: a field, or what the model has none for.
+/// The value for a word in braces in a row's text: a field, or something that the model does not have.
 fn of_word(word: &str, row: &Row) -> Value {
     if let Some(field) = row.fields.iter().find(|field| field.name == word) {
         return match field.holds {
@@ -139,7 +139,7 @@ const RAW_SWITCH: Shape<7> = {
     shape[4].0 = " next_comm=";
     shape
 };
-/// `bash:1977 [120] S ==> swapper/0:0 [120]` of trace-cmd's plugin.
+/// `bash:1977 [120] S ==> swapper/0:0 [120]` from trace-cmd's plugin.
 const PLUGIN_SWITCH: Shape<8> = [
     ("", Comm),
     (":", Number),
@@ -154,7 +154,7 @@ const WAKE: Shape<4> = [("comm=", Comm), (" pid=", Number), (" prio=", Number), 
 /// Before Linux 4.3.
 const OLD_WAKE: Shape<5> =
     [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" success=", Number), (" target_cpu=", Number)];
-/// `bash:1977 [120] success=1 CPU:003` of trace-cmd's plugin, whose end depends on the kernel.
+/// `bash:1977 [120] success=1 CPU:003` from trace-cmd's plugin; the end depends on the kernel.
 const PLUGIN_WAKE: Shape<4> = [("", Comm), (":", Number), (" [", Number), ("]", Nothing)];
 const QUEUE_WORK: Shape<5> =
     [("work struct=", Word), (" function=", Word), (" workqueue=", Text), (" req_cpu=", Number), (" cpu=", Number)];
@@ -214,7 +214,7 @@ fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
     })
 }
 
-/// Name, id, priority, whether anybody was woken, and the CPU.
+/// Name, id, priority, whether a task was woken, and the CPU.
 fn plugin_wake(payload: &str) -> Option<(&str, &str, &str, &str, Option<Cpu>)> {
     let [comm, who, of, _] = values(payload, &PLUGIN_WAKE)?;
     let behind = payload.rsplit_once(']')?.1;

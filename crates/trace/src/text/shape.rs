@@ -1,65 +1,65 @@
-//! The words after an event's name, taken apart by all of their fields at once: a name of a thread may hold what looks
-//! like any single one of them.
+//! Parses the text after an event's name by all of its fields at once, because a thread's name may contain text that
+//! looks like any single one of them.
 
 /// What follows a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Digits, with a sign or none.
+    /// Digits, with or without a sign.
     Number,
     /// Up to a blank.
     Word,
-    /// A thread's name: any bytes but a zero, at most [`LONGEST_COMM`] of the kernel's own.
+    /// A thread's name: any bytes but zero, at most [`LONGEST_COMM`] if it is the kernel's own.
     Comm,
     /// Any text of any length.
     Text,
-    /// Nothing: the key is the end.
+    /// No value: the key is the end.
     Nothing,
 }
 pub(super) use Value::{Comm, Nothing, Number, Text, Word};
 
-/// The fields of an event in order, each with all the text before it.
+/// The fields of an event in order, each with the literal text before it.
 pub(super) type Shape<const N: usize> = [(&'static str, Value); N];
 
 /// `TASK_COMM_LEN - 1` of include/linux/sched.h.
 const LONGEST_COMM: usize = 15;
 
-/// Ways to read one payload that are looked at.
+/// Most ways of parsing one payload that are considered.
 const MOST_WAYS: usize = 64;
 
 /// Fields of a shape at most.
 pub(super) const MOST: usize = 8;
 
-/// The values of a payload; `None` where it has another shape, or where its names let it be read in more than one way.
+/// The values in a payload; `None` if it has another shape, or if its names make it ambiguous.
 pub(super) fn values<'a, const N: usize>(payload: &'a str, shape: &Shape<N>) -> Option<[&'a str; N]> {
     const { assert!(N <= MOST) };
     values_of(payload, shape).map(|values| std::array::from_fn(|at| values[at]))
 }
 
-/// The same of a shape that is not known when this is compiled; what is after its fields is empty.
+/// The same for a shape that is not known at compile time; the text after its fields must be empty.
 pub(super) fn values_of<'a>(payload: &'a str, shape: &[(&str, Value)]) -> Option<[&'a str; MOST]> {
     let mut ways = Vec::new();
     let payload = payload.strip_prefix("[FAILED TO PARSE] ").unwrap_or(payload);
     search(payload, shape, 0, &mut [""; MOST], &mut ways);
     if ways.len() > 1 {
-        // No name of the kernel is longer; those that we write for other formats' names may be.
+        // No name from the kernel is longer; those that we write for names of other formats may be.
         let is_short = |values: &[&str; MOST]| {
             shape.iter().zip(values).all(|((_, value), text)| *value != Comm || bytes(text) <= LONGEST_COMM)
         };
         ways.retain(is_short);
     }
     if ways.len() > 1 && shape.iter().filter(|(_, value)| matches!(value, Comm | Text)).count() == 1 {
-        // Behind the only text nothing but numbers follows, so its end is the last that fits.
+        // After the only text there are only numbers, so its end is the last one that fits.
         return ways.pop();
     }
     if ways.len() == 1 { ways.pop() } else { None }
 }
 
-/// Bytes of a name, as far as they are known: what is no text became a longer sign.
+/// Length of a name in bytes, as far as known: bytes that were not text became a longer character.
 fn bytes(text: &str) -> usize {
     text.chars().map(|c| if c == char::REPLACEMENT_CHARACTER { 1 } else { c.len_utf8() }).sum()
 }
 
-/// Reads the fields from `at` on in every way.
+/// Parses the fields from `at` on in every possible way.
 fn search<'a>(
     text: &'a str,
     shape: &[(&str, Value)],
@@ -68,7 +68,7 @@ fn search<'a>(
     ways: &mut Vec<[&'a str; MOST]>,
 ) {
     let Some((key, value)) = shape.get(at) else {
-        // A field that is not needed may follow.
+        // A field that is not used may follow.
         if text.is_empty() || text.starts_with([' ', '\t']) || shape.last().is_some_and(|last| last.1 == Nothing) {
             ways.push(*values);
         }
@@ -101,7 +101,7 @@ fn search<'a>(
     }
 }
 
-/// Bytes of the number that a text begins with.
+/// Length of the number at the start of a text.
 fn number_bytes(text: &str) -> usize {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match digits.bytes().take_while(u8::is_ascii_digit).count() {
@@ -134,7 +134,7 @@ mod tests {
     fn what_can_be_read_in_two_ways_is_not_read() {
         assert_eq!(values("oldcomm=a newcomm=b oom_score_adj=0", &RENAME), Some(["a", "b", "0"]));
         assert_eq!(values("oldcomm=a newcomm=b newcomm=c oom_score_adj=0", &RENAME), None);
-        // Here one of the two names would be too long for the kernel.
+        // In the other reading, one of the two names would be too long for the kernel.
         let long = values("oldcomm=a newcomm=b newcomm=0123456789abcde oom_score_adj=0", &RENAME);
         assert_eq!(long, Some(["a newcomm=b", "0123456789abcde", "0"]));
     }

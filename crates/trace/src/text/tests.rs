@@ -1,4 +1,4 @@
-//! Text traces in each tool's words.
+//! Text traces in each tool's wording.
 
 mod ends;
 mod lacks;
@@ -16,7 +16,7 @@ fn told(text: &str) -> Told {
     tell_events(&events, reader.names(), reader.states())
 }
 
-/// A of CPU 0 sleeps, is woken by B's interrupt, and waits 5 µs.
+/// A on CPU 0 sleeps, is woken by an interrupt in B, and waits 5 µs.
 const TRACEFS: &str = "\
 # tracer: nop
 #
@@ -84,7 +84,7 @@ fn perf_script_is_read() {
     assert_eq!(told(&text.collect::<String>()).waits(), ANSWER);
 }
 
-/// The header of perf 6.1, whose events have longer words with each version.
+/// The header of perf 6.1; with each version, its description of events gets longer.
 #[test]
 fn perf_script_with_its_header_is_read() {
     let event =
@@ -131,7 +131,7 @@ fn until_every_ring_has_begun_no_wait_is_believed() {
         told(&[lines.concat(), began.to_owned(), behind.concat()].concat()).waits().join(" ")
     };
     assert_eq!(waits(""), "t9 waited 1000011-1000060 Waking");
-    // It was never seen on CPU 0, and may have run there.
+    // It was never seen on CPU 0, but may have run there.
     assert_eq!(waits("##### CPU 0 buffer started ####\n"), "t9 censored Waking Gap");
 }
 
@@ -146,7 +146,7 @@ fn a_full_ring_is_held_until_its_last_cpu_begins() {
     };
     let waking = "sched_waking: comm=t9 pid=9 prio=120 target_cpu=000";
     let mut lines = [line(0, 1_000, &switch(7, 0)), line(0, 1_001, waking), line(0, 1_900, &switch(0, 9))].concat();
-    // Longer than is held back otherwise, and more than is read at once.
+    // Longer than events are normally held back, and more than is read at once.
     for at in 0..20_000 {
         lines += &line(0, 2_000 + at, &if at % 2 == 0 { switch(9, 8) } else { switch(8, 9) });
     }
@@ -155,7 +155,7 @@ fn a_full_ring_is_held_until_its_last_cpu_begins() {
     let waits = |header: &str, lines: &str| told(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
     let wrapped = "# entries-in-buffer/entries-written: 20005/90000   #P:2\n";
     assert_eq!(waits(wrapped, &lines), "t9 censored Waking Gap");
-    // With the option `annotate` off no line says that a CPU begins.
+    // With the option `annotate` off, no line marks where a CPU begins.
     assert_eq!(waits(wrapped, &lines.replace("##### CPU 1 buffer started ####\n", "")), "t9 censored Waking Gap");
     // Nothing was overwritten.
     let whole = "# entries-in-buffer/entries-written: 20005/20005   #P:2\n";
@@ -228,7 +228,7 @@ fn every_kind_of_event_is_read() {
     assert_eq!(events[18].what, What::CpuIdle { state: u32::MAX, cpu: crate::Cpu(1) });
     let (tid, futex) = (crate::Tid(31), Syscall(202));
     let enter = |number, arg0: u64, arg1| What::SysEnter { tid, number, arg0: arg0.into(), arg1 };
-    // An address has no room as a second argument.
+    // There is no room for an address as the second argument.
     let calls = [enter(futex, 0x7ffd_0000_1234, 0x80), enter(Syscall(0), 3, u32::MAX)];
     assert_eq!([events[19].what, events[20].what], calls);
     assert_eq!(events[21].what, What::SysExit { tid, number: futex, ret: (-110_i64 as u64).into() });
@@ -310,7 +310,7 @@ fn who_traced_is_written_as_far_as_switches_say_it() {
     assert_eq!(convert(&mut reader, Target::Text, &[], &mut out).unwrap().written, 8);
     let written = String::from_utf8(out).unwrap();
     let tasks = written.lines().filter_map(|line| line.split_once(" [00")).map(|(task, _)| task.trim());
-    // CPU 0 never switches, and who is on CPU 1 after the second loss is not known: neither is claimed to be idle.
+    // CPU 0 never switches, and it is unknown who is on CPU 1 after the second loss: neither is claimed to be idle.
     let expected = ["<...>-0", "B-11", "B-11", "C-12", "<idle>-0", "<idle>-0", "C-12", "<...>-0"];
     assert_eq!(tasks.collect::<Vec<_>>(), expected);
     assert_eq!(read(&written).unwrap().0, read(&trace.concat()).unwrap().0, "our reader takes such lines");

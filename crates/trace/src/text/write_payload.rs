@@ -6,7 +6,7 @@ use crate::prev_state::PrevStates;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
-/// Name and words of an event; `None` for what is not an event of the kernel.
+/// Name and text of an event; `None` for anything that is not a kernel event.
 pub(crate) fn payload_of(what: &What, names: &Names, states: &PrevStates) -> Option<(&'static str, String)> {
     match *what {
         What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
@@ -39,7 +39,7 @@ fn name(name: Name, names: &Names) -> &str {
     Some(names.text(name)).filter(|text| !text.is_empty()).unwrap_or("<...>")
 }
 
-/// No priority is −2: it is read back as unknown.
+/// An unknown priority is written as −2, which is read back as unknown.
 fn number(prio: Prio) -> i16 {
     prio.get().unwrap_or(-2)
 }
@@ -57,7 +57,7 @@ fn call(number: Syscall) -> i64 {
     if number == Syscall::OTHER { -1 } else { number.0.into() }
 }
 
-/// A row's first text with the fields in it.
+/// A row's first text with the fields inserted.
 fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
     let mut words = String::new();
     for (key, word) in row.texts.first().into_iter().flat_map(|template| pieces(template)) {
@@ -77,7 +77,7 @@ fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
     words
 }
 
-/// A row's text in pieces: the literal text, and what is in the braces after it; nothing after the last.
+/// A row's text in pieces: literal text, and the content of the braces after it; empty after the last.
 pub(crate) fn pieces(template: &str) -> impl Iterator<Item = (&str, &str)> {
     template.split('}').map(|piece| piece.split_once('{').unwrap_or((piece, "")))
 }

@@ -1,4 +1,4 @@
-//! Events as the lines of tracefs' `trace` file, in the words of the kernel's print formats, with nanoseconds.
+//! Writes events as the lines of tracefs' `trace` file, in the wording of the kernel's print formats, with nanoseconds.
 
 use super::payload_of;
 use crate::Reader;
@@ -16,12 +16,12 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    /// `origin`: a line on the trace that is converted.
+    /// `origin`: a line about the source of the conversion.
     pub(crate) fn begin(&mut self, origin: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "# tracer: nop\n# {origin}\n#")
     }
 
-    /// Writes events; how many there is a line for.
+    /// Writes events; returns for how many of them there is a line.
     pub(crate) fn batch(&mut self, events: &[Event], reader: &Reader, out: &mut dyn Write) -> io::Result<u64> {
         let mut written = 0;
         for (event, traced) in events.iter().zip(self.tracers.of(events)) {
@@ -29,13 +29,14 @@ impl TextWriter {
                 self.lost(event.cpu, lost, out)?;
                 continue;
             }
-            // A line names the CPU: what a thread was called before the trace has none, nor what perf notes without one.
+            // A line contains the CPU. Names of threads from before the trace have none, nor do perf's records without
+            // one.
             if event.cpu == Cpu::ANY {
                 continue;
             }
             self.cpus.insert(event.cpu);
             let Some((name, payload)) = payload_of(&event.what, reader.names(), reader.states()) else { continue };
-            // Who is not known has no name and, since every reader of such lines wants a number, the number 0.
+            // An unknown thread has no name and, because every reader of such lines expects a number, the number 0.
             let (tid, comm) = match traced {
                 Some((Tid::IDLE, _)) => (0, "<idle>"),
                 Some((tid, comm)) => {
@@ -63,7 +64,7 @@ impl TextWriter {
     }
 }
 
-/// Where the code was, in the third place; the others are not in the model.
+/// The context, as the third character; the others are not in the model.
 fn flags(what: &What) -> &'static str {
     let context = match what {
         What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => wake.context,

@@ -1,5 +1,6 @@
-//! Raw pages in a tar: what SchedViz's `trace.sh` makes (`traces/cpuN`, each CPU's `trace_pipe_raw`; `formats/…`, the
-//! layouts of events and pages), and the same files under their names in tracefs. Layout of a tar: pax(1), ustar.
+//! Raw pages in a tar archive: what SchedViz's `trace.sh` makes (`traces/cpuN`, each CPU's `trace_pipe_raw`;
+//! `formats/…`, the layouts of events and pages), and the same files under their names in tracefs. Layout of a tar:
+//! pax(1), ustar.
 
 use super::header::{Buffer, CpuData, Header, chosen, cmdlines};
 use crate::TraceError;
@@ -12,19 +13,19 @@ use std::ops::Range;
 
 const BLOCK: u64 = 512;
 
-/// Where a header of a member says that it is one.
+/// Where a member's header has its magic.
 const MAGIC: Range<usize> = 257..262;
 
-/// Where the sum of its bytes is.
+/// Where the header's checksum is.
 const SUM: Range<usize> = 148..156;
 
-/// Members that are looked at; a machine has a few dozen files of topology per CPU.
+/// Most members that are read; a machine has a few dozen topology files per CPU.
 const MOST_MEMBERS: u32 = 1 << 20;
 
-/// Longest text of a layout, a list of names, or the name of a member.
+/// Longest layout, list of names, or name of a member.
 const LONGEST_TEXT: u64 = 16 << 20;
 
-/// Whether a file begins as a tar does.
+/// Whether a file begins like a tar archive.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     head.get(MAGIC).is_some_and(|magic| magic == b"ustar")
 }
@@ -39,7 +40,7 @@ pub(super) fn read(input: &Input) -> Result<Header, TraceError> {
         let Some(member) = Member::at(input, at, &mut header)? else { break };
         at = member.data + member.size.div_ceil(BLOCK).saturating_mul(BLOCK);
         match member.kind {
-            // GNU tar: the name of the next member, where it is long.
+            // GNU tar: the name of the next member, if it is long.
             b'L' => long_name = Some(text(input, &member)?.trim_end_matches('\0').to_owned()),
             b'0' | 0 => {
                 let name = long_name.take().unwrap_or(member.name.clone());
@@ -75,7 +76,7 @@ struct Member {
 }
 
 impl Member {
-    /// The member whose header is here; `None` at the end, which two empty blocks mark.
+    /// The member whose header is here; `None` at the end, which is marked by two empty blocks.
     fn at(input: &Input, at: u64, header: &mut Header) -> Result<Option<Self>, TraceError> {
         let mut block = [0; BLOCK as usize];
         let read = input.read(at, &mut block)?;
@@ -107,7 +108,7 @@ impl Member {
 }
 
 impl Header {
-    /// Takes what is known by its name, whatever directory all of it is in.
+    /// Takes a member whose name is known, in whatever directory it is.
     fn member(&mut self, input: &Input, name: &str, member: &Member, buffer: &mut Buffer) -> Result<(), TraceError> {
         let path: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         let cpu = |part: &str| part.strip_prefix("cpu").and_then(|number| number.parse::<u32>().ok());
@@ -146,7 +147,8 @@ fn text(input: &Input, member: &Member) -> Result<String, TraceError> {
     Ok(String::from_utf8_lossy(&bytes[..read]).into_owned())
 }
 
-/// The archive does not say: the byte order in which the first page of a CPU holds something, and no more than fits.
+/// The archive does not contain the byte order: it is the one in which a CPU's first page has data, and no more than
+/// fits.
 fn is_big_endian(input: &Input, cpus: &[CpuData], little: PageFormat) -> Result<bool, TraceError> {
     let mut page = vec![0; little.page_bytes()];
     for data in cpus.iter().filter(|data| data.size > 0) {

@@ -15,7 +15,7 @@ use crate::tracing_data::TracingData;
 use crate::unpack::Packing;
 use options::option;
 
-/// The longest uncompressed section or chunk; formats of a kernel take 2 MB, kallsyms 10.
+/// The longest uncompressed section or chunk; a kernel's formats take 2 MB, kallsyms 10.
 pub(super) const LONGEST_SECTION: u64 = 64 << 20;
 
 /// CPUs and buffers of a file.
@@ -25,7 +25,7 @@ const MOST_BUFFERS: usize = 1024;
 /// Kernels have ten clocks.
 const LONGEST_CLOCKS: u64 = 4096;
 
-/// Options sections that are followed; trace-cmd writes a few.
+/// Most options sections that are followed; trace-cmd writes a few.
 const MOST_OPTION_SECTIONS: u32 = 1000;
 
 /// The pages of one CPU in one buffer.
@@ -36,24 +36,24 @@ pub(super) struct CpuData {
     pub(super) size: u64,
 }
 
-/// A ring buffer: the top instance, or one of those that `trace-cmd record -B` makes.
+/// A ring buffer: the top instance, or one of those made by `trace-cmd record -B`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Buffer {
     pub(super) name: String,
-    /// What its times are of; empty where the file does not say.
+    /// The clock of its times; empty if the file does not name it.
     pub(super) clock: String,
     pub(super) page_size: u32,
     pub(super) cpus: Vec<CpuData>,
-    /// How the chunks of its pages are compressed; `None` where pages lie as they are.
+    /// How the chunks of its pages are compressed; `None` if pages are stored uncompressed.
     pub(super) packing: Option<Packing>,
 }
 
-/// What the kernel had counted when the recording ended, over all CPUs of all buffers.
+/// The kernel's counters at the end of the recording, summed over all CPUs of all buffers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RecorderCounts {
-    /// CPUs that are counted in, one per buffer.
+    /// Number of CPUs included, counted once per buffer.
     pub(super) cpus: u32,
-    /// Events that were read from the ring or were in it still: what the file should hold.
+    /// Events that were read from the ring or were still in it: what the file should contain.
     pub(super) events: u64,
     /// Events that the ring overwrote.
     pub(super) overrun: u64,
@@ -68,7 +68,7 @@ pub(super) struct Header {
     pub(super) format: &'static str,
     pub(super) tracing: TracingData,
     pub(super) buffers: Vec<Buffer>,
-    /// Thread ids and names when the recording ended.
+    /// Ids and names of threads at the end of the recording.
     pub(super) cmdlines: Vec<(u32, String)>,
     /// Clock of the first buffer.
     pub(super) clock: String,
@@ -79,18 +79,18 @@ pub(super) struct Header {
     /// What moves the times.
     shifts: Shifts,
     pub(super) counted: RecorderCounts,
-    /// The file names its clock, somewhere.
+    /// Whether the file names its clock somewhere.
     clocks_follow: bool,
-    /// How compressed sections of version 7 are.
+    /// How compressed sections of version 7 are packed.
     packing: Option<Packing>,
     cpus: u32,
-    /// The same by its option; version 7 has no other.
+    /// The number of CPUs from its option; version 7 has no other.
     cpu_count: u32,
     first_options: u64,
 }
 
 impl Header {
-    /// A header of which only this is known, without any page yet.
+    /// A header of which only this is known, so far without pages.
     pub(super) fn of(format: &'static str, recorder: &str, tracing: TracingData) -> Self {
         Self { format, recorder: recorder.to_owned(), tracing, ..Self::default() }
     }
@@ -123,7 +123,7 @@ impl Header {
         Ok(header)
     }
 
-    /// How the times of a buffer become nanoseconds, or why they cannot.
+    /// How the times of a buffer are converted to nanoseconds, or why they cannot be.
     pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
         let clock = buffer.clock.as_str();
         let counts = match (Counts::of(clock), self.shifts.tsc2nsec) {
@@ -185,7 +185,7 @@ impl Header {
         }
     }
 
-    /// Options up to the first of number 0; answers where other buffers are.
+    /// Reads options up to the first one with number 0; returns where other buffers are.
     fn options_6(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<(u64, String)>, TraceError> {
         let mut buffers = Vec::new();
         loop {
@@ -217,13 +217,13 @@ impl Header {
     }
 }
 
-/// The clock in brackets of those that `trace_clock` lists.
+/// The clock in brackets in the list from `trace_clock`.
 pub(super) fn chosen(clocks: &str) -> String {
     let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(String::new(), |(clock, _)| clock.to_owned())
 }
 
-/// What `trace-cmd record -p wakeup` and other tracers of one latency leave.
+/// What `trace-cmd record -p wakeup` and other tracers of a single latency write.
 fn latency(input: &Input, at: u64) -> TraceError {
     let fix = "give the text itself: trace-cmd report FILE > trace.txt";
     input.unsupported(at, "a latency trace, which is text inside trace.dat", fix)

@@ -1,5 +1,5 @@
-//! trace.dat of `trace-cmd record`, version 6 and 7: the kernel's own pages, CPU by CPU, of one or several buffers.
-//! Layout: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
+//! trace.dat from `trace-cmd record`, versions 6 and 7: the kernel's own pages, CPU by CPU, from one or several
+//! buffers. Layout: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
 pub(crate) mod archive;
 mod header;
@@ -28,7 +28,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use stream::Pages;
 
-/// Pages of other sizes than 4 kB to 64 kB (a sub-buffer may be larger than a page of memory) are not believed.
+/// Plausible page sizes; a sub-buffer may be larger than a memory page of 4 kB to 64 kB.
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 64..=1 << 20;
 
 /// A trace.dat that is being read.
@@ -38,12 +38,12 @@ pub(crate) struct TraceDat {
     format: PageFormat,
     plans: Plans,
     streams: Vec<Stream>,
-    /// Streams that have more pages, by how far they are.
+    /// Streams that have more pages, by their progress.
     open: BinaryHeap<Reverse<(u64, usize)>>,
     dictionary: Dictionary,
     order: Order,
     problems: Problems,
-    /// The buffer whose scheduler events are read, where several have some.
+    /// If several buffers have scheduler events, the one whose events are read.
     owner: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl TraceDat {
         Self::of(input, header, wanted)
     }
 
-    /// `why` is what was wrong before the archive began.
+    /// `why` is the problem before the start of the archive.
     pub(crate) fn tell(&mut self, why: String) {
         self.problems.add(ProblemKind::SkippedPart, || why);
     }
@@ -143,7 +143,7 @@ impl TraceDat {
         }
     }
 
-    /// Names that trace-cmd saved; events bring better ones.
+    /// Names that trace-cmd saved; those in events are better.
     fn name_threads(&mut self) {
         for (tid, comm) in &self.header.cmdlines {
             let Some(tid) = Tid::from_raw(i64::from(*tid)).filter(|tid| *tid != Tid::IDLE) else { continue };
@@ -152,11 +152,11 @@ impl TraceDat {
         }
     }
 
-    /// Events that the kernel had counted and that are not in the file, or that never came into it.
+    /// Events that the kernel counted but that are not in the file, or that never got into it.
     fn tell_missing(&mut self) {
         let RecorderCounts { cpus, events, overrun, dropped } = self.header.counted;
         let found = self.plans.records;
-        // Buffers of which nothing was counted would hide what is missing in others.
+        // If a buffer has no counts, its events would hide what is missing in others.
         if cpus as usize >= self.streams.len() && events > found {
             self.problems.add_many(ProblemKind::Lost, events - found, || {
                 format!(
@@ -172,7 +172,7 @@ impl TraceDat {
         }
     }
 
-    /// Formats of all events are always there; whether any was recorded is known at the end.
+    /// The file always has the formats of all events; only at the end is it known whether any was recorded.
     fn has_events(&self) -> Result<(), TraceError> {
         if self.plans.have_events() {
             return Ok(());
@@ -248,13 +248,13 @@ impl Merging for TraceDat {
                 self.open.push(Reverse((stream.ts, number)));
             }
             Ok(None) => {}
-            // What cannot be read or inflated ends its CPU, not the trace.
+            // If a page cannot be read or inflated, only its CPU ends, not the trace.
             Err(error) => {
                 sink.problems.add(ProblemKind::SkippedPart, || error.to_string());
                 sink.lost(stream.ts, 0);
             }
         }
-        // All others are at least as far.
+        // All other streams are at least as far.
         if let Some(Reverse((ts, _))) = self.open.peek() {
             self.order.release(ts.saturating_sub(1), &mut self.problems);
         }

@@ -1,4 +1,4 @@
-//! The records of pages into events.
+//! Decodes the records of pages into events.
 
 use super::header::Header;
 use crate::event::{Cpu, Event};
@@ -9,11 +9,11 @@ use crate::page::PageFormat;
 use crate::plans::{plan, tell_refused};
 use crate::problem::{ProblemKind, Problems};
 
-/// What becomes of a record, by the number of its event.
+/// How each record is handled, by the number of its event.
 pub(super) struct Plans {
     big_endian: bool,
     by_id: Vec<Option<Entry>>,
-    /// Records of any event, also of those without a format.
+    /// Number of records of any event, even of those without a format.
     pub(super) records: u64,
 }
 
@@ -44,8 +44,8 @@ impl Plans {
         self.by_id.get_mut(usize::from(id))?.as_mut()
     }
 
-    /// The kinds that are wanted and occur. The file has a format for each event of its kernel: before anything was read,
-    /// those that have one.
+    /// The wanted kinds that occur. The file has a format for each event of its kernel; before anything was read, these
+    /// are the kinds with a format.
     pub(super) fn kinds(&self) -> Kinds {
         let read = self.have_events();
         let meant = self.by_id.iter().flatten().filter(|entry| entry.records > 0 || !read);
@@ -58,7 +58,7 @@ impl Plans {
         counted.map(|entry| (entry.name.clone(), entry.records)).collect()
     }
 
-    /// An event that is wanted was recorded.
+    /// Whether a wanted event was recorded.
     pub(super) fn have_events(&self) -> bool {
         self.by_id.iter().flatten().any(|entry| entry.plan.is_some() && entry.records > 0)
     }
@@ -96,10 +96,10 @@ pub(super) struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Takes a page's records after those up to a time; the time of its last one, ns.
+    /// Takes the records of a page that are later than a given time; returns the time of its last one, ns.
     pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64, after: u64) -> u64 {
         let opened = format.open(page).ok();
-        // A page that the kernel hands out has an event.
+        // A page that the kernel hands out contains an event.
         let Some(opened) = opened.filter(|page| page.missed.is_some() || page.has_records()) else {
             self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
             self.lost(after, 0);
@@ -122,7 +122,7 @@ impl Sink<'_> {
         self.times.ns(last)
     }
 
-    /// Events are missing from `ts` on, ns. What other buffers lose falsifies nothing about tasks.
+    /// Events are missing from `ts` on, ns. Losses in other buffers do not affect tasks.
     pub(super) fn lost(&mut self, ts: u64, lost: u64) {
         let (number, buffer, cpu) = self.stream;
         if self.owner.is_none_or(|owner| owner == buffer) {

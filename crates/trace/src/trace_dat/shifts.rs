@@ -1,5 +1,5 @@
-//! Options of trace.dat that move the times of events, as `trace-cmd report` applies them: to nanoseconds, after cycles
-//! became such.
+//! trace.dat options that shift the times of events, applied as by `trace-cmd report`: to nanoseconds, after cycles
+//! have been converted.
 
 use super::records::Times;
 use crate::problem::ProblemKind;
@@ -9,9 +9,9 @@ use crate::problem::ProblemKind;
 pub(super) struct Shifts {
     /// Added to each time, ns.
     offset: i64,
-    /// Multiplier and shift of cycles.
+    /// Multiplier and shift for cycles.
     pub(super) tsc2nsec: Option<(u32, u32)>,
-    /// The times of a guest have corrections to the host's.
+    /// Whether the file has corrections from a guest's times to the host's.
     of_guest: bool,
 }
 
@@ -26,7 +26,7 @@ impl Shifts {
         self.offset = self.offset.saturating_add(number(text));
     }
 
-    /// `TIME_SHIFT`: what makes times of a guest those of its host, by when they were measured.
+    /// `TIME_SHIFT`: converts times of a guest to those of its host, depending on when they were measured.
     pub(super) fn guest(&mut self) -> Option<(ProblemKind, String)> {
         let is_first = !std::mem::replace(&mut self.of_guest, true);
         let why = "the times are those of the guest's clock: the corrections to its host's, which `trace-cmd report` applies, are \
@@ -39,7 +39,7 @@ impl Shifts {
     }
 }
 
-/// As strtoll reads it, by its prefix: hexadecimal, octal or decimal, up to what is no digit.
+/// Parsed like strtoll, by its prefix: hexadecimal, octal or decimal, up to the first character that is not a digit.
 fn number(text: &str) -> i64 {
     let text = text.trim_start();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);

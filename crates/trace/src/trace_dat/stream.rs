@@ -1,4 +1,4 @@
-//! The pages of one CPU of one buffer, one after the other: as they lie in the file, or out of compressed chunks.
+//! The pages of one CPU in one buffer, one after the other: stored uncompressed in the file, or in compressed chunks.
 
 use super::header::{CpuData, LONGEST_SECTION};
 use crate::TraceError;
@@ -16,7 +16,7 @@ pub(super) struct Pages {
     end: u64,
     /// Whether the file is cut.
     cut: bool,
-    /// How chunks are compressed, and how many are not read yet; `None` where pages lie as they are.
+    /// How chunks are compressed, and how many have not been read yet; `None` if pages are stored uncompressed.
     chunks: Option<(Packing, u32)>,
     big_endian: bool,
     buffer: Vec<u8>,
@@ -45,8 +45,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// The next page, where it begins in the file (of a chunk: where the chunk does); `None` at the end. A page that is
-    /// cut off by the end of the file is shorter.
+    /// The next page, and where it begins in the file (for a chunk: where the chunk begins); `None` at the end. A page
+    /// that is cut off by the end of the file is shorter.
     pub(super) fn next(&mut self, input: &Input) -> Result<Option<(u64, &[u8])>, TraceError> {
         if self.next >= self.buffer.len() {
             self.fill(input)?;
@@ -83,13 +83,13 @@ impl Pages {
         if self.cut && read == 0 { self.several(input) } else { Ok(()) }
     }
 
-    /// The next chunk. trace-cmd 3.0 to 3.1.6 did not count the number of chunks into the size of the whole, so they are
-    /// read by number.
+    /// Reads the next chunk. trace-cmd 3.0 to 3.1.6 did not include the number of chunks in the total size, so chunks
+    /// are read by their number.
     fn chunk(&mut self, input: &Input) -> Result<(), TraceError> {
         self.buffer.clear();
         let Some((packing, left)) = &mut self.chunks else { return Ok(()) };
         if *left == 0 {
-            // A number of chunks or a size that lies.
+            // The number of chunks or a size is false.
             let (read, end) = (self.at, std::mem::replace(&mut self.end, self.at));
             if read == end || read == end.saturating_add(4) {
                 return Ok(());

@@ -47,7 +47,7 @@ fn version_6_tells_what_was_drawn_in_either_byte_order() {
         let info = reader.info();
         assert_eq!((info.format, info.clock.as_str(), info.hostname.as_str()), ("trace.dat 6", "global", "host"));
         assert_eq!((info.release.as_str(), info.arch.as_str()), ("6.18.0", "aarch64"));
-        // Four are marked where they are missing; of the fifth only the ring's own count tells.
+        // Four are marked where they are missing; only the ring's own counter shows the fifth.
         assert_eq!(reader.problems().count(ProblemKind::Lost), 5);
         let switches = info.events.iter().find(|e| e.0 == "sched:sched_switch").map(|e| e.1);
         assert_eq!(switches, Some(7));
@@ -109,7 +109,7 @@ fn the_corpus_begins_with_these_files() {
     is_in_corpus("trace_dat", "compressed", &version_7(LITTLE, &drawing, MONO, Packed::Zstd));
 }
 
-/// Bytes worth a try: all but most of the text of formats.
+/// Bytes worth trying: all except most of the format text.
 fn places(file: &[u8]) -> impl Iterator<Item = usize> {
     let text = file.windows(6).position(|w| w == b"field:").unwrap_or(file.len());
     let text_end = file.windows(4).rposition(|w| w == b": \"\"").unwrap_or(0);
@@ -119,7 +119,7 @@ fn places(file: &[u8]) -> impl Iterator<Item = usize> {
 #[test]
 fn a_format_that_was_written_over_is_refused() {
     let mut file = version_6(LITTLE, &Drawing::new(DRAWING), SAVED);
-    // What prev_state means is in this text.
+    // This text defines the meaning of prev_state.
     let at = file.windows(11).position(|w| w == b"print fmt: ").expect("a format");
     file[at + 12] = 0;
     let refused = read(file).err().expect("refused").to_string();
@@ -129,7 +129,7 @@ fn a_format_that_was_written_over_is_refused() {
 #[test]
 fn a_page_of_zeros_is_told() {
     let whole = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
-    // Two bytes of its time are left.
+    // Two bytes of its time remain.
     let spoilt = [&whole[..whole.len() - 510], &[0; 510]].concat();
     let [whole, spoilt] = [whole, spoilt].map(|file| {
         let problems = read(file).unwrap().1.problems().clone();
@@ -158,7 +158,7 @@ fn problems(reader: &Reader, kind: ProblemKind) -> Vec<String> {
 #[test]
 fn chunks_that_end_elsewhere_than_their_size_says_are_told() {
     let file = version_7(LITTLE, &Drawing::new(DRAWING), MONO, Packed::Zstd);
-    // The number of chunks of CPU 0 comes before its first frame; the first part that is pages is the one whose option
+    // The number of chunks of CPU 0 comes before its first frame; the first part with pages is the one whose option
     // names CPU 0.
     let (_, whole) = read(file.clone()).unwrap();
     assert_eq!(problems(&whole, ProblemKind::SkippedPart), Vec::<String>::new());
@@ -166,7 +166,7 @@ fn chunks_that_end_elsewhere_than_their_size_says_are_told() {
     let at = u64::from_le_bytes(file[option + 12..option + 20].try_into().unwrap()) as usize;
     let mut fewer = file.clone();
     fewer[at] -= 1;
-    // The second buffer's events are not those that are read, but its chunks are.
+    // The second buffer's events are not the ones that are read, but its chunks are.
     let told = problems(&read(fewer).unwrap().1, ProblemKind::SkippedPart);
     assert!(told[0].contains("the last chunk of a CPU"), "{told:?}");
 }
@@ -193,7 +193,7 @@ fn what_counts_no_time_is_refused() {
             assert!(why.contains(&format!("recorded by the clock `{name}`, which counts {counts}")), "{why}");
             assert!(why.ends_with("trace-cmd record -C mono, or mono in trace_clock"), "{why}");
         }
-        // In version 7 each buffer has its own clock: the second is read.
+        // In version 7 each buffer has its own clock: the second one is read.
         let file = version_7(LITTLE, &Drawing::new(DRAWING), Saved { clocks, ..SAVED }, Packed::No);
         let (events, reader) = read(file).unwrap();
         assert!(events.len() > 10);
@@ -201,8 +201,8 @@ fn what_counts_no_time_is_refused() {
     }
 }
 
-/// `trace-cmd report -t` of 3.1.6, whose TSC2NSEC option said multiplier 1048576 and shift 22, with an offset of 0 and of
-/// 200000000000000 alike: 259445106953100 cycles are 64861.276738275 s.
+/// `trace-cmd report -t` of 3.1.6, with multiplier 1048576 and shift 22 in the TSC2NSEC option, and an offset of 0 or
+/// of 200000000000000 alike: 259445106953100 cycles are 64861.276738275 s.
 #[test]
 fn cycles_become_nanoseconds_as_trace_cmd_makes_them() {
     for offset in [0, 7, 1 << 60] {
@@ -215,7 +215,7 @@ fn cycles_become_nanoseconds_as_trace_cmd_makes_them() {
     assert_eq!(times.ns(259_445_106_953_100), 64_861_276_738_275);
 }
 
-/// `--date` writes µs, `--ts-offset` what its user gave, in nanoseconds.
+/// `--date` writes µs, `--ts-offset` the user's value, in nanoseconds.
 #[test]
 fn options_that_move_times_are_applied() {
     let drawing = Drawing::new("0 10 . R > A\n0 18 A S > .\n");

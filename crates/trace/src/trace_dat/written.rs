@@ -80,7 +80,7 @@ fn headers(writer: Writer) -> Vec<u8> {
     out
 }
 
-/// What trace-cmd says of its own.
+/// trace-cmd's own additions.
 #[derive(Clone, Copy)]
 pub(crate) struct Saved {
     /// Thread ids and names.
@@ -91,9 +91,9 @@ pub(crate) struct Saved {
     pub(crate) stats: &'static str,
     /// `trace_clock`.
     pub(crate) clocks: &'static str,
-    /// Version 6: it follows the table of CPUs, as trace-cmd has written it for years.
+    /// Version 6: the list of clocks follows the table of CPUs, as trace-cmd has written it for years.
     pub(crate) clocks_behind: bool,
-    /// Multiplier, shift and offset of cycles.
+    /// Multiplier, shift and offset for cycles.
     pub(crate) tsc2nsec: Option<(u32, u32, u64)>,
     /// Version 6: one more option, by number.
     pub(crate) option: Option<(u16, &'static str)>,
@@ -182,7 +182,7 @@ pub(crate) enum Packed {
     No,
     Zlib,
     Zstd,
-    /// By trace-cmd 3.0 to 3.1.6, which do not count the number of chunks into the size.
+    /// As by trace-cmd 3.0 to 3.1.6, which do not include the number of chunks in the size.
     ZstdShort,
 }
 
@@ -217,7 +217,7 @@ fn section(writer: Writer, id: u16, data: &[u8], packed: Packed) -> Vec<u8> {
     out
 }
 
-/// A file of version 7; the second of two buffers holds what the first one holds, too.
+/// A file of version 7; the second of two buffers has the same content as the first.
 pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, packed: Packed) -> Vec<u8> {
     let compressed = packed != Packed::No;
     let mut file = begin(writer, "7");
@@ -277,7 +277,7 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, packed:
     file
 }
 
-/// A tar of raw pages, as SchedViz makes it, with the clock beside them.
+/// A tar archive of raw pages, as SchedViz makes it, including the clock.
 pub(crate) fn archive(writer: Writer, drawing: &Drawing) -> Vec<u8> {
     let mut files = vec![("metadata.textproto".to_owned(), b"trace_type: FTRACE\n".to_vec())];
     for format in writer.format_texts() {

@@ -1,4 +1,4 @@
-//! What a loss leaves true, and what it makes unknown.
+//! What remains true after a loss, and what becomes unknown.
 
 use crate::drawing::tell;
 use crate::engine::{Engine, Observer};
@@ -128,7 +128,7 @@ fn a_gap_counts_from_the_last_event_before_it() {
 
 #[test]
 fn what_shows_that_a_thread_was_elsewhere_counts_its_gaps() {
-    // A and C were seen on CPU 0 alone, and B on CPU 2. All of them ran unseen on CPU 1 between 20 and 60.
+    // A and C were seen on CPU 0 only, and B on CPU 2. All of them ran unseen on CPU 1 between 20 and 60.
     let seen = tell(
         "
         1 5 . R > D
@@ -182,7 +182,8 @@ fn a_new_thread_after_a_gap_is_another_task() {
 
 #[test]
 fn a_pending_waking_repairs_nothing_where_the_true_one_may_be_lost() {
-    // W wakes A before it leaves CPU 0; that sleep may have been cancelled, and what CPU 1 lost may be the waking that counts.
+    // W wakes A before A leaves CPU 0. That sleep may have been cancelled, and the waking that counts may be among CPU
+    // 1's lost events.
     let then = |events: &str| {
         tell(&format!(
             "
@@ -205,7 +206,7 @@ fn a_pending_waking_repairs_nothing_where_the_true_one_may_be_lost() {
 
 #[test]
 fn a_run_is_falsified_by_the_gaps_of_its_own_cpu_alone() {
-    // A was on CPU 1 before; while it runs on CPU 0, whose events are all there, CPU 1 loses some.
+    // A was on CPU 1 before; while it runs on CPU 0, whose events are complete, CPU 1 loses some.
     let run = |cpu: u16| {
         tell(&format!(
             "
@@ -222,7 +223,7 @@ fn a_run_is_falsified_by_the_gaps_of_its_own_cpu_alone() {
     assert_eq!(run(0).of(&["ran", "run-censored"]).last(), Some(&"A run-censored Gap"));
 }
 
-/// A recorder of rounds hands events out before it knows that another CPU lost some at that time.
+/// A recorder that works in rounds yields events before it knows that another CPU lost some at that time.
 #[test]
 fn a_gap_that_begins_before_what_was_taken_is_late() {
     struct Nobody;

@@ -1,4 +1,4 @@
-//! Compressed records: inflated as far as they go, and read as the others.
+//! Compressed records: inflated as far as possible, and read like the others.
 
 use super::super::inflate::Inflate;
 use super::{Records, Step};
@@ -20,7 +20,7 @@ impl Records {
         }
     }
 
-    /// Reads the records that can be inflated by now; whether a round ended among them.
+    /// Reads the records that can be inflated by now; returns whether a round ended among them.
     fn drain(&mut self, offset: u64) -> Result<bool, String> {
         let Some(mut inflate) = self.inflate.take() else { return Ok(false) };
         let mut rounds = false;
@@ -34,12 +34,12 @@ impl Records {
             let plain = std::mem::take(&mut inflate.plain);
             let (mut at, mut step) = self.read(&plain, offset);
             while step != Step::More && step != Step::Stop {
-                // Header pieces and skips do not occur inside: perf compresses what the kernel wrote.
+                // Header pieces and skips do not occur inside, because perf compresses only what the kernel wrote.
                 let (more, next) = self.read(&plain[at..], offset);
                 (at, step) = (at + more, next);
             }
             if step == Step::Stop {
-                // Where the next one begins is not known either.
+                // It is not known either where the next one begins.
                 inflate = Box::new(Inflate::new());
                 break Err("its records cannot be followed".into());
             }
@@ -56,7 +56,7 @@ impl Records {
         result
     }
 
-    /// What the decoder of compressed records still holds comes out.
+    /// Releases what the decoder still holds.
     pub(in crate::perf_data) fn end_of_stream(&mut self) {
         if let Some(inflate) = &mut self.inflate {
             let unread = inflate.end();

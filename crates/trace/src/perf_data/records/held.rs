@@ -1,4 +1,4 @@
-//! Rounds, and rings that overwrite themselves: they are written backward, so the newest event comes first, and a round of
+//! Rounds, and overwriting rings: the latter are written backward, so the newest event comes first, and a round from
 //! them is held back until it is sorted.
 
 use super::super::attr::{u32_at, u64_at};
@@ -8,7 +8,7 @@ use crate::fields::Refused;
 use crate::plans::tell_refused;
 use crate::problem::ProblemKind;
 
-/// Events of rings that are read backward which are held back at most (128 MiB).
+/// Most events held back from rings that are read backward (128 MiB).
 const MOST_HELD: usize = 4 << 20;
 
 impl Records {
@@ -23,19 +23,19 @@ impl Records {
 
     pub(super) fn release_round(&mut self) {
         self.sort_held();
-        // A ring that overwrites itself is read at the end: rounds of other rings say nothing of what is in it.
+        // An overwriting ring is read at the end, so rounds of other rings do not limit what may be in it.
         if self.sample_type == record::SAMPLE {
             self.order.end_of_round(&mut self.problems);
         }
     }
 
-    /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
-    /// end or when it is asked to), so they are sorted as a whole.
+    /// A ring that is written backward comes newest first. One round contains everything that was in it (perf drains it
+    /// once, at the end or on request), so its events can be sorted as a whole.
     pub(super) fn sort_held(&mut self) {
         for (cpu, ts) in std::mem::take(&mut self.rings_begin) {
             self.order.begins_at(cpu, ts);
         }
-        // Of events with the same time, the later one came first.
+        // Among events with the same time, the later one came first.
         self.held.reverse();
         self.held.sort_by_key(|event| event.ts);
         for event in self.held.drain(..) {

@@ -1,4 +1,4 @@
-//! Records beside the samples: losses, and the names and lives of threads.
+//! Records other than samples: losses, and the names and lives of threads.
 
 use super::super::attr::{u32_at, u64_at};
 use super::{Records, record};
@@ -6,7 +6,7 @@ use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::kind::Kind;
 use crate::problem::ProblemKind;
 
-/// Whether thread ids in perf's own parts of samples and records are those that the events have. In a container perf writes
+/// Whether thread ids in perf's own parts of samples and records equal those in the events. In a container perf writes
 /// the ids of its PID namespace, or 0 for a thread that has none there (`perf_event_tid`).
 #[derive(Debug, Default)]
 pub(super) struct Ids {
@@ -15,17 +15,18 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Whether more samples are needed to know. The first ones decide: in a namespace nearly every one differs.
+    /// Whether more samples are needed to decide. The first ones decide, because in a namespace nearly all of them
+    /// differ.
     #[inline(always)]
     pub(super) fn are_open(&self) -> bool {
         self.compared < u8::MAX
     }
 
-    /// `tid` of a sample against `common_pid` of its event, which is the second word of each.
+    /// Compares `tid` in a sample with `common_pid` of its event, which is the second word of each.
     #[cold]
     pub(super) fn compare<const BIG: bool>(&mut self, tid: Option<u32>, raw: &[u8]) {
         self.compared += 1;
-        // A thread past its exit has no id any more.
+        // A thread no longer has an id after its exit.
         let tid = tid.filter(|tid| *tid != u32::MAX);
         let differ = tid.zip(u32_at(raw, 4, BIG)).is_some_and(|(tid, common_pid)| tid != common_pid);
         self.are_of_a_namespace |= differ;
@@ -33,10 +34,10 @@ impl Ids {
 }
 
 impl Records {
-    /// A record in which the kernel says that it lost events.
+    /// A record in which the kernel reports lost events.
     pub(super) fn lost(&mut self, record: &[u8], lost: u64) {
         let (ts, cpu) = self.when(record);
-        // Where it does not say when, it was before now.
+        // If it has no time, the loss was before now.
         let ts = if ts == 0 { self.order.latest() } else { ts };
         if self.sample_type == record::SAMPLE {
             return self.order.lost(cpu, ts, lost, &mut self.problems);
@@ -45,7 +46,7 @@ impl Records {
         self.held.push(Event { ts, cpu, what });
     }
 
-    /// Time and CPU of a record that is no sample; 0 where it says no time.
+    /// Time and CPU of a record that is not a sample; the time is 0 if it has none.
     fn when(&self, record: &[u8]) -> (u64, Cpu) {
         let trailer = self.sources.trailer(record, self.big_endian);
         let from_end = |back: Option<usize>| back.and_then(|back| record.len().checked_sub(back));
@@ -54,7 +55,7 @@ impl Records {
         (ts, cpu.and_then(|cpu| Cpu::from_raw(i64::from(cpu))).unwrap_or(Cpu::ANY))
     }
 
-    /// COMM, FORK and EXIT: names and lifetimes, also of threads that were there before the recording (time 0).
+    /// COMM, FORK and EXIT: names and lifetimes, including threads from before the recording (time 0).
     pub(super) fn thread_record(&mut self, kind: u32, record: &[u8]) {
         if self.ids.are_of_a_namespace {
             return self.problems.add(ProblemKind::Recording, || {
@@ -80,9 +81,9 @@ impl Records {
             What::Fork { .. } => Kind::SchedProcessFork,
             _ => Kind::SchedProcessExit,
         };
-        // Where the tracepoint was recorded on that CPU, too, this says the same again.
+        // If the tracepoint was also recorded on that CPU, this record repeats it.
         if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind) || !self.coverage.has(cpu)) {
-            // What perf made up for the threads it found has no time, and belongs to no CPU.
+            // perf's synthesized records for existing threads have no time, and belong to no CPU.
             let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
             if !event.is_from_before() {
                 *self.noted.entry(cpu).or_default() += 1;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A file of rings that overwrite themselves, read newest first.
+/// A file of overwriting rings, read newest first.
 fn overwritten(drawing: &Drawing, others: &[u8], rounds: &[u8]) -> Vec<u8> {
     let mut file = others.to_vec();
     for cpu in [1, 0] {
@@ -18,7 +18,7 @@ fn overwritten(drawing: &Drawing, others: &[u8], rounds: &[u8]) -> Vec<u8> {
 
 #[test]
 fn rings_that_were_overwritten_are_read_from_their_end() {
-    // Both rings begin at once, so that nothing is missing.
+    // Both rings begin at the same time, so that nothing is missing.
     let text = DRAWING.replace("1 12 . R > B", "1 10 . R > B");
     let drawing = Drawing::new(&text);
     for rounds in [Vec::new(), LITTLE.record(68, &[])] {
@@ -28,10 +28,11 @@ fn rings_that_were_overwritten_are_read_from_their_end() {
 
 #[test]
 fn what_a_ring_overwrote_is_missing_up_to_its_first_sample() {
-    // A is woken, runs and sleeps on CPU 1 in the time that its ring no longer has; it is woken again and gets CPU 0.
+    // A is woken, runs and sleeps on CPU 1 during the time that its ring no longer covers; it is woken again and gets
+    // CPU 0.
     let ring = "0 10 . R > B\n0 20 waking A by B\n0 30 B S > .\n1 60 . R > C\n0 70 . R > A\n0 80 A S > .\n1 90 C S > .";
     let drawing = Drawing::new(ring);
-    // Names and lives of threads have a ring of their own, which has all of them.
+    // Names and lives of threads have their own ring, which is complete.
     let lives =
         [life(EXIT, 40, 5_000, 1), LITTLE.record(68, &[]), life(EXIT, 41, 50_000, 1), LITTLE.record(68, &[])].concat();
     for others in [Vec::new(), lives] {

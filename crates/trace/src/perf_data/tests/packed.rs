@@ -14,7 +14,7 @@ fn compressed_records_tell_the_same() {
 
 #[test]
 fn rounds_of_a_compressed_file_end_where_they_stand() {
-    // 40 rounds of 25 events of CPU 1 and then of CPU 0, in a window of 64 KiB, of which each fills a twentieth.
+    // 40 rounds of 25 events of CPU 1 and then of CPU 0, in a window of 64 KiB; each round fills a twentieth of it.
     let text: String = (0..2000).map(|at| format!("{} {} migrate A 0 1\n", at % 2, 10 + at)).collect();
     let drawing = Drawing::new(&text);
     let mut file = Vec::new();
@@ -28,7 +28,7 @@ fn rounds_of_a_compressed_file_end_where_they_stand() {
         file.extend(LITTLE.record(68, &[]));
     }
     let (events, reader) = read(LITTLE.file(&file)).unwrap();
-    // No switch is drawn, which is told.
+    // The drawing has no switch, which is reported.
     let told: Vec<ProblemKind> = reader.problems().all().map(|problem| problem.kind).collect();
     assert_eq!((events.len(), &told[..]), (2000, &[ProblemKind::Recording][..]));
     assert!(events.is_sorted_by_key(|event| event.ts), "time never goes back");

@@ -22,7 +22,7 @@ fn files_of_threads_are_read_side_by_side() {
     let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
     let files = [of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])];
     let small = files.each_ref().map(|file| packed(file, 50, 81).concat());
-    // The last is of a thread that read both.
+    // The last one is from a thread that read both CPUs.
     for parts in [&files[..], &small, &[files.concat()]] {
         let (events, reader) = read_parts(parts);
         assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
@@ -32,7 +32,7 @@ fn files_of_threads_are_read_side_by_side() {
 
 #[test]
 fn files_of_threads_may_be_long_and_of_any_speed() {
-    // CPU 1 switches ten times as often as CPU 0: its file is read on while the other waits.
+    // CPU 1 switches ten times as often as CPU 0: its file is read further while the other waits.
     let line = |i: u64| {
         let (cpu, who) = if i.is_multiple_of(11) { (0, "A") } else { (1, "B") };
         format!("{cpu} {} {who} R > {who}\n", 10 + i)

@@ -1,4 +1,4 @@
-//! Forks, exits and other records beside the samples.
+//! Forks, exits and other records that are not samples.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
     let mut bytes = records(LITTLE, &drawing);
-    // What perf makes up for threads from before the recording stays.
+    // perf's synthesized records for threads from before the recording are kept.
     bytes.extend([life(FORK, 13, 14_500, 0), life(FORK, 40, 0, 0)].concat());
     let (events, _) = read(LITTLE.file(&bytes)).unwrap();
     let forks = events.iter().filter_map(|e| match e.what {
@@ -60,7 +60,7 @@ fn what_perf_notes_apart_is_no_event_of_the_file() {
     assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
     let engine = tell_events(&events, reader.names(), reader.states());
     assert_eq!(engine.counts.events - reader.noted_in_all(), 2, "the samples");
-    // One of an unknown CPU has no line in a text, which would have to name it.
+    // A record with an unknown CPU has no line in a text, which would have to name the CPU.
     for (cpu, lines, left_out) in [(0, 3, 0), (u32::MAX, 2, 1)] {
         let (mut reader, mut out) = (Reader::open("t", Box::new(file(cpu)), Kinds::ALL).unwrap(), Vec::new());
         let converted = crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
@@ -81,7 +81,7 @@ fn a_record_whose_type_was_spoilt_is_told() {
         let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
         let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
         assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
-        // The kernel's next types cannot be ruled out.
+        // The next types that the kernel adds cannot be ruled out.
         assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
     }
 }
@@ -108,7 +108,7 @@ fn a_sample_that_covers_the_next_one_is_told() {
     spoilt[6..8].copy_from_slice(&both.to_le_bytes());
     let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
     assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (3, 1));
-    // With a part behind the raw data there is more in a sample.
+    // If a part follows the raw data, a sample may contain more.
     let cgroups = Writer { cgroup_of: Some(|_| 7), ..LITTLE };
     let (_, reader) = read(cgroups.file(&records(cgroups, &Drawing::new("0 10 . R > A")))).unwrap();
     assert_eq!(reader.problems().all().next(), None);
@@ -126,7 +126,7 @@ fn tasks_alone_are_told_from_a_loss() {
     assert_eq!(problems(id_index(0, -1)), [2, 0], "the whole machine");
     assert_eq!(problems(id_index(0, 77)), [0, 1], "perf record without -a");
     assert_eq!(problems(id_index(-1, 77)), [0, 1], "perf record --per-thread");
-    // Where there is no index: perf before 6.0, or one event alone.
+    // Without an index: perf before 6.0, or a single event.
     let thread_map = |tid: u64| {
         let entry = [1, tid, 0, 0].map(|word| LITTLE.u64(word)).concat();
         LITTLE.record(73, &entry)

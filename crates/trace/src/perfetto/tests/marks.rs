@@ -1,4 +1,4 @@
-//! Marks of missing packets and events, in a trace of two CPUs in which `V` is woken on CPU 1, runs on CPU 0 in a bundle that
+//! Marks of missing packets and events, in a trace of two CPUs: `V` is woken on CPU 1, runs on CPU 0 in a bundle that
 //! may be missing, and is switched in on CPU 1 much later.
 
 use super::{open, packed, told};
@@ -46,7 +46,7 @@ pub(super) fn bundle(cpu: u64, marks: &[(u32, u64)], events: &[Vec<u8>]) -> Vec<
     bytes
 }
 
-/// A packet with these marks and something in it.
+/// A packet with these marks and some content.
 pub(super) fn packet(marks: &[(u32, u64)], field: u32, content: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     put_bytes(field, content, &mut body);
@@ -56,7 +56,7 @@ pub(super) fn packet(marks: &[(u32, u64)], field: u32, content: &[u8]) -> Vec<u8
     bytes
 }
 
-/// The trace, with marks of the second bundle of CPU 0 and of its packet, and the bundle before it or not.
+/// The trace with marks on the second bundle of CPU 0 and on its packet, with or without the bundle before it.
 fn trace(of_packet: &[(u32, u64)], of_bundle: &[(u32, u64)], whole: bool) -> Vec<u8> {
     let before = bundle(0, &[], &[switch(11, 0, 0, 60), switch(12, 60, 1, 0)]);
     let hidden = bundle(0, &[], &[switch(17, 0, 0, V), switch(18, V, 1, 0)]);
@@ -96,7 +96,7 @@ fn each_mark_of_missing_bundles_is_a_gap() {
         assert_eq!(read.waits(), ["t50 censored Waking Gap"], "{of_packet:?} {of_bundle:?}");
         assert_eq!(open(bytes).unwrap().1.problems().count(ProblemKind::Lost), 1);
     }
-    // Packets were dropped, and none of them was of this CPU.
+    // Packets were dropped, but none of this CPU.
     let end = [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 12_000_000)];
     let other = told(trace(&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &end, false));
     assert_eq!((other.counts.gaps, other.of(&["waited"])), (0, unmarked.of(&["waited"])));
@@ -115,7 +115,7 @@ fn a_ring_is_complete_from_its_latest_beginning_on() {
     };
     let ring = |end: u64| ring_of(end, 0);
     for target in [0, 1] {
-        // Also a thread that was never seen on CPU 0 may have run there before its ring began.
+        // Even a thread that was never seen on CPU 0 may have run there before its ring began.
         let read = told(ring_of(20_000_000, target));
         assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
         assert!(read.lines.contains(&"t61 ran 10000-16000 on 1 to Interruptible".to_owned()), "{:?}", read.lines);
@@ -128,7 +128,7 @@ fn a_ring_is_complete_from_its_latest_beginning_on() {
     assert_eq!(told(ring(9_000_000)).counts.gaps, 0, "nothing of this trace is missing");
 }
 
-/// Perfetto before v29 says of every first packet that others were dropped before it, and nothing of when.
+/// Before v29, Perfetto marks every first packet as if others had been dropped before it, and gives no time.
 #[test]
 fn where_nobody_says_whether_a_ring_wrapped_no_wait_before_the_last_cpu_began_is_measured() {
     let other = [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V)];
@@ -176,7 +176,7 @@ fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
     packet(&[], packet::FTRACE_STATS, &stats)
 }
 
-/// What is reported about lost events after a trace without gaps.
+/// The report about lost events after a trace without gaps.
 fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
     let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
     let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
@@ -218,8 +218,8 @@ fn counts_of_losses_without_a_time_are_told() {
         assert_eq!(read.waits(), [wanted], "a ring overwrites what is in front");
         assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
     }
-    // Where each bundle says what was before it, packets of the scheduler may be missing behind the last one only, and of a ring
-    // that drops its oldest not there either.
+    // If each bundle records what was before it, packets of the scheduler may be missing only after the last one; with
+    // a ring that drops its oldest packets, not even there.
     let marks = [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 0)];
     let whole = packet(&[], packet::FTRACE_EVENTS, &bundle(0, &marks, &[switch(10, 0, 0, 10)]));
     for (field, kind) in [(3, ProblemKind::Recording), (19, ProblemKind::MayBeLost)] {
@@ -227,13 +227,13 @@ fn counts_of_losses_without_a_time_are_told() {
         let counts = [ProblemKind::Lost, kind].map(|kind| reader.problems().count(kind));
         assert_eq!(counts, [0, 1], "field {field}");
     }
-    // What ended up in a gap need not be reported twice.
+    // A loss that left a gap need not be reported twice.
     let marked = trace(&[], &[(bundle::LOST_EVENTS, 1)], false);
     let (_, reader) = open([marked, ftrace_stats(2, &[(3, 12)])].concat()).unwrap();
     assert_eq!(reader.problems().count(ProblemKind::Lost), 1);
 }
 
-/// Of Linux 6.14 and some later ones: without the thread that is renamed.
+/// From Linux 6.14 and some later versions: without the thread that is renamed.
 fn rename(ms: u64, by: u64) -> Vec<u8> {
     let mut content = Vec::new();
     put_bytes(2, b"t10", &mut content);
@@ -256,7 +256,7 @@ fn a_rename_that_does_not_say_of_whom_renames_nobody_and_spoils_nothing() {
     let (events, bad, lines) = told_of(rename(15, 10));
     assert_eq!((events, bad), (3, 0), "{lines}");
     assert!(!lines.contains("worker") && !lines.contains("gap"), "{lines}");
-    // An event beside the scheduler's that does not read as one is counted, and no switch is doubted for it.
+    // If an event other than the scheduler's is invalid, it is counted, and does not make any switch doubtful.
     let (events, bad, lines) = told_of(event(15, 10, 36, &[0xff]));
     assert_eq!((events, bad), (2, 1), "{lines}");
     assert!(!lines.contains("gap"), "{lines}");

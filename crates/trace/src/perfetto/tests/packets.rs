@@ -1,4 +1,4 @@
-//! Packets in packets, of other machines, of no content; what lies beside the events.
+//! Packets in packets, packets of other machines, packets without content, and packets other than events.
 
 use super::marks::{bundle, packet, switch};
 use super::{converted, open};
@@ -42,7 +42,7 @@ fn compressed_packets_are_read_as_if_they_were_not() {
     ] {
         assert_eq!(events(packed.clone()), expected);
         assert_eq!(open(packed.clone()).unwrap().1.problems().all().count(), 1, "the loss in the drawing");
-        // In front of packets that are not, and after them.
+        // Before and after packets that are not compressed.
         assert_eq!(events([&packed[..], &packet(&[], 900, b"")].concat()), expected);
         for at in 20..packed.len() {
             let mut spoilt = packed.clone();
@@ -274,7 +274,7 @@ const EVERY_KIND: [&str; 26] = [
     "sched_stat_runtime: comm=a pid=12 runtime=12345 [ns] vruntime=1 [ns]",
 ];
 
-/// A line of each row that has none above, as the row writes it.
+/// A line for each row that has none above, in the row's own form.
 fn of_rows() -> Vec<String> {
     let is_drawn = |row: &Row| EVERY_KIND.iter().any(|line| line.split(':').next() == Some(row.name));
     let value = |row: &Row, word: &str| {

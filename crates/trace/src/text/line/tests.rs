@@ -1,4 +1,4 @@
-//! Lines of each tool, and those that only look like one.
+//! Lines from each tool, and lines that only look like them.
 
 use super::*;
 

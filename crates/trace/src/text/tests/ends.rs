@@ -1,4 +1,4 @@
-//! Texts that were cut, invalid times, numbers that no header knows.
+//! Truncated texts, invalid times, and numbers that contradict the header.
 
 use super::{ANSWER, TRACEFS, read, told};
 use crate::{ProblemKind, TraceError};
@@ -13,7 +13,7 @@ fn every_cut_is_told() {
         if !TRACEFS.is_char_boundary(at) {
             continue;
         }
-        // Refused, or reported: the header announces four events.
+        // Refused, or reported, because the header announces four events.
         if let Ok((events, reader)) = read(&TRACEFS[..at]) {
             let truncated = reader.problems().count(ProblemKind::Truncated);
             assert!(truncated > 0, "cut at {at}");
@@ -33,7 +33,7 @@ fn a_number_that_was_cut_is_not_believed() {
     assert_eq!(why, ["line 2: the trace ends inside a line, of which 72 bytes are there; skipped"]);
     assert_eq!(read(whole).unwrap().1.problems().all().count(), 0);
     assert_eq!(read(&format!("{whole}\n")).unwrap().1.problems().all().count(), 0);
-    // What pads the next line in front, cut.
+    // The padding in front of the next line, which was cut.
     assert_eq!(read(&format!("{whole}  ")).unwrap().1.problems().count(ProblemKind::Truncated), 1);
 }
 
@@ -62,7 +62,7 @@ fn clocks_that_count_no_time_are_refused() {
         "{why}"
     );
     assert!(why.contains("record with a clock that counts time"), "{why}");
-    // One among others was damaged.
+    // One of several was damaged.
     let (events, reader) = read(&TRACEFS.replacen("1.000022", "1000022", 1)).unwrap();
     assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (3, 1));
 }
@@ -107,7 +107,7 @@ fn a_cpu_beyond_the_header_is_not_believed() {
     assert_eq!((events.len(), reader.problems().count(ProblemKind::ImpossibleNumber)), (3, 1));
 }
 
-/// `echo latency-format > trace_options` of a 6.18.
+/// `echo latency-format > trace_options` on a 6.18 kernel.
 #[test]
 fn the_latency_format_is_read_in_microseconds() {
     let text = "\

@@ -1,4 +1,4 @@
-//! What a text lacks by the choice of what was recorded and printed.
+//! What a text lacks because of the choice of what was recorded and printed.
 
 use super::{TRACEFS, read};
 use crate::ProblemKind;
@@ -47,7 +47,7 @@ fn words_without_a_plus_are_told() {
     assert_eq!(notes(&TRACEFS.replace("prev_state=S", "prev_state=R")), Vec::<String>::new());
 }
 
-/// CPU 0 of two, as in `per_cpu/cpu0/trace` or with `perf script -C 0`: A is moved away, and comes back.
+/// One of two CPUs, CPU 0, as in `per_cpu/cpu0/trace` or with `perf script -C 0`: A is moved away, and comes back.
 #[test]
 fn a_part_of_the_cpus_is_told() {
     let line = |cpu: u32, ms: u32, event: &str| format!("  A-10 [{cpu:03}] d..2. 1.{ms:03}000: {event}\n");
@@ -63,7 +63,7 @@ fn a_part_of_the_cpus_is_told() {
     let expected = "the trace has events of CPU 0 and none of CPU 1, to which tasks were sent: what they did there is \
                     missing, and a wait may have been a run there; record and print all CPUs";
     assert_eq!(told, [expected]);
-    // It has an event, or it is not known to have missed one: idle CPUs are not told.
+    // The other CPU has an event, or is not known to have missed one: idle CPUs are not reported.
     assert_eq!(notes(&format!("{part}{}", line(1, 50, "cpu_idle: state=1 cpu_id=1"))), Vec::<String>::new());
     assert_eq!(notes(&part.replace("dest_cpu=1", "dest_cpu=0")), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! Names of threads are any 15 bytes: each is read back, or a problem says that its line can be read in two ways.
+//! A thread's name can be any 15 bytes: each is read back, or a problem reports that its line is ambiguous.
 
 use super::read;
 use crate::{Event, Kinds, Name, ProblemKind, Reader, What};
@@ -12,7 +12,7 @@ impl Dice {
         self.0.below(n as usize) as u64
     }
 
-    /// A name out of what the formats are made of, as long as the kernel's may be.
+    /// A name composed of the formats' own words, up to the kernel's maximum length.
     fn name(&mut self) -> String {
         const PARTS: [&str; 30] = [
             "a",
@@ -57,7 +57,7 @@ impl Dice {
     }
 }
 
-/// The lines of events with these names, and the names that their words hold in order.
+/// The lines of events with these names, and the names that they contain in order.
 fn lines(a: &str, b: &str) -> [(String, Vec<String>); 9] {
     let (one, two) = (vec![a.to_owned()], vec![a.to_owned(), b.to_owned()]);
     [
@@ -103,7 +103,7 @@ fn every_name_is_read_back_or_told() {
     for _ in 0..1500 {
         let (a, b) = (dice.name(), dice.name());
         for (words, names) in lines(&a, &b) {
-            // The text of trace-cmd's plugin begins where blanks end.
+            // The text of trace-cmd's plugin begins after the spaces.
             if words.contains(":         ") && a.starts_with(char::is_whitespace) {
                 continue;
             }
@@ -149,7 +149,7 @@ fn names_that_are_no_text_are_read_around() {
     assert_eq!(found(&batch[0], &reader), (5, vec!["\u{fffd}\u{fffd}".to_owned()]));
 }
 
-/// Of Linux 6.14 and some later ones.
+/// As on Linux 6.14 and some later versions.
 #[test]
 fn a_rename_that_does_not_say_of_whom_is_nobodys_and_traced_by_who_runs() {
     let text = "<idle>-0 [000] d..2. 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \

@@ -27,7 +27,7 @@ impl Header {
             option::CPUCOUNT => self.cpu_count = data.u32("the number of CPUs")?.min(MOST_CPUS),
             option::TIME_SHIFT => self.notices.extend(self.shifts.guest()),
             option::TSC2NSEC => {
-                // An offset follows, which trace-cmd takes no notice of.
+                // An offset follows, which trace-cmd ignores.
                 let (mult, shift) = (data.u32("a multiplier")?, data.u32("a shift")?);
                 self.shifts.tsc2nsec = Some((mult, shift)).filter(|(mult, shift)| *mult > 0 && *shift < 64);
             }
@@ -58,18 +58,18 @@ pub(super) mod option {
 }
 
 impl RecorderCounts {
-    /// Adds a CPU's `per_cpu/cpuN/stats`.
+    /// Adds the content of a CPU's `per_cpu/cpuN/stats`.
     fn add(&mut self, stats: &str) {
         let of = |name: &str| {
             let line = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             line.and_then(|n| n.trim().parse::<u64>().ok())
         };
         self.overrun = self.overrun.saturating_add(of("overrun").unwrap_or(0));
-        // Two ways to find no room: the ring was full, or an interrupt had gone all around it.
+        // There are two reasons for finding no room: the ring was full, or interrupts had gone all the way around it.
         for name in ["dropped events", "commit overrun"] {
             self.dropped = self.dropped.saturating_add(of(name).unwrap_or(0));
         }
-        // Kernels before 3.11 do not say what was read.
+        // Kernels before 3.11 do not report what was read.
         if let Some((left, read)) = of("entries").zip(of("read events")) {
             self.cpus += 1;
             self.events = self.events.saturating_add(left).saturating_add(read);

@@ -32,7 +32,7 @@ impl Header {
         Ok(())
     }
 
-    /// A section of options; answers where the next one is.
+    /// Reads a section of options; returns where the next one is.
     fn options_7(&mut self, cursor: &Cursor<'_>, at: u64) -> Result<u64, TraceError> {
         let (section, size) = self.section(cursor, at, 0)?;
         let mut options = Cursor::new(&section, 0, size, cursor.big_endian);
@@ -93,7 +93,7 @@ impl Header {
         Ok(())
     }
 
-    /// A section in memory, inflated where it is compressed. Its number must be `id`.
+    /// A section in memory, inflated if it is compressed. Its number must be `id`.
     fn section(&self, cursor: &Cursor<'_>, at: u64, id: u16) -> Result<(Input, u64), TraceError> {
         let input = cursor.input;
         let mut cursor = Cursor::new(input, at, cursor.end, cursor.big_endian);
@@ -117,7 +117,7 @@ impl Header {
         Ok((Input::part(&input.file, at, data), size))
     }
 
-    /// How a section is compressed, by its flags.
+    /// How a section is compressed, according to its flags.
     fn packing_of(&self, section: &mut Cursor<'_>) -> Result<Option<Packing>, TraceError> {
         let at = section.at;
         let compressed = section.u16("the flags of a section")? & 1 != 0;

@@ -1,4 +1,4 @@
-//! What a trace.dat lacks by the choice of what was recorded.
+//! What a trace.dat lacks because of the choice of what was recorded.
 
 use super::{MONO, problems, read};
 use crate::ProblemKind;
@@ -6,7 +6,7 @@ use crate::drawing::Drawing;
 use crate::perf_data::written::LITTLE;
 use crate::trace_dat::written::{Packed, Saved, version_6, version_7};
 
-/// CPU 0 of two: A is moved to the other, and is back 20 ms later. Times are in µs.
+/// One of two CPUs, CPU 0: A is moved to the other, and is back 20 ms later. Times are in µs.
 const PART: &str = "
     0 10 . R > A
     0 20 A R > .
@@ -27,7 +27,7 @@ fn a_part_of_the_cpus_is_told() {
     let expected = "the trace has events of CPU 0 and none of CPU 1, to which tasks were sent: what they did there is \
                     missing, and a wait may have been a run there; record and print all CPUs";
     assert_eq!(told, [expected]);
-    // An idle one is not told, nor one that has an event.
+    // An idle CPU is not reported, nor one that has an event.
     let idle = PART.replace("migrate A 0 1", "migrate A 0 0");
     let other = format!("{PART}    1 20020 . R > B\n");
     for drawing in [idle, other] {
