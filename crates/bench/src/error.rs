@@ -90,7 +90,7 @@ pub enum BenchError {
     Io {
         /// What was being done.
         doing: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// A task failed or died; all others were ended.

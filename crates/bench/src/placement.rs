@@ -29,7 +29,7 @@ impl Pin {
         "free",
         "where the partners run: one CPU, two, or two of a tier",
     );
-    /// The option beside it.
+    /// The option for the CPUs that it chooses from.
     pub(crate) const CPUS_OPTION: OptionDoc = option(
         "cpus",
         "CPULIST|all",
@@ -47,7 +47,7 @@ impl Pin {
         ("remote", Self::Tier(Tier::Remote)),
     ];
 
-    /// Those that need no tier.
+    /// The words for placements without a tier.
     pub(crate) const PLAIN_WORDS: [(&'static str, Self); 3] =
         [("free", Self::Free), ("same", Self::Same), ("apart", Self::Apart)];
 

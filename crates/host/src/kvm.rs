@@ -7,9 +7,9 @@ use schedlab_plan::lane::NoKvm;
 /// What is known about KVM, with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvmSeen {
-    /// How far it got.
+    /// The outcome.
     pub outcome: KvmOutcome,
-    /// What showed it.
+    /// The evidence.
     pub evidence: String,
     /// What to do about it; empty if nothing.
     pub fix: String,
@@ -22,13 +22,13 @@ pub enum KvmOutcome {
     Runs,
     /// No kernel was available to try it.
     MayRun,
-    /// None runs.
+    /// No guest's kernel runs.
     Fails(NoKvm),
-    /// It could not be asked.
+    /// It could not be tried.
     Unknown,
 }
 
-/// The check of it.
+/// The check about KVM.
 pub fn kvm(seen: &KvmSeen) -> Check {
     const TRANSLATED: &str = "guests of `schedlab vm` are translated, 10 to 50 times slower";
     let draft = check("kvm", "KVM for guests");

@@ -72,7 +72,7 @@ pub(crate) fn steal_rate(machine: &Machine<'_>) -> Check {
     draft.evidence(format!("/proc/stat: {line}"))
 }
 
-/// Who else runs now.
+/// Other tasks that run now.
 pub(crate) fn background_load(machine: &Machine<'_>) -> Check {
     let draft = check("background_load", "other work on the machine");
     let load = machine.proc("loadavg");

@@ -1,17 +1,19 @@
-//! Counts the instructions that a guest executes in the measured part of its workload, for each address of its kernel,
-//! and those of its user space together: a plugin of QEMU's translator, so that every instruction is seen, also with
-//! interrupts off, and none is disturbed. Source: QEMU's include/qemu/qemu-plugin.h, API version 3 (QEMU 9.1 and newer).
+//! Counts the instructions that a guest executes in the measured part of its workload: for each address of its kernel,
+//! and those of user space together. It is a plugin for QEMU's translator, so every instruction is seen, even with
+//! interrupts off, and none is disturbed. Source: QEMU's include/qemu/qemu-plugin.h, API version 3 (QEMU 9.1 and
+//! newer).
 //!
-//! It is started by `-plugin file=…,out=FILE` and writes a line `address count` (hexadecimal, decimal) for each address
-//! that was executed, address 0 for all programs, when the guest ends. With the addresses of `legs::EVENTS` as well, a line
-//! has a count for each leg, and one before them, `calls`, how many there were. One thread translates and runs (`thread=single`), so
-//! nothing here is shared. Neither std nor an allocator: tables are anonymous memory, which costs what is touched.
+//! It is started by `-plugin file=…,out=FILE`. When the guest ends, it writes a line `address count` (hexadecimal,
+//! decimal) for each address that was executed; address 0 stands for all programs. If the addresses of `legs::EVENTS`
+//! are also given, a line has a count for each leg, and a line `calls` before them has the number of calls of each leg.
+//! One thread translates and runs (`thread=single`), so nothing here is shared. It uses neither std nor an allocator:
+//! tables are anonymous memory, of which only touched pages take space.
 //!
 //! Counts are added by a call, not by the interface's inline additions, which fail in QEMU 10.0 if one thread runs
 //! several CPUs. Their code multiplies the index of the CPU that translated the block, to find that CPU's counter. It
 //! multiplies in place, and the index of CPU 1 is the same constant 1 that the rest of the block uses. The guest then
-//! goes wrong (`Bad icount read` at its first port). The `vcpu_index` in callbacks is also that of the CPU that translated
-//! the block, so counts are not per CPU.
+//! goes wrong (`Bad icount read` at its first port). The `vcpu_index` in callbacks is also that of the CPU that
+//! translated the block, so counts are not per CPU.
 #![no_std]
 #![cfg_attr(not(plugin), allow(dead_code))]
 

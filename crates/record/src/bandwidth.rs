@@ -32,9 +32,9 @@ enum Bytes {
     EachTerms(f64),
 }
 
-/// Sources: Intel's scale is in sysfs. HiSilicon counts 32 bytes (A-Tune, collection/collect/perf-memBW.sh); the second
-/// version of that PMU (`identifier` 0x30) is left out until its unit is published. AMD's CAS commands move a burst of 64
-/// bytes (tools/perf/pmu-events/arch/x86/amdzen4/memory-controller.json).
+/// Sources: Intel's scale is in sysfs. HiSilicon's unit is 32 bytes (A-Tune, collection/collect/perf-memBW.sh); the
+/// second version of that PMU (`identifier` 0x30) is left out until its unit is published. AMD's CAS commands move a
+/// burst of 64 bytes (tools/perf/pmu-events/arch/x86/amdzen4/memory-controller.json).
 const KINDS: [Kind; 4] = [
     Kind { is_one: is_imc, events: ["cas_count_read", "cas_count_write"], bytes: Bytes::OfAlias, die: |_| None },
     Kind { is_one: is_imc, events: ["data_reads", "data_writes"], bytes: Bytes::OfAlias, die: |_| None },

@@ -12,7 +12,7 @@ pub enum RunError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// There is no manifest.
@@ -76,10 +76,10 @@ pub enum RunError {
     NoLocks {
         /// The directory.
         dir: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// A file whose content is not what its name says.
+    /// A file whose content does not match its name.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {
         /// The file.

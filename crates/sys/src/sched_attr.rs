@@ -131,7 +131,7 @@ pub fn set_nice(tid: u32, nice: i32) -> io::Result<()> {
 
 /// The nice value of thread `tid` (0: the caller), also under a real-time policy.
 pub fn nice(tid: u32) -> io::Result<i32> {
-    // SAFETY: two numbers, no memory. The raw call answers 20 - nice, so that no result is taken for an error.
+    // SAFETY: two numbers, no memory. The raw call returns 20 - nice, so that no result looks like an error.
     let rc = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, tid as libc::id_t) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(20 - rc as i32) }
 }

@@ -38,7 +38,7 @@ pub struct HerdThread {
     joined: bool,
 }
 
-/// What the thread's end said.
+/// How joining the thread went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
     /// Its body returned.

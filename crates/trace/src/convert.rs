@@ -11,7 +11,7 @@ use crate::{Reader, TraceError};
 use schedlab_plan::SlowOperation;
 use std::io::{self, Write};
 
-/// What is written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Perfetto's protobuf: what ui.perfetto.dev and its trace processor open.
@@ -20,7 +20,7 @@ pub enum Target {
     Text,
 }
 
-/// What became of the events.
+/// How many events were converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Converted {
     /// Events written.

@@ -14,7 +14,7 @@ pub enum TraceError {
         offset: u64,
         /// How much was asked for.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Its first bytes are not those of any known trace format.

@@ -49,7 +49,7 @@ impl Tid {
 pub struct Prio(u8);
 
 impl Prio {
-    /// The source does not say.
+    /// Unknown: the source does not contain it.
     pub const UNKNOWN: Self = Self(u8::MAX);
 
     /// From the kernel's number; a number that no kernel uses is unknown.
@@ -146,7 +146,7 @@ pub(crate) fn second_argument(raw: u64) -> u32 {
 /// A thread became runnable, or is about to: the payload of three events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
-    /// Who is woken.
+    /// The wakee.
     pub tid: Tid,
     /// Its name.
     pub comm: Name,
@@ -156,14 +156,14 @@ pub struct Wake {
     pub target_cpu: Cpu,
     /// Its priority.
     pub prio: Prio,
-    /// Where the waker was.
+    /// The waker's context.
     pub context: Context,
 }
 
 /// Why some of a CPU's events are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// The recorder said so.
+    /// The recorder reported it.
     Lost,
     /// The thread switched out is not the one that was switched in before.
     Chain,

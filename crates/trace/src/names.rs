@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub struct Name(u32);
 
 impl Name {
-    /// The source does not say.
+    /// The source does not contain it.
     pub const UNKNOWN: Self = Self(0);
 
     /// The name with a number from [`Name::index`].

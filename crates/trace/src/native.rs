@@ -61,7 +61,7 @@ pub(crate) fn switch(raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Re
     })
 }
 
-/// Who is woken and by whom.
+/// The fields for wakee and waker.
 #[inline(always)]
 pub(crate) fn wake(raw: &[u8], dictionary: &mut Dictionary) -> Result<Wake, Refused> {
     let raw: &[u8; 36] = raw.first_chunk().ok_or(Refused::Short)?;

@@ -9,14 +9,14 @@ use crate::expression;
 pub struct StateId(u8);
 
 impl StateId {
-    /// The source does not say.
+    /// The source does not contain it.
     pub const UNKNOWN: Self = Self(0);
 }
 
 /// What a state means to an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateClass {
-    /// The source does not say.
+    /// The source does not contain it.
     Unknown,
     /// `R`: `schedule()` while runnable: preempted on the way to user mode, or a yield.
     Runnable,

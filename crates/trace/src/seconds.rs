@@ -1,4 +1,4 @@
-//! A time of a trace in print.
+//! Formats a time of a trace.
 
 /// A time in a trace, ns of its clock, shown in seconds as in all tools: `{:.6}` rounds to the microsecond like
 /// ftrace's own text. Computed in integers throughout, because a clock that counts from 1970 has more digits than a

@@ -22,9 +22,9 @@ pub enum TimeWindowError {
     /// FROM is later than TO.
     #[error("`{from},{to}` runs backwards: FROM is later than TO; write {to},{from}")]
     Backwards {
-        /// As it was written.
+        /// The text as given.
         from: String,
-        /// As it was written.
+        /// The text as given.
         to: String,
     },
 }

@@ -36,17 +36,17 @@ pub enum VmError {
     /// A program failed.
     #[error("{step}: `{command}` failed: {said}")]
     Program {
-        /// What it was for.
+        /// The step it was run for.
         step: &'static str,
         /// The command line.
         command: String,
-        /// Its last words.
+        /// The last lines of its output.
         said: String,
     },
     /// A kernel could not be configured or compiled.
     #[error("{step}: `make … {target}` failed: {said}")]
     Make {
-        /// What it was for.
+        /// The step it was run for.
         step: &'static str,
         /// What was to be made.
         target: String,
@@ -58,7 +58,7 @@ pub enum VmError {
     /// A build or a guest ended because of too little disk space or memory.
     #[error("{step}: this machine has too little room or memory: {said}")]
     Resources {
-        /// What it was for.
+        /// The step it was run for.
         step: &'static str,
         /// The first lines that are errors.
         said: String,
@@ -75,7 +75,7 @@ pub enum VmError {
     /// QEMU ended by itself.
     #[error("QEMU ended {when} ({status}): {said}")]
     QemuDied {
-        /// During what.
+        /// When that happened.
         when: &'static str,
         /// Its exit status.
         status: String,
@@ -91,7 +91,7 @@ pub enum VmError {
     /// The guest's kernel panicked.
     #[error("the guest's kernel panicked {when}: {reason}{hint}; its last lines:\n{tail}")]
     Panic {
-        /// During what.
+        /// When that happened.
         when: &'static str,
         /// `Kernel panic - not syncing: …`.
         reason: String,
@@ -103,7 +103,7 @@ pub enum VmError {
     /// Nothing came in time.
     #[error("the guest did not {goal} within {limit:?} and was ended; {said}")]
     TimeOut {
-        /// What it was to do.
+        /// What it should have done.
         goal: &'static str,
         /// The limit.
         limit: Duration,

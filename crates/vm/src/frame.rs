@@ -16,7 +16,7 @@ pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 /// Longest file that a guest sends: together with its path it fits well into a payload.
 pub const MAX_FILE_BYTES: usize = MAX_PAYLOAD_BYTES / 2;
 
-/// A message of the guest.
+/// A message from the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// The guest is up and about to start its command; contains the kernel's release.

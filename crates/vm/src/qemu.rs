@@ -56,7 +56,7 @@ pub struct Guest<'a> {
 /// standard input.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeping<'a> {
-    /// The file that it is handed.
+    /// The file that it gets when restored.
     pub handed: &'a Path,
     /// The state to restore; `None`: the guest boots.
     pub from: Option<&'a Path>,
@@ -250,7 +250,7 @@ fn quoted(path: &Path) -> OsString {
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Arguments in the making.
+/// Arguments under construction.
 #[derive(Default)]
 struct Line(Vec<OsString>);
 

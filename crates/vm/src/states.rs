@@ -19,7 +19,7 @@ pub const MOST_BYTES: u64 = 2 << 30;
 /// files.)
 const PART: &str = ".writing-";
 
-/// A state that is whole.
+/// A complete state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// QEMU's file.
@@ -36,7 +36,7 @@ pub struct States {
 }
 
 impl States {
-    /// Those of a cache.
+    /// The states in a cache.
     pub fn of(cache: &Cache) -> Self {
         Self { root: cache.states(), most_bytes: MOST_BYTES }
     }

@@ -23,7 +23,7 @@ pub(super) fn build(run: &Run<'_>, report: &Report, line: &Timeline, pid: u32) -
     let mut all: Vec<Metric> = value.into_iter().collect();
     all.extend(usage(report, line));
     let own = metrics::per_operation(&tasks, 1, &[], &[]);
-    // cpu_s says it already.
+    // cpu_s has it already.
     all.extend(own.into_iter().filter(|metric| metric.name != "cpu_ns_per_op"));
     let native_lines = native_lines(run.config, &all, primary.as_deref());
     Ok(TrialOutcome {

@@ -100,7 +100,7 @@ impl Burners {
         Some(format!("its burner {} died", self.burners[ended].pid))
     }
 
-    /// Tells them to end.
+    /// Asks them to end.
     pub(super) fn ask_to_stop(&self) {
         self.cells.stop_flag().set();
     }

@@ -98,7 +98,7 @@ impl CommandLoad {
         tree::cpu_ns(Path::new("/proc"), &processes)
     }
 
-    /// Why it is no longer a load.
+    /// Why the load has ended, if it has.
     pub(super) fn trouble(&mut self) -> Option<String> {
         self.listen(0);
         self.trouble.clone()

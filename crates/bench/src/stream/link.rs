@@ -35,7 +35,7 @@ const QUEUE_BYTES_PER_STREAM: u32 = 1 << 20;
 pub(crate) struct VethLink {
     sending: NetNamespace,
     receiving: NetNamespace,
-    /// Taken back on drop.
+    /// Removed on drop.
     _names: Vec<NetName>,
 }
 

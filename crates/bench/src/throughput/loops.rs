@@ -54,7 +54,7 @@ impl TimedLoop for Echoes<'_> {
     }
 }
 
-/// What a client knows.
+/// What a client needs.
 pub(super) struct ClientTask<'a> {
     pub(super) pair: usize,
     pub(super) payloads: &'a [usize],

@@ -60,7 +60,7 @@ impl Pace {
         self.sizes.words()[pair * WORDS_PER_TASK_LINE].store(bytes.unwrap_or(0) as u64, Release);
     }
 
-    /// Server: what was announced.
+    /// Server: the announced size.
     #[inline(always)]
     pub(super) fn announced(&self, pair: usize) -> Option<usize> {
         let bytes = self.sizes.words()[pair * WORDS_PER_TASK_LINE].load(Acquire);

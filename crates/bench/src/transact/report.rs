@@ -87,7 +87,7 @@ pub(super) struct FirstMiss {
     pub(super) at_ns: u64,
 }
 
-/// One pair's account.
+/// What a pair's client recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Account {
     /// By class.

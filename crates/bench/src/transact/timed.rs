@@ -37,7 +37,7 @@ impl<P: Delay + Sync> Timed for Stamped<P> {
     }
 }
 
-/// Without any clock.
+/// Without clock reads.
 struct Unstamped<P>(P);
 
 impl<P: Delay + Sync> Timed for Unstamped<P> {

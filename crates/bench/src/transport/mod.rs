@@ -48,7 +48,7 @@ impl Transport {
     ];
     /// The form of the option.
     pub(crate) const FORM: &'static str = "binder|unix|pipe|futex|seccomp-notify|seccomp-notify-sync";
-    /// The option beside it.
+    /// The option for the binder device.
     pub(crate) const DEVICE_OPTION: OptionDoc = option(
         "binder-device",
         "PATH|auto",

@@ -24,7 +24,7 @@ pub enum ProfileError {
     Refused {
         /// `kernel.perf_event_paranoid`, or why it cannot be read.
         paranoid: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// More samples per second than the kernel allows.
@@ -43,7 +43,7 @@ pub enum ProfileError {
     Open {
         /// The CPU.
         cpu: u32,
-        /// The kernel's answer.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// The list of CPUs.

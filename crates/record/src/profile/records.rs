@@ -61,7 +61,7 @@ pub struct MappedCode<'a> {
 /// A sample as the kernel writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawSample {
-    /// Who was found.
+    /// The sampled task.
     pub task: Task,
     /// CLOCK_MONOTONIC.
     pub time_ns: u64,

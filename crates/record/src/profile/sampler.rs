@@ -36,7 +36,7 @@ pub const DEFAULT_HZ: u32 = 997;
 /// Whose samples are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// The whole machine's.
+    /// Those of the whole machine.
     Everyone,
     /// The processes that the calling thread starts from now on, and their descendants.
     Children,

@@ -12,7 +12,7 @@ pub enum TracerError {
         "tracefs cannot be used here ({cause}): it needs root and a kernel with CONFIG_TRACING; in a container run on the host, or trace in a guest (schedlab vm run)"
     )]
     NoTracefs {
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// The entry that records the instance's owner could not be made.
@@ -22,7 +22,7 @@ pub enum TracerError {
     NoEntry {
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// Neither an instance nor perf's rings are available.
@@ -38,7 +38,7 @@ pub enum TracerError {
     Refused {
         /// Which CPU.
         cpu: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
         /// What to do, with its leading punctuation; empty if nothing is known.
         fix: &'static str,
@@ -51,7 +51,7 @@ pub enum TracerError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
         /// What to do, with its leading punctuation; empty if nothing is known.
         fix: &'static str,
@@ -72,7 +72,7 @@ pub enum TracerError {
     Output {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// A thread of the recorder could not be started, or died.

@@ -9,7 +9,7 @@ use crate::names::Name;
 /// Number of tasks that are remembered individually: some 100 MB with what analyses keep for each.
 pub(super) const MOST_TASKS: usize = 1 << 17;
 
-/// Everything that was met.
+/// All tasks seen.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     pub(super) all: Vec<Task>,

@@ -36,7 +36,7 @@ pub struct Engine {
     wakings_recorded: bool,
 }
 
-/// A CPU: who is on it.
+/// A CPU, and the thread on it.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuState {
     /// `None` at the start and after a gap.
@@ -79,7 +79,7 @@ impl Engine {
         self.tids.task(tid)
     }
 
-    /// Who is on a CPU now.
+    /// The thread on a CPU now.
     pub fn current(&self, cpu: Cpu) -> Option<Tid> {
         self.cpus.get(cpu).and_then(|c| c.current)
     }

@@ -28,7 +28,7 @@ pub struct Task {
     pub first_comm: Option<Name>,
     /// When it was forked, ns; `None` if it existed before the trace.
     pub start: Option<u64>,
-    /// Who forked it.
+    /// The thread that forked it.
     pub parent: Option<Tid>,
     /// When it was switched out for the last time, ns.
     pub end: Option<u64>,
@@ -65,11 +65,11 @@ pub struct Wait {
     pub queued: Option<u64>,
     /// When it was switched in, ns.
     pub end: u64,
-    /// Where it was switched in.
+    /// The CPU on which it was switched in.
     pub cpu: Cpu,
     /// The thread that woke it; itself if it was preempted.
     pub waker: Tid,
-    /// Where the waker was.
+    /// The waker's context.
     pub context: Context,
 }
 

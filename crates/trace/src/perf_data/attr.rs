@@ -112,7 +112,7 @@ impl Attr {
         };
         let identifier = next(part::IDENTIFIER);
         next(part::IP);
-        // Behind the process.
+        // The thread id follows the process id.
         layout.tid = next(part::TID).map(|at| at + 4);
         layout.time = next(part::TIME);
         next(part::ADDR);

@@ -56,7 +56,7 @@ pub(crate) struct Header {
     pub(crate) skipped: Vec<String>,
 }
 
-/// Who recorded what, where.
+/// Machine, recorder and command line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) hostname: String,

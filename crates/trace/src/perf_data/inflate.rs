@@ -167,7 +167,7 @@ const LARGEST_WINDOW: u64 = 128 << 20;
 /// Where a frame's header has its window.
 const WINDOW_AT: usize = 5;
 
-/// What the first bytes of a frame say.
+/// The content of a frame's first bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct FrameHeader {
     bytes: usize,

@@ -78,7 +78,7 @@ pub(super) struct RecordCounts {
     pub(super) others: u64,
     /// Events reported as lost by the kernel's LOST records.
     pub(super) lost: u64,
-    /// Those records.
+    /// Number of these LOST records.
     pub(super) losses: u64,
     /// Samples reported as lost by perf's LOST_SAMPLES records.
     lost_samples: u64,
@@ -110,7 +110,7 @@ pub(super) struct Records {
     inflating: bool,
     /// The clock that the first event asked for.
     pub(super) clockid: Option<i32>,
-    /// Where they are asked for.
+    /// Where threads' cgroups are recorded, if asked for.
     pub(super) cgroups: Option<Box<SeenCgroups>>,
     /// Number of events made from COMM, FORK and EXIT records, which are not in the file as events, by CPU.
     pub(super) noted: BTreeMap<Cpu, u64>,

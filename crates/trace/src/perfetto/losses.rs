@@ -1,16 +1,19 @@
-//! Where packets and events are missing, by the marks that Perfetto leaves. Field names are those of trace_packet.proto and
-//! ftrace_event_bundle.proto; what they mean is what traced_probes (cpu_reader.cc) writes and its trace processor reads.
+//! Where packets and events are missing, by the marks that Perfetto leaves. Field names are those of trace_packet.proto
+//! and ftrace_event_bundle.proto; their meaning is taken from what traced_probes (cpu_reader.cc) writes and Perfetto's
+//! trace processor reads.
 //!
-//! - `lost_events` of a bundle: the kernel's buffer of the CPU lost events since it was read before.
-//! - `previous_bundle_end_timestamp` of a bundle (v47 and newer): the last event that was written of this CPU before it, 0 where
-//!   there is none. Where the trace has no such event, bundles are missing, and the CPU is complete from that time on. The
-//!   service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at a time of its own.
-//! - `last_read_event_timestamp` (v44 to v46): the last event *read* of this CPU, also one that was not written. So it says
-//!   since when the CPU is complete, and only of the first bundle, and of one after dropped packets, that any are missing.
-//! - `previous_packet_dropped`: packets of this writer (`trusted_packet_sequence_id`) are missing before this one. One writer
-//!   has all CPUs. The service sets it on the first packet of each writer, too, which is no loss where the writer says
-//!   `first_packet_on_sequence` (v29 and newer).
-//! - `error` of a bundle: a page of the kernel's buffer that could not be parsed; which events it had is not known.
+//! - `lost_events` in a bundle: the kernel's buffer for the CPU lost events since it was last read.
+//! - `previous_bundle_end_timestamp` in a bundle (v47 and newer): time of the last event of this CPU that was written
+//!   before it, 0 if there is none. If the trace does not have that event, bundles are missing, and the CPU is complete
+//!   from that time on. The service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at its
+//!   own time.
+//! - `last_read_event_timestamp` (v44 to v46): time of the last event of this CPU that was *read*, even if it was not
+//!   written. So it shows since when the CPU is complete; that any events are missing it shows only in the first bundle,
+//!   and in one after dropped packets.
+//! - `previous_packet_dropped`: packets of this writer (`trusted_packet_sequence_id`) are missing before this one. One
+//!   writer writes all CPUs. The service also sets it on the first packet of each writer, which is no loss if the writer
+//!   sets `first_packet_on_sequence` (v29 and newer).
+//! - `error` in a bundle: a page of the kernel's buffer could not be parsed; it is not known which events it had.
 
 use crate::event::Cpu;
 use std::collections::HashMap;

@@ -211,7 +211,7 @@ impl RecordingReader {
         all
     }
 
-    /// All it says about itself.
+    /// All its metadata.
     pub fn about(&self) -> &About {
         &self.about
     }

@@ -22,7 +22,7 @@ events! {
     variants: {
         /// `sched_switch`.
         Switch {
-            /// Who leaves the CPU.
+            /// The thread that leaves the CPU.
             prev: Tid,
             /// Who gets it.
             next: Tid,
@@ -107,7 +107,7 @@ events! {
         /// `sched_pi_setprio`: priority inheritance.
         PiSetprio: SchedPiSetprio "sched" "sched_pi_setprio", Some(Pi), op 6, perfetto 353,
         ["comm={comm} pid={tid} oldprio={oldprio} newprio={newprio}"] => {
-            /// Whose priority.
+            /// The thread whose priority changes.
             tid: Tid = Thread ["pid"], [4], "tid";
             /// Its name.
             comm: Name = Comm ["comm"], [1], "comm";
@@ -237,13 +237,13 @@ events! {
             "dst_root={dst_root} dst_path={dst_path} pid={tid} comm={comm}",
             "dst_root={dst_root} dst_id={number:} dst_level={number:} dst_path={dst_path} pid={tid} comm={comm}",
         ] => {
-            /// Who is moved.
+            /// The thread that is moved.
             tid: Tid = Thread ["pid"], [3], "tid";
             /// Its name.
             comm: Name = Comm ["comm"], [4], "comm";
             /// The hierarchy's number, as in /proc/PID/cgroup.
             dst_root: u32 = Number ["dst_root"], [1], "";
-            /// The group from now on.
+            /// The group to which it is moved.
             dst_path: Name = Text ["dst_path"], [7, 5], "cgroup";
         }
     }

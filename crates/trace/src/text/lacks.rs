@@ -4,7 +4,7 @@ use super::letters::Letters;
 use crate::kind::{Kind, Kinds};
 use crate::problem::{ProblemKind, Problems};
 
-/// What was met so far.
+/// What has been seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Lacks {
     /// Events that the ring overwrote.

@@ -26,7 +26,7 @@ pub(super) struct Line<'a> {
     pub(super) payload: &'a str,
 }
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     Event(Line<'a>),
@@ -40,7 +40,7 @@ pub(super) enum Said<'a> {
     Entries {
         /// Number of lines that follow.
         there: u64,
-        /// That the ring was given.
+        /// Number of events that were written to the ring.
         written: u64,
         /// CPUs that were online.
         online: Option<u16>,

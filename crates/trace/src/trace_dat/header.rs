@@ -74,9 +74,9 @@ pub(super) struct Header {
     pub(super) clock: String,
     pub(super) uname: String,
     pub(super) recorder: String,
-    /// What was wrong already.
+    /// Problems found so far.
     pub(super) notices: Vec<(ProblemKind, String)>,
-    /// What moves the times.
+    /// The options that shift times.
     shifts: Shifts,
     pub(super) counted: RecorderCounts,
     /// Whether the file names its clock somewhere.

@@ -4,7 +4,7 @@
 use super::records::Times;
 use crate::problem::ProblemKind;
 
-/// What the options say.
+/// The values of the options.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Shifts {
     /// Added to each time, ns.

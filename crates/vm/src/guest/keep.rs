@@ -17,7 +17,7 @@ use std::path::Path;
 const ASKED: &str = "/schedlab/keep";
 const ANSWERED: &str = "/schedlab/kept";
 
-/// The first process's side.
+/// The init process's side.
 pub(super) struct Requests {
     asked: File,
     answered: File,

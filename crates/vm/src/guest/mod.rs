@@ -28,7 +28,7 @@ use std::path::Path;
 /// The role in which the binary was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The guest's first process.
+    /// The guest's init process.
     Init,
     /// The kernel's helper.
     Modprobe,

@@ -94,7 +94,7 @@ pub enum Stage {
 
 /// Receives events while a guest runs.
 pub trait Events {
-    /// The guest got further.
+    /// The guest has reached a stage.
     fn stage(&mut self, stage: Stage);
     /// The command's standard output.
     fn stdout(&mut self, bytes: &[u8]);
@@ -102,7 +102,7 @@ pub trait Events {
     fn stderr(&mut self, bytes: &[u8]);
     /// Something worth knowing.
     fn note(&mut self, text: &str);
-    /// What the console said.
+    /// New console output.
     fn console(&mut self, bytes: &[u8]);
     /// Whether the user wants an end.
     fn interrupted(&self) -> bool;
@@ -110,7 +110,7 @@ pub trait Events {
     fn insisted(&self) -> bool;
 }
 
-/// What is left of a guest.
+/// What a guest has left.
 #[derive(Debug, Default)]
 pub struct Ended {
     /// The command's exit code.

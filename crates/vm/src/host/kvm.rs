@@ -35,7 +35,7 @@ pub struct Kvm {
 /// Why no guest runs under KVM: a short reason, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// In a word.
+    /// The short reason.
     pub why: NoKvm,
     /// The evidence, as a sentence without its end.
     pub evidence: String,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Format version of a file; other versions are ignored.
 const FORMAT: u32 = 1;
-/// More than any answer takes.
+/// More than any result takes.
 const MOST_BYTES: u64 = 4096;
 
 /// Whose KVM, which QEMU, which kernel.
@@ -69,7 +69,7 @@ impl KvmCache {
         Self(directory)
     }
 
-    /// The answer to a question.
+    /// The stored result for a key.
     pub fn find(&self, question: &KvmKey) -> Option<KvmResult> {
         let written = self.read(&question.file_name())?;
         (written.question == *question).then_some(written.answer)

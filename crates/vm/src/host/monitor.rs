@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 pub(super) struct Monitor {
     to: ChildStdin,
     from: ChildStdout,
-    /// Read and not yet a line.
+    /// Bytes read that are not yet a complete line.
     rest: Vec<u8>,
     has_stopped: bool,
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// Open for the lock's sake.
+    /// Kept open for its lock.
     _lock: Option<File>,
 }
 

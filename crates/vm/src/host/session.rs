@@ -36,7 +36,7 @@ pub(super) struct Ends {
     pub(super) orders: Option<File>,
 }
 
-/// One guest and who listens.
+/// One guest, and the receiver of its events.
 pub(super) struct Session<'a> {
     boot: &'a Boot,
     qemu: Qemu,
@@ -44,7 +44,7 @@ pub(super) struct Session<'a> {
     up: Option<Instant>,
     /// Under KVM, until the kernel's first console output.
     silence: Option<Silence>,
-    /// Kept when it is up.
+    /// Stored once the guest is up.
     proof: Option<Proof>,
     /// Where QEMU writes.
     directory: PathBuf,

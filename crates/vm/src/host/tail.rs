@@ -61,7 +61,7 @@ pub struct LastWords {
 }
 
 impl LastWords {
-    /// Adds what the console said.
+    /// Adds console output.
     pub fn push(&mut self, bytes: &[u8]) {
         self.kept.extend_from_slice(bytes);
         let surplus = self.kept.len().saturating_sub(KEPT_BYTES);
@@ -74,7 +74,7 @@ impl LastWords {
         if lines.is_empty() { "(the console is empty)".into() } else { lines }
     }
 
-    /// Whether it said anything.
+    /// Whether there was no output.
     pub fn is_empty(&self) -> bool {
         self.text().trim().is_empty()
     }

@@ -53,10 +53,10 @@ pub enum NotBootable {
     /// A vmlinux for arm64.
     #[error("a vmlinux of arm64; give arch/arm64/boot/Image")]
     ArmElf,
-    /// It says that it is longer.
+    /// Its headers claim more bytes than it has.
     #[error("a truncated kernel image; copy or build it again")]
     Cut,
-    /// Compressed whole.
+    /// A file that is compressed as a whole.
     #[error("compressed; unpack it first (gzip -d, zstd -d, xz -d)")]
     Compressed,
 }

@@ -146,7 +146,7 @@ impl Entry {
     }
 }
 
-/// An entry in the making.
+/// An entry under construction.
 pub(crate) struct Writer<'a> {
     part: &'a Path,
     entry: Entry,
