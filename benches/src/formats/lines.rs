@@ -13,6 +13,8 @@ pub struct Text {
     pub names: BTreeMap<String, u64>,
     /// Events that the recorder says it lost.
     pub lost: u64,
+    /// The recorder starts the CPUs one after the other.
+    pub in_turn: bool,
 }
 
 impl Text {

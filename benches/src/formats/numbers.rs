@@ -25,7 +25,7 @@ pub struct Numbers {
 impl Numbers {
     /// Those of the reference.
     pub fn of(text: &Text) -> Self {
-        let found = reference::waits(&text.events);
+        let found = reference::waits(&text.events, text.in_turn);
         Self { events: text.names.clone(), wakeup: found.wakeup, preempt: found.preempt }
     }
 

@@ -204,6 +204,13 @@ impl Event {
     pub fn is_from_before(&self) -> bool {
         self.ts == 0 && self.cpu == Cpu::ANY
     }
+
+    /// Whether events of its CPU are recorded from here on. perf's own records of forks, exits and names begin earlier than
+    /// the tracepoints.
+    pub(crate) fn begins_its_cpu(&self) -> bool {
+        let may_be_perfs_own = matches!(self.what, What::Fork { .. } | What::Exit { .. } | What::Comm { .. });
+        !may_be_perfs_own && !self.what.is_mark() && !self.is_from_before()
+    }
 }
 
 const _: () = assert!(size_of::<Event>() == 32, "an event is half a cache line");

@@ -144,5 +144,6 @@ fn script(perf: &Path, file: &Path, whom: Whom) -> Result<Text> {
         Whom::Pipe => command.arg("-").stdin(File::open(file)?),
         _ => command.arg(file).stdin(Stdio::null()),
     };
-    Ok(lines::parse(&String::from_utf8_lossy(&program::output(command)?.stdout)))
+    let text = lines::parse(&String::from_utf8_lossy(&program::output(command)?.stdout));
+    Ok(Text { in_turn: !matches!(whom, Whom::Command | Whom::Process), ..text })
 }

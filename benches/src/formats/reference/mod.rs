@@ -101,9 +101,13 @@ struct Gap {
     to: usize,
 }
 
-/// The waits of a trace whose events are in the order of their times.
-pub fn waits(events: &[Happened]) -> Found {
-    let gaps = gaps(events);
+/// The waits of a trace whose events are in the order of their times; `in_turn`: its recorder starts the CPUs one after the
+/// other, CPU 0 first.
+pub fn waits(events: &[Happened], in_turn: bool) -> Found {
+    let mut gaps = gaps(events);
+    if in_turn {
+        gaps.extend(starts(events));
+    }
     let ends: BTreeSet<usize> = gaps.iter().map(|gap| gap.to).collect();
     let mut machine = Machine::new(events, gaps);
     for (at, event) in events.iter().enumerate() {
@@ -113,6 +117,14 @@ pub fn waits(events: &[Happened]) -> Found {
         machine.take(at, event);
     }
     machine.found()
+}
+
+/// Before the first switch of a CPU that started later than CPU 0, a thread that waits across it may have run there.
+fn starts(events: &[Happened]) -> Vec<Gap> {
+    let mut begun = BTreeSet::from([0]);
+    let switches = events.iter().enumerate().filter(|(_, event)| matches!(event.what, What::Switch { .. }));
+    let firsts = switches.filter(|(_, event)| begun.insert(event.cpu));
+    firsts.map(|(to, event)| Gap { cpu: event.cpu, from: to.saturating_sub(1), to }).collect()
 }
 
 /// A gap goes from a CPU's last event that is read to a switch away from somebody who had not been put there, or to where
@@ -151,7 +163,7 @@ mod tests {
     }
 
     fn found(events: &[Happened]) -> (Vec<u64>, Vec<u64>, u64) {
-        let Found { wakeup, preempt, censored } = waits(events);
+        let Found { wakeup, preempt, censored } = waits(events, false);
         let of = |waits: Waits| if waits.count == 0 { vec![] } else { vec![waits.count, waits.sum_ns, waits.max_ns] };
         (of(wakeup), of(preempt), censored)
     }
@@ -175,6 +187,19 @@ mod tests {
         assert_eq!(found(&repaired), (vec![1, 30, 30], vec![], 0));
         let cancelled = [&early[..], &[waking(35, 1, 5), back]].concat();
         assert_eq!(found(&cancelled), (vec![1, 5, 5], vec![], 0));
+    }
+
+    #[test]
+    fn a_wait_across_the_start_of_its_cpu_is_unknown() {
+        let events = [waking(5, 0, 7), waking(6, 0, 8), switch(9, 1, 0, Runnable, 7), switch(9, 0, 0, Runnable, 8)];
+        let on_1 = |event: &Happened| matches!(event.what, What::Waking { tid: 7, .. });
+        let events = events.map(|event| match on_1(&event) {
+            true => Happened { what: What::Waking { tid: 7, target_cpu: 1 }, ..event },
+            false => event,
+        });
+        assert_eq!(found(&events), (vec![2, 7, 4], vec![], 0));
+        let Found { wakeup, censored, .. } = waits(&events, true);
+        assert_eq!((wakeup.count, wakeup.max_ns, censored), (1, 3, 1));
     }
 
     #[test]

@@ -60,9 +60,14 @@ impl Gaps {
         self.latest = latest.max(self.waits_from);
     }
 
-    /// No wait or sleep that begins before `until` is certain.
-    pub(super) fn waits_unknown(&mut self, until: u64) {
-        self.waits_from = self.waits_from.max(until);
+    /// No wait or sleep that begins before `until` is certain; on a known CPU, only those of threads that were there.
+    pub(super) fn waits_unknown(&mut self, cpu: Cpu, until: u64) {
+        if cpu == Cpu::ANY {
+            self.waits_from = self.waits_from.max(until);
+        } else {
+            let lane = self.lane(cpu);
+            lane.end = lane.end.max(until);
+        }
         self.latest = self.latest.max(until);
     }
 
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn waits_may_be_unknown_where_runs_are_known() {
         let mut gaps = Gaps::default();
-        gaps.waits_unknown(50);
+        gaps.waits_unknown(Cpu::ANY, 50);
         assert!(gaps.taint(49, 99, 0) && !gaps.taint(50, 99, u64::MAX));
         assert!(!gaps.taint_run(10, Cpu(0)));
         gaps.begin(Cpu(1));

@@ -124,7 +124,7 @@ impl Engine {
         if self.first.is_none() && !event.is_from_before() {
             self.first = Some(ts);
         }
-        if !self.gaps.has_events(cpu) && cpu != Cpu::ANY && !event.what.is_mark() && !event.is_from_before() {
+        if !self.gaps.has_events(cpu) && cpu != Cpu::ANY && event.begins_its_cpu() {
             self.gaps.begins(cpu);
         }
         match event.what {
@@ -175,7 +175,7 @@ impl Engine {
                 self.gaps.begin(event.cpu);
             }
             What::GapEnd { missing, .. } => self.gap_end(ts, event.cpu, missing, observer),
-            What::WaitsUnknown { until } => self.gaps.waits_unknown(until.get()),
+            What::WaitsUnknown { until } => self.gaps.waits_unknown(event.cpu, until.get()),
             _ => {}
         }
     }

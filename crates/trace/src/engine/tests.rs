@@ -284,6 +284,8 @@ fn a_wait_on_a_cpu_that_was_not_recorded_may_have_been_a_run() {
     assert_eq!(tell(sent).waits(), ["A waited 10-10009 Waking queued 11", "B censored Waking Gap"]);
     let waits = ["A waited 10-10009 Waking queued 11", "B waited 20-10015 Waking queued 21"];
     assert_eq!(tell_more("1 15 waking C by V").waits()[..2], waits, "it has an event");
+    let of_perf = tell_more("1 15 exit C").waits()[..2].concat();
+    assert!(of_perf.ends_with("B censored Waking Gap"), "perf's own records begin before the tracepoints: {of_perf}");
     assert_eq!(tell(&sent.replace("B on 1", "B on 0").replace("B 1 0", "B 0 0")).waits(), waits, "one may be damage");
 }
 

@@ -237,6 +237,18 @@ impl Order {
 }
 
 impl CpuQueue {
+    /// A switch while no thread is known to be on the CPU: if it is the first of a CPU that started late, waits of threads
+    /// that were there before are unknown. Returns the number of events added.
+    #[cold]
+    pub(super) fn begins_in_turn(&mut self, event: &Event) -> usize {
+        let begins = !std::mem::replace(&mut self.has_switched, true) && event.cpu != Cpu(0);
+        if begins {
+            let until = event.ts.into();
+            self.put(Event { ts: event.ts, cpu: event.cpu, what: What::WaitsUnknown { until } });
+        }
+        usize::from(begins)
+    }
+
     #[cold]
     pub(super) fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: Option<&mut Problems>) {
         let current = self.current.map_or(0, |c| c.0);

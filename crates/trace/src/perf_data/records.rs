@@ -132,7 +132,7 @@ impl Records {
             coverage: Coverage::default(),
             counted: RecordCounts::default(),
             dictionary: Dictionary::default(),
-            order: Order::default(),
+            order: Order::of_cpus_in_turn(),
             problems: Problems::default(),
             inflate: None,
             unreadable: None,

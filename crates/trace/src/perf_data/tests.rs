@@ -75,6 +75,28 @@ fn a_file_tells_what_was_drawn_in_either_byte_order() {
     }
 }
 
+/// perf enables one CPU after the other; until then a thread may run there unseen.
+#[test]
+fn a_wait_across_the_start_of_a_later_cpu_is_unknown() {
+    let drawn = "
+        0 10 . R > W
+        0 20 waking A by W
+        0 30 waking B by W on 1
+        1 90 . R > B
+        1 95 waking C by B on 1
+        1 97 B S > C
+        0 99 W S > A
+    ";
+    let waits = ["B waited 30-90 Waking", "C waited 95-97 Waking", "A waited 20-99 Waking"];
+    assert_eq!(tell(drawn).waits(), waits);
+    let records = records(LITTLE, &Drawing::new(drawn));
+    let seen = told(LITTLE.file(&records)).waits().iter().map(|wait| (*wait).to_owned()).collect::<Vec<_>>();
+    assert_eq!(seen, ["B censored Waking Gap", waits[1], waits[2]]);
+    // Only some tasks: they are enabled all at once.
+    let of_tasks = [id_index(-1, 77), records].concat();
+    assert_eq!(told(LITTLE.file(&of_tasks)).waits(), waits);
+}
+
 #[test]
 fn a_stream_through_a_pipe_tells_the_same() {
     let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
