@@ -146,11 +146,18 @@ impl PerfData {
         self.has_samples()
     }
 
-    /// An error if events were asked for, but none occurred or got into the file.
+    /// An error if events were asked for, but none occurred, got into the file or could be read.
     fn has_samples(&mut self) -> Result<(), TraceError> {
         const UNREAD: [ProblemKind; 3] = [ProblemKind::Truncated, ProblemKind::BadRecord, ProblemKind::SkippedPart];
         let Records { sources, problems, .. } = &mut self.records;
-        if sources.counts().any(|(_, samples)| samples > 0) || UNREAD.iter().any(|kind| problems.count(*kind) > 0) {
+        if sources.counts().any(|(_, samples)| samples > 0) {
+            if sources.lose_wakings() {
+                problems.add(ProblemKind::Recording, || {
+                    "sched:sched_waking was recorded and not one of it is in the file: waits after wakeups begin at \
+                     sched_wakeup, if that is there"
+                        .into()
+                });
+            }
             if sources.samples(Kind::SchedSwitch) == Some(0) {
                 problems.add(ProblemKind::Recording, || {
                     "sched:sched_switch was recorded and not one of it is in the file: nothing is known about tasks"
@@ -160,7 +167,10 @@ impl PerfData {
             return Ok(());
         }
         let names: Vec<&str> = sources.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
-        let has = format!("not one sample of {}", names.join(", "));
+        let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+        let unread = problems.all().find(|problem| UNREAD.contains(&problem.kind));
+        let why = unread.map_or_else(String::new, |problem| format!(" could be read: {problem}"));
+        let has = format!("not one sample{of}{why}");
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
@@ -358,8 +368,8 @@ impl Merging for PerfData {
                     return self.end();
                 }
                 Step::Stop => {
-                    self.records.finish(self.about.cpus);
-                    return self.refuse_unreadable(offset);
+                    self.refuse_unreadable(offset)?;
+                    return self.finish();
                 }
             }
         }

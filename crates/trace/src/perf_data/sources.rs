@@ -219,6 +219,18 @@ impl Sources {
         of_kind.map(|source| source.samples).reduce(|all, more| all + more)
     }
 
+    /// Whether `sched_waking` was asked for and has no sample, though threads were woken; then it counts as not recorded. perf
+    /// opens the event where it never fires (`:u`), or only counts it (a group with `:S`).
+    pub(super) fn lose_wakings(&mut self) -> bool {
+        const MANY: u64 = 1000;
+        let of = |kind| self.samples(kind).unwrap_or(0);
+        let must_be = of(Kind::SchedWakeup) > 0 || of(Kind::SchedSwitch) >= MANY;
+        let is_lost = must_be && self.samples(Kind::SchedWaking) == Some(0);
+        let is_it = |source: &&mut Source| source.plan.as_ref().is_some_and(|plan| plan.0 == Kind::SchedWaking);
+        self.list.iter_mut().filter(is_it).filter(|_| is_lost).for_each(|source| source.plan = None);
+        is_lost
+    }
+
     /// Whether samples contain the cgroup of the tracing thread.
     pub(super) fn have_cgroups(&self) -> bool {
         self.list.iter().any(|source| source.layout.cgroup.is_some())

@@ -314,6 +314,18 @@ fn a_file_without_switches_says_so_and_one_without_samples_is_refused() {
 }
 
 #[test]
+fn wakings_that_were_asked_for_and_never_came_count_as_not_recorded() {
+    let wakeups = records(LITTLE, &Drawing::new("0 10 . R > B\n1 16 wakeup C on 0\n0 20 B S > C"));
+    let (_, reader) = read(LITTLE.file(&wakeups)).unwrap();
+    let kinds = reader.info().kinds;
+    assert!(kinds.has(Kind::SchedWakeup) && !kinds.has(Kind::SchedWaking));
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(told.len() == 1 && told[0].starts_with("sched:sched_waking was recorded and not one"), "{told:?}");
+    let one = records(LITTLE, &Drawing::new("1 15 waking C by B\n1 16 wakeup C on 0\n0 20 B S > C"));
+    assert!(read(LITTLE.file(&one)).unwrap().1.info().kinds.has(Kind::SchedWaking));
+}
+
+#[test]
 fn a_stream_that_ends_in_a_record_says_so() {
     let drawing = Drawing::new(DRAWING);
     let stream = LITTLE.stream(&records(LITTLE, &drawing));
