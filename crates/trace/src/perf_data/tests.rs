@@ -7,7 +7,7 @@ mod tasks;
 
 use super::written::{BIG, KINDS, LITTLE, Writer};
 use crate::drawing::{Drawing, Line, Told, is_in_corpus, read_all, tell, tell_events};
-use crate::{ByteSource, Event, Forward, Kinds, ProblemKind, Reader, TraceError};
+use crate::{ByteSource, Event, Forward, Kind, Kinds, ProblemKind, Reader, TraceError};
 
 /// A little of everything, on two CPUs.
 const DRAWING: &str = "
@@ -297,7 +297,7 @@ fn a_file_without_its_formats_is_told_from_one_without_events() {
     killed[48..56].fill(0);
     let killed = error(killed);
     assert!(killed.contains("perf ended before it wrote them"), "{killed}");
-    let reader = Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::CpuIdle]));
+    let reader = Reader::open("t", Box::new(file), Kinds::of(&[Kind::CpuIdle]));
     let none = reader.err().expect("nothing wanted is in it").to_string();
     assert!(none.starts_with("t has no scheduler events (sched:sched_switch, "), "{none}");
 }
