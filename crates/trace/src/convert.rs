@@ -54,6 +54,7 @@ pub fn convert(
     let mut batch = Vec::new();
     let (mut engine, mut waits) = (Engine::default(), WaitTracks::default());
     let mut converted = Converted::default();
+    let mut has_untimed_losses = false;
     let mut perfetto = PerfettoWriter::default();
     let mut text = TextWriter::default();
     // Some formats describe the recorder only after their first packets.
@@ -79,6 +80,7 @@ pub fn convert(
             Target::Text => text.batch(&batch, reader, out)?,
         };
         converted.written += written;
+        has_untimed_losses |= batch.iter().any(|e| e.cpu == Cpu::ANY && matches!(e.what, What::WaitsUnknown { .. }));
         // Names from before the trace are in the lines of their threads, and are not events that anyone would miss.
         let are_none = batch.iter().filter(|event| event.what.is_mark() || event.is_from_before()).count();
         converted.left_out += (batch.len() - are_none) as u64 - written;
@@ -87,6 +89,11 @@ pub fn convert(
     if target == Target::Perfetto {
         engine.finish_telling(&mut waits);
         waits.write(engine.tasks(), reader.names(), out)?;
+    }
+    let notes = reader.problems().notes(has_untimed_losses);
+    match target {
+        Target::Perfetto => PerfettoWriter::end(&info, &origin, &notes, out)?,
+        Target::Text => text.end(&notes, out)?,
     }
     Ok(converted)
 }

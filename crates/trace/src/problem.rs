@@ -54,6 +54,24 @@ pub struct Problem {
     pub first: String,
 }
 
+/// How the notes of a conversion begin: some events may be missing, or anything else.
+const MAY_LACK: &str = "the source of the conversion may lack events: ";
+const OF_SOURCE: &str = "the source of the conversion: ";
+
+impl Problem {
+    /// In a line; that of a trace which was converted already is kept as it is.
+    fn to_note(&self) -> String {
+        use ProblemKind::{GuessedStates, OtherLayout, Recording};
+        let is_note = [MAY_LACK, OF_SOURCE].iter().any(|begin| self.first.starts_with(begin));
+        let begin = match self.kind {
+            _ if is_note => "",
+            GuessedStates | OtherLayout | Recording => OF_SOURCE,
+            _ => MAY_LACK,
+        };
+        format!("{begin}{self}").replace(char::is_control, " ")
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count {
@@ -117,6 +135,26 @@ impl Problems {
     /// How often a kind was met.
     pub fn count(&self, kind: ProblemKind) -> u64 {
         self.0.iter().filter(|(met, _)| met.0 == kind).fold(0, |sum, (_, problem)| sum.saturating_add(problem.count))
+    }
+
+    /// What a converted trace must keep about its source, in lines. Breaks in the chain are found in it again, and losses are
+    /// among its events, unless some are at unknown times.
+    pub(crate) fn notes(&self, has_untimed_losses: bool) -> Vec<String> {
+        let is_kept = |kind: ProblemKind| match kind {
+            ProblemKind::ChainBreak => false,
+            ProblemKind::Lost => has_untimed_losses,
+            _ => true,
+        };
+        let kept = self.all().filter(|problem| is_kept(problem.kind));
+        kept.map(|problem| problem.to_note()).collect()
+    }
+
+    /// Takes a line that may be a note of a conversion.
+    pub(crate) fn take_note(&mut self, line: &str) {
+        let kinds = [(MAY_LACK, ProblemKind::MayBeLost), (OF_SOURCE, ProblemKind::Recording)];
+        if let Some((_, kind)) = kinds.iter().find(|(begin, _)| line.starts_with(begin)) {
+            self.add_sentence(*kind, line.to_owned());
+        }
     }
 
     /// All problems so far, the most serious kinds first.

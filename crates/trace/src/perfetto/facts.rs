@@ -55,7 +55,11 @@ impl Perfetto {
             let (UTSNAME, Value::Bytes(utsname)) = (field, value) else { continue };
             for field in Fields::of(utsname) {
                 match field {
-                    (2, Value::Bytes(version)) => self.origin = Origin::parse(&text(version)),
+                    (2, Value::Bytes(version)) => {
+                        let mut lines = version.split(|byte| *byte == b'\n').map(text);
+                        self.origin = lines.next().and_then(|line| Origin::parse(&line));
+                        lines.for_each(|line| self.problems.take_note(&line));
+                    }
                     (3, Value::Bytes(release)) => self.release = text(release),
                     (4, Value::Bytes(machine)) => self.machine = text(machine),
                     _ => {}

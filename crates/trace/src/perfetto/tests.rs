@@ -85,6 +85,34 @@ fn what_is_converted_keeps_its_kernel_and_clock() {
 }
 
 #[test]
+fn what_is_converted_keeps_the_problems_of_its_source() {
+    let text = |ts: u64| format!("A-10 [000] d.... {ts}.000001: sched_waking: comm=B pid=11 prio=120 target_cpu=001\n");
+    let source = ["# tracer: nop\n#\n".to_owned(), text(5), text(6), text(3)].concat();
+    let told = |bytes: Vec<u8>| {
+        let (_, reader) = read_all(Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap()).unwrap();
+        reader.problems().all().map(|problem| problem.to_string()).collect::<Vec<_>>()
+    };
+    let problems = told(source.clone().into_bytes());
+    assert!(problems.len() == 2 && problems[0].contains("CPU 0 went back"), "{problems:?}");
+    let has_notes = |told: Vec<String>| {
+        let is_kept =
+            |kept: &str| told.iter().any(|line| line.starts_with("the source of the") && line.ends_with(kept));
+        problems.iter().all(|problem| is_kept(&format!(": {problem}")))
+    };
+    for target in [Target::Perfetto, Target::Text] {
+        let mut out = Vec::new();
+        let mut reader = Reader::open("t", Box::new(source.clone().into_bytes()), Kinds::ALL).unwrap();
+        convert(&mut reader, target, &[], &mut out).unwrap();
+        assert!(has_notes(told(out.clone())), "{target:?}: {:?}", told(out.clone()));
+        // Once more: the notes stay as they are.
+        let mut again = Vec::new();
+        let mut reader = Reader::open("t", Box::new(out), Kinds::ALL).unwrap();
+        convert(&mut reader, Target::Text, &[], &mut again).unwrap();
+        assert!(has_notes(told(again)), "{target:?}");
+    }
+}
+
+#[test]
 fn calls_and_moves_come_back_from_either_target() {
     let lines = [
         "A-10 [000] d.... 1.000001: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=A next_pid=10 next_prio=120",

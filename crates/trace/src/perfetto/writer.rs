@@ -47,23 +47,20 @@ impl PerfettoWriter {
         operations: &[SlowOperation],
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        const UTSNAME: u32 = 1;
-        let mut numbers = info.release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
-        let version = numbers.next().zip(numbers.next());
-        let release = if version.is_some_and(|version| version >= (4, 14)) { &info.release } else { RELEASE };
-        let mut utsname = Vec::new();
-        for (field, text) in [(1, "Linux"), (2, origin), (3, release), (4, &info.arch)] {
-            put_bytes(field, text.as_bytes(), &mut utsname);
-        }
-        let mut system = Vec::new();
-        put_bytes(UTSNAME, &utsname, &mut system);
-        let mut body = Vec::new();
-        put_bytes(packet::SYSTEM_INFO, &system, &mut body);
+        let mut body = system_info(info, origin);
         // Nothing is missing before it, and everything that packets refer to comes after it.
         put_number(packet::FIRST_PACKET_ON_SEQUENCE, 1, &mut body);
         put_number(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED, &mut body);
         write_packet(body, out)?;
         tracks::operations(operations, out)
+    }
+
+    /// Writes what must be known about the source, a line each.
+    pub(crate) fn end(info: &TraceInfo, origin: &str, notes: &[String], out: &mut dyn Write) -> io::Result<()> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        write_packet(system_info(info, &format!("{origin}\n{}", notes.join("\n"))), out)
     }
 
     /// Writes events; returns how many of them the schema has.
@@ -161,4 +158,21 @@ pub(super) fn write_packet(mut body: Vec<u8>, out: &mut dyn Write) -> io::Result
     let mut whole = Vec::with_capacity(body.len() + 8);
     put_bytes(PACKET, &body, &mut whole);
     out.write_all(&whole)
+}
+
+/// The packet that names the kernel, with a text as its version.
+fn system_info(info: &TraceInfo, text: &str) -> Vec<u8> {
+    const UTSNAME: u32 = 1;
+    let mut numbers = info.release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+    let version = numbers.next().zip(numbers.next());
+    let release = if version.is_some_and(|version| version >= (4, 14)) { &info.release } else { RELEASE };
+    let mut utsname = Vec::new();
+    for (field, text) in [(1, "Linux"), (2, text), (3, release), (4, &info.arch)] {
+        put_bytes(field, text.as_bytes(), &mut utsname);
+    }
+    let mut system = Vec::new();
+    put_bytes(UTSNAME, &utsname, &mut system);
+    let mut body = Vec::new();
+    put_bytes(packet::SYSTEM_INFO, &system, &mut body);
+    body
 }

@@ -138,8 +138,15 @@ impl Text {
                 met.0 += 1;
             }
             Said::Damaged => self.damaged(line),
-            Said::Nothing => self.origin = self.origin.take().or_else(|| Origin::parse(line.strip_prefix("# ")?)),
+            Said::Nothing => self.note(line),
         }
+    }
+
+    /// What a conversion wrote about its source.
+    fn note(&mut self, line: &str) {
+        let Some(line) = line.strip_prefix("# ") else { return };
+        self.origin = self.origin.take().or_else(|| Origin::parse(line));
+        self.problems.take_note(line.trim_end());
     }
 
     fn damaged(&mut self, line: &str) {

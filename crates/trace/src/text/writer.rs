@@ -21,6 +21,11 @@ impl TextWriter {
         writeln!(out, "# tracer: nop\n# {origin}\n#")
     }
 
+    /// Writes what must be known about the source.
+    pub(crate) fn end(&self, notes: &[String], out: &mut dyn Write) -> io::Result<()> {
+        notes.iter().try_for_each(|note| writeln!(out, "# {note}"))
+    }
+
     /// Writes events; returns for how many of them there is a line.
     pub(crate) fn batch(&mut self, events: &[Event], reader: &Reader, out: &mut dyn Write) -> io::Result<u64> {
         let mut written = 0;
