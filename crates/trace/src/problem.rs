@@ -58,13 +58,16 @@ pub struct Problem {
 const MAY_LACK: &str = "the source of the conversion may lack events: ";
 const OF_SOURCE: &str = "the source of the conversion: ";
 
+fn is_note(sentence: &str) -> bool {
+    [MAY_LACK, OF_SOURCE].iter().any(|begin| sentence.starts_with(begin))
+}
+
 impl Problem {
     /// In a line; that of a trace which was converted already is kept as it is.
     fn to_note(&self) -> String {
         use ProblemKind::{GuessedStates, OtherLayout, Recording};
-        let is_note = [MAY_LACK, OF_SOURCE].iter().any(|begin| self.first.starts_with(begin));
         let begin = match self.kind {
-            _ if is_note => "",
+            _ if is_note(&self.first) => "",
             GuessedStates | OtherLayout | Recording => OF_SOURCE,
             _ => MAY_LACK,
         };
@@ -149,11 +152,16 @@ impl Problems {
         kept.map(|problem| problem.to_note()).collect()
     }
 
-    /// Takes a line that may be a note of a conversion.
+    /// Takes a line that may be a note of a conversion. Anybody can write such a line: few are kept, and they steer no terminal.
     pub(crate) fn take_note(&mut self, line: &str) {
+        const MOST_NOTES: usize = 16;
+        const MOST_CHARS: usize = 400;
         let kinds = [(MAY_LACK, ProblemKind::MayBeLost), (OF_SOURCE, ProblemKind::Recording)];
-        if let Some((_, kind)) = kinds.iter().find(|(begin, _)| line.starts_with(begin)) {
-            self.add_sentence(*kind, line.to_owned());
+        let Some((_, kind)) = kinds.iter().find(|(begin, _)| line.starts_with(begin)) else { return };
+        let notes = self.0.iter().filter(|(_, problem)| is_note(&problem.first)).count();
+        if notes < MOST_NOTES {
+            let line = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST_CHARS).collect();
+            self.add_sentence(*kind, line);
         }
     }
 
@@ -168,6 +176,19 @@ impl Problems {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_of_anybody_are_few_and_harmless() {
+        let mut problems = Problems::default();
+        for number in 0..1000 {
+            problems.take_note(&format!("{MAY_LACK}\u{1b}[2J{number}{}", "x".repeat(1000)));
+        }
+        problems.take_note("anything else");
+        let all: Vec<Problem> = problems.all().collect();
+        assert_eq!(all.len(), 16);
+        assert!(all.iter().all(|one| one.first.chars().count() == 400 && !one.first.contains(char::is_control)));
+        assert_eq!(problems.notes(false), all.iter().map(|one| one.first.clone()).collect::<Vec<_>>());
+    }
 
     #[test]
     fn the_first_of_a_kind_is_told_and_all_are_counted() {

@@ -56,9 +56,9 @@ impl Perfetto {
             for field in Fields::of(utsname) {
                 match field {
                     (2, Value::Bytes(version)) => {
-                        let mut lines = version.split(|byte| *byte == b'\n').map(text);
-                        self.origin = lines.next().and_then(|line| Origin::parse(&line));
-                        lines.for_each(|line| self.problems.take_note(&line));
+                        let mut lines = version.split(|byte| *byte == b'\n');
+                        self.origin = lines.next().and_then(|line| Origin::parse(&text(line)));
+                        lines.for_each(|line| self.problems.take_note(&String::from_utf8_lossy(line)));
                     }
                     (3, Value::Bytes(release)) => self.release = text(release),
                     (4, Value::Bytes(machine)) => self.machine = text(machine),
