@@ -150,14 +150,21 @@ impl Header {
         }
         let mut table = Cursor::new(input, data_end, size, self.big_endian);
         let set = (0..256).filter(|n| bits[n / 64] & 1 << (n % 64) != 0);
+        let mut file_end = data_end;
         for number in set {
             let (at, end) = section(&mut table, "a feature section")?;
+            file_end = file_end.max(table.at).max(end);
             let mut cursor = Cursor::new(input, at, end.min(size), self.big_endian);
             match self.read_feature(number, &mut cursor) {
                 Err(error) if number == feature::TRACING_DATA => return Err(error),
                 Err(error) => self.skipped.push(format!("feature {number}: {error}")),
                 Ok(()) => {}
             }
+        }
+        if Cursor::new(input, file_end, size, self.big_endian).take(8, "a magic").is_ok_and(recognise) {
+            self.skipped.push(format!(
+                "byte {file_end}: a second perf.data file begins here and was not read: give each file by itself"
+            ));
         }
         Ok(())
     }

@@ -96,6 +96,9 @@ pub(super) struct Records {
     sample_type: u32,
     /// Events of a round that are read newest first.
     held: Vec<Event>,
+    /// Events of rings that are read forward, in a file that also has overwriting rings: an event of the latter, which
+    /// are read at the end, may be older than any of them.
+    held_forward: Option<Vec<Event>>,
     /// Time of the oldest sample in each CPU's overwriting ring, ns.
     rings_begin: BTreeMap<Cpu, u64>,
     pub(super) coverage: Coverage,
@@ -128,6 +131,7 @@ impl Records {
             traced: Kinds::of(&[]),
             sample_type: record::SAMPLE,
             held: Vec::new(),
+            held_forward: None,
             rings_begin: BTreeMap::new(),
             coverage: Coverage::default(),
             counted: RecordCounts::default(),
@@ -156,6 +160,9 @@ impl Records {
         self.clockid = attrs.first().and_then(|a| a.clockid);
         let is_backward = attrs.iter().any(|attr| attr.is_backward);
         self.sample_type = if is_backward { record::NONE } else { record::SAMPLE };
+        if is_backward && self.sources.has_forward_rings() {
+            self.held_forward.get_or_insert_default();
+        }
     }
 
     /// Reads the complete records in `bytes`, which are at `offset` in the file; returns how far it got, and why it

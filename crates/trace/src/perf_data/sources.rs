@@ -172,6 +172,11 @@ impl Sources {
         self.list.iter().position(|s| s.config == number && s.layout == first.layout)
     }
 
+    /// Whether events that are decoded are in rings that do not overwrite themselves.
+    pub(super) fn has_forward_rings(&self) -> bool {
+        self.list.iter().any(|source| source.plan.is_some() && !source.is_backward)
+    }
+
     /// Whether the event with an id is decoded.
     pub(super) fn is_planned(&self, id: u64) -> bool {
         self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_some())

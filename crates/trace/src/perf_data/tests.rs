@@ -303,6 +303,14 @@ fn a_file_without_its_formats_is_told_from_one_without_events() {
 }
 
 #[test]
+fn a_second_file_behind_the_first_is_named() {
+    let file = LITTLE.file(&records(LITTLE, &Drawing::new(DRAWING)));
+    let second = format!("byte {}: a second perf.data file begins here", file.len());
+    let (_, reader) = read([file.clone(), file].concat()).unwrap();
+    assert!(reader.problems().all().any(|problem| problem.first.starts_with(&second)));
+}
+
+#[test]
 fn a_file_without_switches_says_so_and_one_without_samples_is_refused() {
     let fork = life(FORK, 13, 14_500, 0);
     let none = error(LITTLE.file(&fork));

@@ -87,7 +87,7 @@ fn what_is_converted_keeps_its_kernel_and_clock() {
 #[test]
 fn what_is_converted_keeps_the_problems_of_its_source() {
     let text = |ts: u64| format!("A-10 [000] d.... {ts}.000001: sched_waking: comm=B pid=11 prio=120 target_cpu=001\n");
-    let source = ["# tracer: nop\n#\n".to_owned(), text(5), text(6), text(3)].concat();
+    let source = ["# tracer: nop\n#\n".to_owned(), text(5), text(6), text(3), text(2)].concat();
     let told = |bytes: Vec<u8>| {
         let (_, reader) = read_all(Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap()).unwrap();
         reader.problems().all().map(|problem| problem.to_string()).collect::<Vec<_>>()

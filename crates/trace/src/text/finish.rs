@@ -65,7 +65,7 @@ impl Text {
         }
         self.order.finish(&mut self.problems);
         let back = self.problems.count(ProblemKind::ClockBack);
-        if back > self.events.iter().map(|event| event.1).sum::<u64>() / 4 {
+        if back > 1 && back > self.events.iter().map(|event| event.1).sum::<u64>() / 4 {
             self.problems.add(ProblemKind::Recording, || {
                 format!(
                     "{back} events are earlier than the one before, as where times are differences (`perf script \

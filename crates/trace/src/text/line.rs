@@ -132,15 +132,15 @@ fn started(comment: &str) -> Option<Cpu> {
     Cpu::from_raw(number.parse().ok()?)
 }
 
-/// `1 [LOST 123 EVENTS]`, `1 [123 EVENTS DROPPED]`, `1 [EVENTS DROPPED]`.
+/// `1 [LOST 123 EVENTS]`, `1 [LOST EVENTS]`, `1 [123 EVENTS DROPPED]`, `1 [EVENTS DROPPED]`, and nothing else: a comm may
+/// begin like them.
 fn lost(text: &str) -> Option<Said<'_>> {
     let (cpu, words) = text.split_once('[')?;
     let cpu = Cpu::from_raw(cpu.trim().parse().ok()?)?;
     let words = words.strip_suffix(']')?;
-    if !words.contains("LOST") && !words.contains("DROPPED") {
-        return None;
-    }
-    let lost = words.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
+    let counted = words.strip_prefix("LOST ").map(|words| words.strip_suffix("EVENTS"));
+    let number = counted.unwrap_or_else(|| words.strip_suffix("EVENTS DROPPED"))?.trim();
+    let lost = if number.is_empty() { 0 } else { number.parse().ok()? };
     Some(Said::Lost { cpu, lost })
 }
 

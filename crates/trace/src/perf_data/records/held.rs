@@ -1,5 +1,5 @@
 //! Rounds, and overwriting rings: the latter are written backward, so the newest event comes first, and a round from
-//! them is held back until it is sorted.
+//! them is held back until it is sorted. If a file has rings of both kinds, everything is held back until its end.
 
 use super::super::attr::{u32_at, u64_at};
 use super::{Records, Step, record};
@@ -22,6 +22,9 @@ impl Records {
     }
 
     pub(super) fn release_round(&mut self) {
+        if self.held_forward.is_some() {
+            return;
+        }
         self.sort_held();
         // An overwriting ring is read at the end, so rounds of other rings do not limit what may be in it.
         if self.sample_type == record::SAMPLE {
@@ -37,6 +40,7 @@ impl Records {
         }
         // Among events with the same time, the later one came first.
         self.held.reverse();
+        self.held.extend(self.held_forward.iter_mut().flat_map(|held| held.drain(..)));
         self.held.sort_by_key(|event| event.ts);
         for event in self.held.drain(..) {
             match event.what {
@@ -48,16 +52,19 @@ impl Records {
 
     #[cold]
     pub(super) fn sample_held_back(&mut self, record: &[u8], offset: u64) {
-        if self.held.len() >= MOST_HELD {
+        if self.held.len() + self.held_forward.as_ref().map_or(0, Vec::len) >= MOST_HELD {
             self.problems.add(ProblemKind::Unsorted, || {
                 format!(
                     "a ring that is read backward has more than {MOST_HELD} events; some get a later time than they have"
                 )
             });
-            self.release_round();
+            self.sort_held();
         }
-        if let Some(event) = self.event(record, offset) {
-            self.held.push(event);
+        let is_backward = self.sources.of(record, self.big_endian).is_some_and(|source| source.is_backward);
+        let Some(event) = self.event(record, offset) else { return };
+        match &mut self.held_forward {
+            Some(forward) if !is_backward => forward.push(event),
+            _ => self.held.push(event),
         }
     }
 

@@ -51,3 +51,37 @@ fn what_a_ring_overwrote_is_missing_up_to_its_first_sample() {
         assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
     }
 }
+
+/// `-e sched:sched_switch/no-overwrite/ -e sched:sched_waking/overwrite/`: the wakings come last, newest first.
+#[test]
+fn rings_of_both_kinds_are_put_in_order() {
+    let text = "
+        0 10 . R > A
+        1 10 . R > B
+        0 20 waking C by A
+        0 20 A S > C
+        1 30 waking A by B
+        1 40 B S > .
+        0 50 C S > A
+        1 60 . R > B
+    ";
+    let drawing = Drawing::new(text);
+    let is_switch =
+        |line: &&Line| matches!(line, Line::Event(event) if matches!(event.what, crate::What::Switch { .. }));
+    let round = LITTLE.record(68, &[]);
+    let of_rounds = drawing.lines.chunks(3).flat_map(|lines| {
+        let switches: Vec<u8> = lines.iter().filter(is_switch).flat_map(|line| LITTLE.line(&drawing, line)).collect();
+        [switches, round.clone()].concat()
+    });
+    let others = drawing.lines.iter().rev().filter(|line| !is_switch(line));
+    let file: Vec<u8> =
+        of_rounds.chain(others.flat_map(|line| LITTLE.line(&drawing, line))).chain(round.clone()).collect();
+    let switch = 0;
+    let file = with_attrs(LITTLE.file(&file), FLAGS_AT, |number, flags| flags | u64::from(number != switch) << 27);
+    let (events, reader) = read(file).unwrap();
+    assert!(events.is_sorted_by_key(|event| event.ts));
+    assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
+    let told = tell_events(&events, reader.names(), reader.states());
+    // C may have been woken earlier on CPU 1, whose ring of wakings begins at 30 µs.
+    assert_eq!(told.waits(), ["C censored Waking Gap", "A waited 30-50 Waking"], "{events:?}");
+}

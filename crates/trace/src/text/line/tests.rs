@@ -82,11 +82,16 @@ fn a_thread_past_its_exit_is_not_thread_1() {
 }
 
 #[test]
-fn losses_are_told_in_four_forms() {
+fn losses_are_told_in_five_forms() {
     let lost = |cpu, lost| Said::Lost { cpu: Cpu(cpu), lost };
     assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
     assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
     assert_eq!(Said::parse("CPU:0 [EVENTS DROPPED]"), lost(0, 0));
+    assert_eq!(Said::parse("CPU:0 [LOST EVENTS]"), lost(0, 0));
+    let named_alike = "CPU:1 [LOST 9-77 [000] 5.000000: sched_switch: CPU:1 [LOST 9:77 [120] S ==> x:3 [120]";
+    assert!(
+        matches!(Said::parse(named_alike), Said::Event(line) if line.tid == Tid(77) && line.event == "sched_switch")
+    );
     let of_perf =
         |cpu: &str, kind: &str| format!("   perf 23001 [{cpu}] 17945.230538246: PERF_RECORD_LOST{kind} lost 40");
     assert_eq!(Said::parse(&of_perf("001", "")), lost(1, 40));
