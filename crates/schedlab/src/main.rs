@@ -64,9 +64,9 @@ fn restore_after_a_panic() {
 
 fn finish(result: anyhow::Result<u8>) -> ExitCode {
     // The command has reported and stored what it has; the exit code must show scripts that it was interrupted.
-    let told_to_end = Interrupt::seen().map(exit::of_signal);
+    let end_requested = Interrupt::seen().map(exit::of_signal);
     match result {
-        Ok(code) => ExitCode::from(told_to_end.unwrap_or(code)),
+        Ok(code) => ExitCode::from(end_requested.unwrap_or(code)),
         // The parent of this trial is gone; results of commands go through `output`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
         Err(error) if error.is::<clap::Error>() => ExitCode::from(exit::of_the_command_line(&error)),
@@ -76,7 +76,7 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
             let knob = knob_of_that_name(&error);
             let told = knob.and_then(|knob| Some(format!("{}{knob}", text.split_once("unknown setting")?.0)));
             output::say(format_args!("schedlab: {}", told.unwrap_or(text)));
-            ExitCode::from(told_to_end.unwrap_or_else(|| exit::of_error(&error)))
+            ExitCode::from(end_requested.unwrap_or_else(|| exit::of_error(&error)))
         }
     }
 }

@@ -186,7 +186,7 @@ fn switches(pid: u32) -> u64 {
 }
 
 /// Sends the signals one after the other; what it said, and how long it took to end.
-fn told_to_end(recorder: Child, signals: &[i32]) -> (std::process::Output, Duration) {
+fn end_requested(recorder: Child, signals: &[i32]) -> (std::process::Output, Duration) {
     let began = Instant::now();
     for signal in signals {
         schedlab_sys::signal::kill(recorder.id(), *signal).unwrap();
@@ -208,7 +208,7 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
         let file = format!("{dir}/trace.slt");
         let Some(recorder) = under_way(test, arguments, |pid| switches(pid) > 5000) else { return };
         let entry = entry_of(recorder.id()).unwrap();
-        let (ran, took) = told_to_end(recorder, signals);
+        let (ran, took) = end_requested(recorder, signals);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert_eq!(ran.status.code(), Some(128 + signals[0]), "{said}");
         assert!(took < Duration::from_secs(60), "the workload was waited for: {took:?}");
@@ -233,7 +233,7 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     let arguments = ["record", "-o", &out, "--", "sh", "-c", &line];
     let Some(recorder) = under_way(test, &arguments, |_| Path::new(&ready).exists()) else { return };
     let entry = entry_of(recorder.id()).unwrap();
-    let (ran, _) = told_to_end(recorder, &[SIGTERM]);
+    let (ran, _) = end_requested(recorder, &[SIGTERM]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(said.contains("the command ended with exit status: 3; the recording is complete"), "{said}");
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "by itself\n");
@@ -245,7 +245,7 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     let arguments = ["record", "-o", &lab.path("deaf"), "--", "sh", "-c", &line];
     let Some(recorder) = under_way(test, &arguments, |_| Path::new(&ready).exists()) else { return };
     let entry = entry_of(recorder.id()).unwrap();
-    let (ran, _) = told_to_end(recorder, &[SIGINT, SIGINT]);
+    let (ran, _) = end_requested(recorder, &[SIGINT, SIGINT]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(said.contains("the command ended with signal: 9 (SIGKILL); the recording is complete"), "{said}");
     assert!(!entry.exists() && !read(&lab.path("deaf/trace.slt")).0.is_empty());

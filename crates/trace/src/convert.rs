@@ -72,7 +72,7 @@ pub fn convert(
                 engine.expect(&batch);
                 for event in &batch {
                     waits.now = event.ts;
-                    engine.tell(event, &classes, &mut waits);
+                    engine.take_dyn(event, &classes, &mut waits);
                 }
                 waits.write(engine.tasks(), reader.names(), out)?;
                 perfetto.batch(&batch, reader, out)?
@@ -87,7 +87,7 @@ pub fn convert(
         has_batch = reader.next_batch(&mut batch)?;
     }
     if target == Target::Perfetto {
-        engine.finish_telling(&mut waits);
+        engine.finish_dyn(&mut waits);
         waits.write(engine.tasks(), reader.names(), out)?;
     }
     let notes = reader.problems().notes(has_untimed_losses);

@@ -139,14 +139,14 @@ pub(crate) fn is_in_corpus(target: &str, name: &str, bytes: &[u8]) {
 }
 
 /// What the engine reported, one line each, times in µs; tasks as `A`, or `A#3` by number if a name is used twice.
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) lines: Vec<String>,
     pub(crate) counts: Counts,
     pub(crate) tasks: Vec<crate::engine::Task>,
     pub(crate) retired: u64,
 }
 
-impl Told {
+impl Observed {
     /// The lines in which one of these words follows the task.
     pub(crate) fn of(&self, words: &[&str]) -> Vec<&str> {
         let wanted = |line: &&String| line.split(' ').nth(1).is_some_and(|word| words.contains(&word));
@@ -160,18 +160,18 @@ impl Told {
 }
 
 /// Runs the engine over a drawing.
-pub(crate) fn tell(text: &str) -> Told {
+pub(crate) fn observe(text: &str) -> Observed {
     let drawing = Drawing::new(text);
-    tell_events(&drawing.ordered(), &drawing.names, &drawing.states)
+    observe_events(&drawing.ordered(), &drawing.names, &drawing.states)
 }
 
 /// Runs the engine over events.
-pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) -> Told {
-    tell_by(Engine::default(), events, names, states)
+pub(crate) fn observe_events(events: &[Event], names: &Names, states: &PrevStates) -> Observed {
+    observe_by(Engine::default(), events, names, states)
 }
 
 /// Runs this engine over events.
-pub(crate) fn tell_by(mut engine: Engine, events: &[Event], names: &Names, states: &PrevStates) -> Told {
+pub(crate) fn observe_by(mut engine: Engine, events: &[Event], names: &Names, states: &PrevStates) -> Observed {
     let mut log = Log::default();
     let classes = states.classes();
     engine.expect(events);
@@ -186,7 +186,7 @@ pub(crate) fn tell_by(mut engine: Engine, events: &[Event], names: &Names, state
         if twice { format!("{}#{id}", names.text(first)) } else { names.text(first).to_owned() }
     };
     let lines = log.lines.iter().map(|(task, line)| format!("{} {line}", name(task.index()))).collect();
-    Told { lines, counts: engine.counts(), tasks: engine.tasks().to_vec(), retired: log.retired }
+    Observed { lines, counts: engine.counts(), tasks: engine.tasks().to_vec(), retired: log.retired }
 }
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //! are written here from the drawing at their head, and stored as dumps next to those of
 //! `crates/report/tests/traces.rs`, which contains the expected results.
 
-use crate::drawing::{Drawing, tell, tell_events};
+use crate::drawing::{Drawing, observe, observe_events};
 use crate::kind::Kind;
 use crate::perf_data::written::{LITTLE, Writer};
 use crate::trace_dat::written::{Saved, version_6};
@@ -90,9 +90,9 @@ fn is_kept(name: &str, story: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn binary_golden_traces_tell_what_was_drawn_and_are_kept() {
+fn binary_golden_traces_read_as_drawn_and_are_kept() {
     const ANSWER: &str = "B waits 20 us, 2 to its queue, 18 for A; A, preempted, 8 for B.";
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     let machine = |big_endian, long_size| Writer { big_endian, long_size, kinds: &KINDS, ..LITTLE };
     let (big, small, small_big) = (machine(true, 8), machine(false, 4), machine(true, 4));
     for (name, story, file) in [
@@ -110,7 +110,7 @@ fn binary_golden_traces_tell_what_was_drawn_and_are_kept() {
         while reader.next_batch(&mut batch).expect("readable") {
             all.extend_from_slice(&batch);
         }
-        assert_eq!(tell_events(&all, reader.names(), reader.states()).lines, drawn.lines, "{name}");
+        assert_eq!(observe_events(&all, reader.names(), reader.states()).lines, drawn.lines, "{name}");
         is_kept(name, &format!("{story} {ANSWER}"), &file);
     }
 }

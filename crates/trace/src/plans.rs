@@ -35,7 +35,7 @@ pub(crate) fn plan(
 
 /// Reports why the record at `offset` yields no event.
 #[cold]
-pub(crate) fn tell_refused(refused: Refused, offset: u64, problems: &mut Problems) {
+pub(crate) fn report_refused(refused: Refused, offset: u64, problems: &mut Problems) {
     match refused {
         Refused::Short => problems.add(ProblemKind::BadRecord, || {
             format!("byte {offset}: a record that is shorter than its format says; skipped")

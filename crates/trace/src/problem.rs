@@ -131,7 +131,7 @@ impl Problems {
     }
 
     /// Adds the position of the first occurrence to problems reported since then.
-    pub(crate) fn tell_where(&mut self, since: usize, place: &str) {
+    pub(crate) fn report_where(&mut self, since: usize, place: &str) {
         self.0.iter_mut().skip(since).for_each(|(_, problem)| problem.first.insert_str(0, place));
     }
 
@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_kind_is_told_and_all_are_counted() {
+    fn the_first_of_a_kind_is_reported_and_all_are_counted() {
         let mut problems = Problems::default();
         problems.add(ProblemKind::BadRecord, || "byte 7: odd".into());
         problems.add(ProblemKind::BadRecord, || unreachable!("told once"));
         problems.add_many(ProblemKind::Lost, 40, || "CPU 1 lost events".into());
         assert_eq!((problems.count(ProblemKind::BadRecord), problems.count(ProblemKind::Truncated)), (2, 0));
-        let told: Vec<String> = problems.all().map(|p| p.to_string()).collect();
-        assert_eq!(told, ["CPU 1 lost events (40 in all)", "byte 7: odd (2 in all)"]);
+        let reported: Vec<String> = problems.all().map(|p| p.to_string()).collect();
+        assert_eq!(reported, ["CPU 1 lost events (40 in all)", "byte 7: odd (2 in all)"]);
     }
 
     #[test]
@@ -214,10 +214,10 @@ mod tests {
         problems.add(ProblemKind::Lost, || "40 lost".into());
         let since = problems.met();
         problems.add(ProblemKind::SkippedPart, || "a section is cut".into());
-        problems.tell_where(since, "data.1: ");
-        let told: Vec<String> = problems.all().map(|p| p.to_string()).collect();
+        problems.report_where(since, "data.1: ");
+        let reported: Vec<String> = problems.all().map(|p| p.to_string()).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "40 lost",
                 "data.1: a section is cut",

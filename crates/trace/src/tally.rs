@@ -198,7 +198,7 @@ pub fn tally(
     let all = || tasks.iter().map(|(_, done)| done).chain(counter.retired.values().map(|(_, done)| done));
     let longest = [all().map(|done| done.wakeup.max_ns()).max(), all().map(|done| done.preempt.max_ns()).max()];
     for ((censored, longest), what) in counter.censored.iter().zip(longest).zip(["wakeup", "preemption"]) {
-        censored.tell(what, longest.unwrap_or(0), &tasks, reader);
+        censored.report(what, longest.unwrap_or(0), &tasks, reader);
     }
     let retired = counter.retired.into_iter().map(|(ended, (number, done))| (ended, number, done)).collect();
     Ok(Tally { tasks, retired, cpus: counter.cpus.all().to_vec(), counts, span })

@@ -74,7 +74,7 @@ impl Unseen {
     }
 
     /// Reports what is missing in a trace that ends at `end`, unless it is known that only some CPUs were recorded.
-    pub(crate) fn tell(&self, end: u64, problems: &mut Problems) {
+    pub(crate) fn report(&self, end: u64, problems: &mut Problems) {
         if problems.count(ProblemKind::SomeCpus) == 0
             && let Some(note) = self.note(end)
         {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_sent_tasks_and_has_no_event_is_told() {
+    fn a_cpu_that_was_sent_tasks_and_has_no_event_is_reported() {
         let mut unseen = Unseen::default();
         unseen.meet(Cpu(0));
         for ts in [5, 6] {

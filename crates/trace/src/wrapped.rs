@@ -79,7 +79,7 @@ pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kind
     let inflated = bytes.len();
     let mut reader = TraceDat::open_archive(file, Box::new(bytes), wanted)?;
     if let Err(error) = read {
-        reader.tell(format!("the gzip around the archive is damaged or cut behind its byte {inflated}: {error}"));
+        reader.report(format!("the gzip around the archive is damaged or cut behind its byte {inflated}: {error}"));
     }
     Ok(reader)
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_atrace_compresses_is_read_and_a_cut_is_told() {
+    fn what_atrace_compresses_is_read_and_a_cut_is_reported() {
         let line =
             |us: u32| format!("a-1 [000] d..2. 1.{us:06}: sched_waking: comm=x pid={us} prio=120 target_cpu=000\n");
         let text: String = (0..3000).map(line).collect();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_an_archive_is_told() {
+    fn every_cut_of_an_archive_is_reported() {
         let tar = archive(LITTLE, &Drawing::new(DRAWING));
         let whole = read(tar.clone()).unwrap().0;
         // Nothing is missing after the first of two empty blocks.

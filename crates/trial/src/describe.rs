@@ -33,12 +33,12 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
 /// One line for each setting of each arm, or level of a factor, and for each workload with cgroups of its own.
 fn needs(manifest: &Manifest, plan: &Plan, roots: &Roots) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut of = |whose: &str, arm: &Arm| {
+    let mut of = |scope: &str, arm: &Arm| {
         if arm.settings.is_empty() {
-            lines.push(format!("{whose}: the host as it is, needs nothing"));
+            lines.push(format!("{scope}: the host as it is, needs nothing"));
         }
         let needs = schedlab_tune::needs(roots, &arm.settings);
-        lines.extend(needs.iter().map(|need| format!("{whose}: {need}")));
+        lines.extend(needs.iter().map(|need| format!("{scope}: {need}")));
     };
     // For the arms of a factorial this would repeat the same text many times.
     for factor in &plan.factors {

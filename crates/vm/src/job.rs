@@ -31,14 +31,14 @@ pub struct Job {
     pub perturbation: Perturbation,
     /// A shell on the console instead of a command.
     pub shell: bool,
-    /// It stops once it is up, so that its state can be saved; when restored it is handed what to do ([`Handed`]).
+    /// It stops once it is up, so that its state can be saved; when restored it is handed what to do ([`RestoredJob`]).
     pub stops: bool,
 }
 
 /// What a guest restored from a saved state is given. The guest reads it at a fixed point of its execution, whatever
 /// the host does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Handed {
+pub struct RestoredJob {
     /// What the sample's seed changes before the command starts.
     pub perturbation: Perturbation,
     /// A file of the guest that the command reads.
@@ -47,7 +47,7 @@ pub struct Handed {
     pub content: String,
 }
 
-impl Handed {
+impl RestoredJob {
     /// As it is passed to the guest: a line, and the content.
     pub fn to_text(&self) -> String {
         let Perturbation { forks, spin_tick_millionths } = self.perturbation;
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn what_a_guest_is_handed_is_read_as_it_was_written() {
         let perturbation = Perturbation { forks: 3, spin_tick_millionths: 999_999 };
-        let handed = Handed { perturbation, path: "/a b/task".into(), content: "{\n}\n".into() };
-        assert_eq!(Handed::parse(&handed.to_text()), Some(handed));
-        assert_eq!(["", "3\n", "3 x /a\n", "1 2\n"].map(Handed::parse), [const { None }; 4]);
+        let restored_job = RestoredJob { perturbation, path: "/a b/task".into(), content: "{\n}\n".into() };
+        assert_eq!(RestoredJob::parse(&restored_job.to_text()), Some(restored_job));
+        assert_eq!(["", "3\n", "3 x /a\n", "1 2\n"].map(RestoredJob::parse), [const { None }; 4]);
     }
 }

@@ -25,6 +25,6 @@ pub mod states;
 pub use error::VmError;
 pub use host::accelerate::boot;
 pub use host::boot::{Boot, Ended, Events, Stage};
-pub use job::{Handed, Job};
+pub use job::{Job, RestoredJob};
 pub use lane::Lane;
 pub use machine::Machine;

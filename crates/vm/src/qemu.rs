@@ -57,13 +57,13 @@ pub struct Guest<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Keeping<'a> {
     /// The file that it gets when restored.
-    pub handed: &'a Path,
+    pub restored_job: &'a Path,
     /// The state to restore; `None`: the guest boots.
     pub from: Option<&'a Path>,
 }
 
 /// The name of the file for a restored guest, among the files of QEMU's fw_cfg device.
-pub const HANDED: &str = "opt/schedlab/handed";
+pub const RESTORED_JOB: &str = "opt/schedlab/handed";
 
 /// The plugin that counts instructions.
 #[derive(Debug, Clone, Copy)]
@@ -155,9 +155,9 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
 
 /// The device with which a guest stops itself: a write to its port is the last thing that it does (`panic=pause`).
 /// In a restored guest, the same event ends QEMU.
-fn keep(line: &mut Line, Keeping { handed, from }: Keeping<'_>) {
+fn keep(line: &mut Line, Keeping { restored_job, from }: Keeping<'_>) {
     line.option("-device", "pvpanic");
-    line.path("-fw_cfg", &format!("name={HANDED},file="), handed);
+    line.path("-fw_cfg", &format!("name={RESTORED_JOB},file="), restored_job);
     line.option("-chardev", "stdio,id=monitor,signal=off");
     line.option("-mon", "chardev=monitor,mode=control");
     match from {

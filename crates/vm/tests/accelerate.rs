@@ -75,12 +75,12 @@ impl Host {
     }
 
     /// Boots as `vm run --accel WANTED` does.
-    fn boots(&self, wanted: WantedAccelerator, limit: Duration) -> (Result<Ended, VmError>, Heard) {
+    fn boots(&self, wanted: WantedAccelerator, limit: Duration) -> (Result<Ended, VmError>, EventLog) {
         let qemu = Installed::at(&self.at("qemu"), Architecture::X86_64).unwrap();
         let kernel = self.kernel(1);
         let (choice, note) = match Choice::of(wanted, &self.kvm(), &qemu, &kernel) {
             Ok(chosen) => chosen,
-            Err(refused) => return (Err(refused), Heard::default()),
+            Err(refused) => return (Err(refused), EventLog::default()),
         };
         let guest = Boot {
             kernel,
@@ -99,13 +99,13 @@ impl Host {
             grace: Duration::ZERO,
             counting: None,
         };
-        let mut heard = Heard { notes: note.into_iter().collect(), ..Heard::default() };
-        (boot(&guest, &mut heard), heard)
+        let mut log = EventLog { notes: note.into_iter().collect(), ..EventLog::default() };
+        (boot(&guest, &mut log), log)
     }
 
-    fn boots_by_itself(&self) -> (Ended, Heard) {
-        let (ended, heard) = self.boots(WantedAccelerator::Auto, Duration::from_secs(120));
-        (ended.unwrap(), heard)
+    fn boots_by_itself(&self) -> (Ended, EventLog) {
+        let (ended, log) = self.boots(WantedAccelerator::Auto, Duration::from_secs(120));
+        (ended.unwrap(), log)
     }
 
     /// The accelerators that QEMU was started with.
@@ -117,12 +117,12 @@ impl Host {
 }
 
 #[derive(Default)]
-struct Heard {
+struct EventLog {
     notes: Vec<String>,
     ups: usize,
 }
 
-impl Events for Heard {
+impl Events for EventLog {
     fn stage(&mut self, stage: Stage) {
         self.ups += usize::from(matches!(stage, Stage::Up(..)));
     }
@@ -146,17 +146,17 @@ const HANGS: &str = "printf 'SeaBIOS (version 1.16)\\r\\nBooting from ROM..' > \
 fn a_kvm_that_hangs_is_left_once_and_the_next_boot_knows_it() {
     let host = Host::new(HANGS);
     let started = Instant::now();
-    let (ended, heard) = host.boots_by_itself();
-    assert_eq!((ended.exit_code, ended.fell_back, heard.ups), (7, Some(NoKvm::Hangs), 1));
+    let (ended, log) = host.boots_by_itself();
+    assert_eq!((ended.exit_code, ended.fell_back, log.ups), (7, Some(NoKvm::Hangs), 1));
     assert!(started.elapsed() >= Duration::from_secs(5), "the firmware's words are not the kernel's");
-    let [note] = &heard.notes[..] else { panic!("{:?}", heard.notes) };
+    let [note] = &log.notes[..] else { panic!("{:?}", log.notes) };
     assert!(note.starts_with("under KVM its kernel said nothing for ") && note.contains("runs under TCG"), "{note}");
-    let (ended, heard) = host.boots_by_itself();
+    let (ended, log) = host.boots_by_itself();
     assert_eq!((ended.exit_code, ended.fell_back), (7, None));
     assert!(
-        heard.notes[0].contains("its kernel said nothing") && heard.notes[0].contains("--accel kvm"),
+        log.notes[0].contains("its kernel said nothing") && log.notes[0].contains("--accel kvm"),
         "{:?}",
-        heard.notes
+        log.notes
     );
     assert_eq!(host.started(), ["kvm", "tcg", "tcg"]);
     // Nothing is known about another kernel, nor about any once the stored result is damaged.
@@ -171,16 +171,16 @@ fn a_kvm_that_hangs_is_left_once_and_the_next_boot_knows_it() {
 #[test]
 fn a_kvm_that_is_asked_for_by_name_and_hangs_is_an_error_that_says_how_to_go_without() {
     let host = Host::new(HANGS);
-    let (ended, heard) = host.boots(WantedAccelerator::Kvm, Duration::from_secs(120));
+    let (ended, log) = host.boots(WantedAccelerator::Kvm, Duration::from_secs(120));
     let why = ended.unwrap_err().to_string();
     assert!(why.contains("its kernel said nothing") && why.contains("--accel tcg"), "{why}");
-    assert_eq!((host.started(), heard.notes), (vec!["kvm".to_owned()], Vec::new()));
+    assert_eq!((host.started(), log.notes), (vec!["kvm".to_owned()], Vec::new()));
     assert!(!host.at("answers").exists(), "nothing has shown that its kernel is not to blame");
     fs::remove_file(host.at("kvm")).unwrap();
     let why = host.boots(WantedAccelerator::Kvm, Duration::from_secs(120)).0.unwrap_err().to_string();
     assert!(why.starts_with("--accel kvm: there is no ") && why.contains("--accel tcg"), "{why}");
-    let (ended, heard) = host.boots(WantedAccelerator::Auto, Duration::from_secs(120));
-    assert_eq!((ended.unwrap().exit_code, heard.notes), (7, Vec::new()), "an absent one is nothing to tell of");
+    let (ended, log) = host.boots(WantedAccelerator::Auto, Duration::from_secs(120));
+    assert_eq!((ended.unwrap().exit_code, log.notes), (7, Vec::new()), "an absent one is nothing to tell of");
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn a_qemu_that_dies_under_kvm_is_started_again_translated() {
         ),
     ] {
         let host = Host::new(dies);
-        let (ended, heard) = host.boots_by_itself();
+        let (ended, log) = host.boots_by_itself();
         assert_eq!((ended.exit_code, ended.fell_back), (7, Some(NoKvm::Dies)), "{dies}");
-        assert!(heard.notes[0].contains(said) && !heard.notes[0].contains('\n'), "{:?}", heard.notes);
+        assert!(log.notes[0].contains(said) && !log.notes[0].contains('\n'), "{:?}", log.notes);
         host.boots_by_itself();
         assert_eq!(host.started(), ["kvm", "tcg", "tcg"], "{dies}");
     }
@@ -223,8 +223,8 @@ fn what_fails_translated_too_is_not_kvms_fault_and_is_not_kept() {
 fn a_guest_that_is_slow_but_alive_is_not_called_hanging() {
     // The kernel's first output comes late; the silence after it is longer than the limit for silence before it.
     let host = Host::new("sleep 2; printf . > \"$console\"; sleep 7; cat \"$frames\" > \"$port\"");
-    let (ended, heard) = host.boots_by_itself();
-    assert_eq!((ended.exit_code, ended.fell_back, heard.notes), (7, None, Vec::new()));
+    let (ended, log) = host.boots_by_itself();
+    assert_eq!((ended.exit_code, ended.fell_back, log.notes), (7, None, Vec::new()));
     assert_eq!(host.started(), ["kvm"]);
     let kept: Vec<String> = fs::read_dir(host.at("answers"))
         .unwrap()

@@ -99,10 +99,10 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
         engine.expect(batch);
         for event in batch {
             seen.take(event);
-            engine.tell(event, classes, &mut Nobody);
+            engine.take_dyn(event, classes, &mut Nobody);
         }
     })?;
-    engine.finish_telling(&mut Nobody);
+    engine.finish_dyn(&mut Nobody);
     let lacking = lacking(reader.info().kinds);
     let mut cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
     for cpu in &mut cpus {

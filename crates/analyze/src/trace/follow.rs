@@ -135,13 +135,13 @@ impl<'s, 'a> Follower<'s, 'a> {
             {
                 relay.known.lose(task);
             }
-            engine.tell(event, classes, relay);
+            engine.take_dyn(event, classes, relay);
             relay.taken(event, classes, engine, chosen);
         }
     }
 
     fn finish(mut self) -> Engine {
-        self.engine.finish_telling(&mut self.relay);
+        self.engine.finish_dyn(&mut self.relay);
         self.engine
     }
 }

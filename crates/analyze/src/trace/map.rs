@@ -55,7 +55,7 @@ pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFa
         let classes = reader.states().classes();
         engine.expect(&batch);
         for event in &batch {
-            engine.tell(event, &classes, &mut Nobody);
+            engine.take_dyn(event, &classes, &mut Nobody);
             if drawing.take(event, reader, scope) && scope.window.has(event.ts, event.cpu) && !each(&drawing.row) {
                 going = false;
                 break;

@@ -67,9 +67,9 @@ pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> 
         (Engine::default(), Times { scope, tasks: PerTask::default(), retired: BTreeMap::new() });
     for_each_batch(reader, |batch, classes| {
         engine.expect(batch);
-        batch.iter().for_each(|event| engine.tell(event, classes, &mut times));
+        batch.iter().for_each(|event| engine.take_dyn(event, classes, &mut times));
     })?;
-    engine.finish_telling(&mut times);
+    engine.finish_dyn(&mut times);
     let span = engine.span();
     let names = reader.names();
     let met = |times: &TaskTimes| times.is_selected(scope);

@@ -107,13 +107,13 @@ fn read(
             };
             in_calls.take(event, left);
             going &= holes.take(event, &scope.window).is_none_or(&mut *each_hole);
-            engine.tell(event, &classes, &mut history);
+            engine.take_dyn(event, &classes, &mut history);
         }
         history.name = None;
         going &= history.hand_out(&engine, reader, scope, each);
     }
     if going {
-        engine.finish_telling(&mut history);
+        engine.finish_dyn(&mut history);
         history.hand_out(&engine, reader, scope, each);
         let end = engine.span().map_or(0, |(_, end)| end);
         holes.finish(end, &scope.window).take_while(|hole| each_hole(*hole)).for_each(drop);

@@ -16,4 +16,4 @@ mod spaces;
 pub use code::instructions;
 pub use error::ProfileError;
 pub use kallsyms::{KernelSymbol, KernelSymbols};
-pub use sampler::{DEFAULT_HZ, ProfileOrder, Sampler, Whose};
+pub use sampler::{DEFAULT_HZ, ProfileOrder, ProfileScope, Sampler};

@@ -35,14 +35,14 @@ pub const DEFAULT_HZ: u32 = 997;
 
 /// Whose samples are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum ProfileScope {
     /// Those of the whole machine.
     Everyone,
     /// The processes that the calling thread starts from now on, and their descendants.
     Children,
 }
 
-impl Whose {
+impl ProfileScope {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Whose {
 #[derive(Debug, Clone)]
 pub struct ProfileOrder {
     /// Whose samples.
-    pub whose: Whose,
+    pub scope: ProfileScope,
     /// Samples per second of CPU time.
     pub frequency_hz: u32,
     /// The trees of /proc and /sys.
@@ -108,8 +108,8 @@ impl Sampler {
         let start_ns = monotonic_ns();
         let (rings, agreed) = open_all(&order, &cpus)?;
         let ours = std::process::id();
-        let mut gathered = Box::new(match (order.whose, agreed.sampled) {
-            (Whose::Children, Sampled::Everyone) => Gathered::of_descendants(start_ns, ours),
+        let mut gathered = Box::new(match (order.scope, agreed.sampled) {
+            (ProfileScope::Children, Sampled::Everyone) => Gathered::of_descendants(start_ns, ours),
             _ => Gathered::new(start_ns, ours),
         });
         if agreed.sampled == Sampled::Everyone {
@@ -117,7 +117,7 @@ impl Sampler {
                 ring.enable().map_err(|cause| ProfileError::Open { cpu: *cpu, cause })?;
             }
         }
-        if order.whose == Whose::Everyone {
+        if order.scope == ProfileScope::Everyone {
             // After the events were enabled, so that nothing is missed in between.
             proc_scan::read_all(&order.roots.proc, &mut gathered);
         }
@@ -141,7 +141,7 @@ impl Sampler {
             unit: if self.agreed.pace == Pace::Cycles { "cycles" } else { "ns" }.into(),
             blind_with_interrupts_off: self.agreed.pace == Pace::CpuClock || !has_nmi(roots),
             frequency_hz: self.order.frequency_hz,
-            of: self.order.whose.name().into(),
+            of: self.order.scope.name().into(),
             cpus: self.cpus,
             start_ns: self.start_ns,
             length_ns: end_ns.saturating_sub(self.start_ns),
@@ -207,9 +207,9 @@ fn open_all(order: &ProfileOrder, cpus: &[u32]) -> Result<(Vec<SampleRing>, Agre
             Err(cause) if is_errno(&cause, &[libc_errno::ENODEV]) => {}
             Err(cause) if is_errno(&cause, &[libc_errno::EACCES, libc_errno::EPERM]) => {
                 let paranoid = paranoid(&order.roots);
-                return Err(match order.whose {
-                    Whose::Everyone => ProfileError::WholeMachineRefused { paranoid },
-                    Whose::Children => ProfileError::Refused { paranoid, cause },
+                return Err(match order.scope {
+                    ProfileScope::Everyone => ProfileError::WholeMachineRefused { paranoid },
+                    ProfileScope::Children => ProfileError::Refused { paranoid, cause },
                 });
             }
             Err(cause) => return Err(too_fast(order).unwrap_or(ProfileError::Open { cpu, cause })),
@@ -229,7 +229,7 @@ fn too_fast(order: &ProfileOrder) -> Option<ProfileError> {
 /// side if that is permitted.
 fn first_ring(order: &ProfileOrder, cpu: u32) -> io::Result<(SampleRing, Agreed)> {
     let mut refused = None;
-    for &sampled in order.whose.ways() {
+    for &sampled in order.scope.ways() {
         for pace in [Pace::Cycles, Pace::CpuClock] {
             for with_kernel in [true, false] {
                 match fitting_ring(order, Agreed { sampled, pace, with_kernel, ring_pages: RING_PAGES }, cpu) {

@@ -87,7 +87,7 @@ impl CpuReader {
                 ring.drain(buffer);
                 self.take_in(decoder, buffer, full)?;
                 if until == Until::Empty {
-                    self.tell_late_loss();
+                    self.report_late_loss();
                 }
                 self.complete_ns = began_ns;
                 Ok((buffer.len() as u64).div_ceil(page_size_bytes()))
@@ -153,12 +153,12 @@ impl CpuReader {
 
     /// The kernel reports a loss with the next event that finds room; a loss just before the end appears only in its
     /// counter.
-    fn tell_late_loss(&mut self) {
+    fn report_late_loss(&mut self) {
         let Tap::Ring(ring) = &self.tap else { return };
-        let untold = ring.events().lost().unwrap_or(0).saturating_sub(self.lost);
-        if untold > 0 {
-            self.writer.lost(self.writer.last_ns(), untold);
-            self.lost += untold;
+        let unreported = ring.events().lost().unwrap_or(0).saturating_sub(self.lost);
+        if unreported > 0 {
+            self.writer.lost(self.writer.last_ns(), unreported);
+            self.lost += unreported;
         }
     }
 

@@ -11,7 +11,7 @@ use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, So
 use schedlab_plan::units::parse_duration_ns;
 use schedlab_plan::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_record::Roots;
-use schedlab_record::profile::{DEFAULT_HZ, ProfileOrder, Sampler, Whose, instructions};
+use schedlab_record::profile::{DEFAULT_HZ, ProfileOrder, ProfileScope, Sampler, instructions};
 use schedlab_report::Document;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::places;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
     let subject = subject(args)?;
     let everyone = args.all_cpus || matches!(subject, Subject::Machine { .. });
     let order = ProfileOrder {
-        whose: if everyone { Whose::Everyone } else { Whose::Children },
+        scope: if everyone { ProfileScope::Everyone } else { ProfileScope::Children },
         frequency_hz: args.frequency,
         roots: Roots::default(),
     };
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
 /// By part of the kernel, what a `bench` command and its children do on this host.
 pub(super) fn groups(words: &[String]) -> Result<analysis::GroupFindings> {
     let subject = workload(words)?;
-    let order = ProfileOrder { whose: Whose::Children, frequency_hz: DEFAULT_HZ, roots: Roots::default() };
+    let order = ProfileOrder { scope: ProfileScope::Children, frequency_hz: DEFAULT_HZ, roots: Roots::default() };
     let (profile, operations, _) = sample(&subject, order)?;
     let found = analysis::profile(&profile, &ProfileOptions { operations, ..ProfileOptions::default() });
     found.comparable_groups().cloned().map_err(anyhow::Error::msg)
@@ -121,7 +121,7 @@ fn dry_run(subject: &Subject, order: &ProfileOrder) -> Result<u8> {
         Subject::Workload { order, .. } => serde_json::json!({ "workload": order }),
     };
     let answer =
-        serde_json::json!({ "sampled": order.whose.name(), "frequency_hz": order.frequency_hz, "beside": what });
+        serde_json::json!({ "sampled": order.scope.name(), "frequency_hz": order.frequency_hz, "beside": what });
     print_line(schedlab_plan::json::pretty(&answer)?)?;
     Ok(exit::DONE)
 }

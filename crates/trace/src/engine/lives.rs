@@ -28,7 +28,7 @@ impl Engine {
             self.begin_task(wake.tid, wake.comm, None, None, observer);
         }
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
-        slot.told(wake.prio);
+        slot.take_prio(wake.prio);
         slot.woken(ts, ts, How::New, wake);
         let start = &mut self.tasks.all[slot.task.index()].start;
         *start = start.or(Some(ts));

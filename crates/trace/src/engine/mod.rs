@@ -239,7 +239,7 @@ impl Engine {
         observer: &mut O,
     ) {
         let slot = task_of(&mut self.tids, &mut self.tasks, tid, comm);
-        slot.told(prio);
+        slot.take_prio(prio);
         match slot.phase {
             Phase::Running if slot.cpu == cpu && slot.since <= ts && !self.gaps.taint_run(slot.since, cpu) => {
                 let left = Some((state, class));
@@ -283,7 +283,7 @@ impl Engine {
     fn enter<O: Observer>(&mut self, ts: u64, cpu: Cpu, (tid, comm, prio): (Tid, Name, Prio), observer: &mut O) {
         let slot = task_of(&mut self.tids, &mut self.tasks, tid, comm);
         let task = slot.task;
-        slot.told(prio);
+        slot.take_prio(prio);
         let mut doubted = false;
         if slot.phase == Phase::Sleeping && slot.pending {
             doubted = self.gaps.taint(slot.waking, ts, ANY_CPU);
@@ -334,7 +334,7 @@ impl Engine {
     fn waking<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
         self.wakings_recorded = true;
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
-        slot.told(wake.prio);
+        slot.take_prio(wake.prio);
         match slot.phase {
             Phase::Running => {
                 self.counts.cancelled += u64::from(slot.pending);
@@ -371,7 +371,7 @@ impl Engine {
     fn wakeup<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
         self.gaps.sent(wake.target_cpu, ts);
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
-        slot.told(wake.prio);
+        slot.take_prio(wake.prio);
         match slot.phase {
             // It was on a queue already: it must have run and slept unseen.
             Phase::Woken if slot.queued != NEVER && !slot.unsure => {
@@ -469,7 +469,7 @@ impl Slot {
 
     /// Takes the priority from an event, if the event has one.
     #[inline]
-    fn told(&mut self, prio: Prio) {
+    fn take_prio(&mut self, prio: Prio) {
         if prio != Prio::UNKNOWN {
             self.prio = prio;
         }

@@ -177,12 +177,12 @@ impl Observer for &mut dyn Observer {
 
 impl Engine {
     /// [`Engine::take`] for callers that need not be fast; they all share one copy of the state machine.
-    pub fn tell(&mut self, event: &Event, classes: &[StateClass], mut observer: &mut dyn Observer) {
+    pub fn take_dyn(&mut self, event: &Event, classes: &[StateClass], mut observer: &mut dyn Observer) {
         self.take(event, classes, &mut observer);
     }
 
-    /// [`Engine::finish`] after [`Engine::tell`].
-    pub fn finish_telling(&mut self, mut observer: &mut dyn Observer) {
+    /// [`Engine::finish`] after [`Engine::take_dyn`].
+    pub fn finish_dyn(&mut self, mut observer: &mut dyn Observer) {
         self.finish(&mut observer);
     }
 }

@@ -3,11 +3,11 @@
 mod losses;
 
 use super::Engine;
-use crate::drawing::{Drawing, tell, tell_by};
+use crate::drawing::{Drawing, observe, observe_by};
 
 #[test]
 fn a_wakeup_is_split_at_the_queue() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -29,15 +29,15 @@ fn a_wakeup_at_the_begin_of_a_trace_with_wakings_lacks_its_own() {
         0 12 B S > A
         0 20 A S > B
     ";
-    assert_eq!(tell(begin).waits(), ["A waited 10-12 WakeupOnly queued 10"], "of a trace without wakings");
-    let seen = tell(&format!("{begin}0 25 waking A by B\n0 27 B S > A"));
+    assert_eq!(observe(begin).waits(), ["A waited 10-12 WakeupOnly queued 10"], "of a trace without wakings");
+    let seen = observe(&format!("{begin}0 25 waking A by B\n0 27 B S > A"));
     assert_eq!(seen.waits(), ["A censored WakeupOnly Gap", "A waited 25-27 Waking"]);
     assert_eq!(seen.counts.unseen_wakings, 2, "and that of B at 20");
 }
 
 #[test]
 fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A R > B
         0 15 B S > A
@@ -50,7 +50,7 @@ fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
 
 #[test]
 fn a_waking_while_preempted_cancels_a_sleep_and_the_wait_goes_on() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A R+ > B
         1 12 waking A by C
@@ -64,7 +64,7 @@ fn a_waking_while_preempted_cancels_a_sleep_and_the_wait_goes_on() {
 
 #[test]
 fn a_waking_before_the_switch_out_is_kept_and_repaired() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -79,7 +79,7 @@ fn a_waking_before_the_switch_out_is_kept_and_repaired() {
 
 #[test]
 fn a_repaired_wait_keeps_the_time_of_its_queue() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -93,7 +93,7 @@ fn a_repaired_wait_keeps_the_time_of_its_queue() {
 
 #[test]
 fn a_pending_waking_before_another_one_was_a_cancelled_sleep() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -108,7 +108,7 @@ fn a_pending_waking_before_another_one_was_a_cancelled_sleep() {
 
 #[test]
 fn a_wakeup_while_still_running_settles_that_it_did_not_sleep() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -123,7 +123,7 @@ fn a_wakeup_while_still_running_settles_that_it_did_not_sleep() {
 
 #[test]
 fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -137,7 +137,7 @@ fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
 
 #[test]
 fn an_id_that_is_used_again_is_another_task() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         0 20 A X > .
@@ -157,7 +157,7 @@ fn an_id_that_is_used_again_is_another_task() {
 
 #[test]
 fn an_id_that_is_used_again_is_seen_without_its_fork() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         0 20 A Z > .
@@ -171,15 +171,15 @@ fn an_id_that_is_used_again_is_seen_without_its_fork() {
 
 #[test]
 fn a_thread_that_exits_runs_on_until_it_leaves_or_the_trace_ends() {
-    let of_end = |text: &str| tell(text).tasks[0].end;
+    let of_end = |text: &str| observe(text).tasks[0].end;
     assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n0 25 A X > ."), Some(25_000));
     assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n1 30 . R > B"), Some(30_000));
     assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n0 25 A D > .\n1 30 . R > B"), Some(30_000));
 }
 
 #[test]
-fn a_fork_told_twice_is_one_task() {
-    let seen = tell(
+fn a_fork_reported_twice_is_one_task() {
+    let seen = observe(
         "
         1 30 fork C D
         1 30 fork C D
@@ -193,7 +193,7 @@ fn a_fork_told_twice_is_one_task() {
 
 #[test]
 fn a_renamed_thread_is_the_same_task() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 15 rename A sh
@@ -207,7 +207,7 @@ fn a_renamed_thread_is_the_same_task() {
 
 #[test]
 fn exec_in_a_thread_takes_over_the_leaders_id() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > B
         0 12 exec A B
@@ -225,7 +225,7 @@ fn exec_in_a_thread_takes_over_the_leaders_id() {
 
 #[test]
 fn a_migration_while_waiting_is_part_of_the_wait() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         2 20 waking A by B
@@ -239,7 +239,7 @@ fn a_migration_while_waiting_is_part_of_the_wait() {
 
 #[test]
 fn each_cpu_has_its_own_idle_thread() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 11 B S > .
@@ -253,7 +253,7 @@ fn each_cpu_has_its_own_idle_thread() {
 
 #[test]
 fn a_clock_that_goes_back_censors_what_overlaps_it() {
-    let seen = tell(
+    let seen = observe(
         "
         0 5000 A S > .
         1 5010 waking A by B
@@ -279,19 +279,23 @@ fn a_wait_on_a_cpu_that_was_not_recorded_may_have_been_a_run() {
         0 10010 migrate B 1 0
         0 10015 A S > B
     ";
-    let tell_more = |more: &str| tell(&format!("{sent}{more}"));
+    let observe_more = |more: &str| observe(&format!("{sent}{more}"));
     // For 10 ms, CPU 1 may still be on its way to switching A in; after that it counts as not recorded.
-    assert_eq!(tell(sent).waits(), ["A waited 10-10009 Waking queued 11", "B censored Waking Gap"]);
+    assert_eq!(observe(sent).waits(), ["A waited 10-10009 Waking queued 11", "B censored Waking Gap"]);
     let waits = ["A waited 10-10009 Waking queued 11", "B waited 20-10015 Waking queued 21"];
-    assert_eq!(tell_more("1 15 waking C by V").waits()[..2], waits, "it has an event");
-    let of_perf = tell_more("1 15 exit C").waits()[..2].concat();
+    assert_eq!(observe_more("1 15 waking C by V").waits()[..2], waits, "it has an event");
+    let of_perf = observe_more("1 15 exit C").waits()[..2].concat();
     assert!(of_perf.ends_with("B censored Waking Gap"), "perf's own records begin before the tracepoints: {of_perf}");
-    assert_eq!(tell(&sent.replace("B on 1", "B on 0").replace("B 1 0", "B 0 0")).waits(), waits, "one may be damage");
+    assert_eq!(
+        observe(&sent.replace("B on 1", "B on 0").replace("B 1 0", "B 0 0")).waits(),
+        waits,
+        "one may be damage"
+    );
 }
 
 #[test]
 fn a_trace_that_ends_leaves_waits_unfinished() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         0 10 . R > B
@@ -305,7 +309,7 @@ fn a_trace_that_ends_leaves_waits_unfinished() {
 
 #[test]
 fn first_seen_at_a_waking_is_a_wait_unless_it_was_running() {
-    let seen = tell(
+    let seen = observe(
         "
         1 20 waking A by C
         0 25 . R > A
@@ -319,7 +323,7 @@ fn first_seen_at_a_waking_is_a_wait_unless_it_was_running() {
 
 #[test]
 fn without_wakings_a_wakeup_begins_the_wait() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 22 wakeup A on 0
@@ -331,7 +335,7 @@ fn without_wakings_a_wakeup_begins_the_wait() {
 
 #[test]
 fn a_sleep_that_ends_without_a_waking_is_counted_and_no_wait() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         0 29 . R > A
@@ -348,9 +352,9 @@ fn a_wakeup_alone_begins_a_wait_only_where_wakings_are_not_recorded() {
         0 95 wakeup A on 0
         0 99 . R > A
     ";
-    assert_eq!(tell(ALONE).waits(), ["A waited 95-99 WakeupOnly queued 95"]);
+    assert_eq!(observe(ALONE).waits(), ["A waited 95-99 WakeupOnly queued 95"]);
     // Another thread's waking shows that A's was lost, or came before the trace.
-    let seen = tell(&format!("1 5 waking B by W\n{ALONE}"));
+    let seen = observe(&format!("1 5 waking B by W\n{ALONE}"));
     assert_eq!((seen.waits()[0], seen.counts.unseen_wakings), ("A censored WakeupOnly Gap", 1));
 }
 
@@ -361,7 +365,7 @@ fn of_very_many_tasks_the_ended_ones_are_let_go() {
         format!("0 {} new T={tid} on 0\n0 {} . R > T={tid}\n0 {} T={tid} X > .\n", start + 1, start + 5, start + 9)
     });
     let drawing = Drawing::new(&lives.collect::<String>());
-    let seen = tell_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
+    let seen = observe_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
     assert_eq!((seen.tasks.len(), seen.retired), (8, 13));
     assert_eq!(seen.of(&["waited"]).len(), 20);
 }

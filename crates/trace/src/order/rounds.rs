@@ -44,7 +44,7 @@ impl Order {
         }
         // If switches were not recorded, a CPU to which tasks were sent need not have an event.
         if self.has_switches {
-            self.unseen.tell(self.cpus.iter().map(|lane| lane.last).max().unwrap_or(0), problems);
+            self.unseen.report(self.cpus.iter().map(|lane| lane.last).max().unwrap_or(0), problems);
         }
         self.limit = u64::MAX;
         self.finished = true;

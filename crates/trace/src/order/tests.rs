@@ -83,7 +83,7 @@ fn a_clock_that_goes_back_is_a_gap_and_time_goes_on() {
 }
 
 #[test]
-fn what_comes_after_its_round_is_told_and_time_goes_on() {
+fn what_comes_after_its_round_is_reported_and_time_goes_on() {
     let (mut order, mut problems) = (Order::default(), Problems::default());
     order.push(idle(0, 1_000), &mut problems);
     order.push(idle(1, 900), &mut problems);
@@ -97,10 +97,10 @@ fn what_comes_after_its_round_is_told_and_time_goes_on() {
     }
     order.finish(&mut problems);
     found.extend(events(&mut order));
-    let told: Vec<_> = found.iter().filter(|e| e.cpu.0 == 1).map(|e| (e.ts, e.what)).collect();
-    assert_eq!(told[1], (900, What::GapBegin));
-    assert_eq!([told[2].0, told[3].0], [1_000, 1_000]);
-    assert_eq!(told[4], (1_500, What::GapEnd { missing: Missing::Clock, lost: 0 }));
+    let reported: Vec<_> = found.iter().filter(|e| e.cpu.0 == 1).map(|e| (e.ts, e.what)).collect();
+    assert_eq!(reported[1], (900, What::GapBegin));
+    assert_eq!([reported[2].0, reported[3].0], [1_000, 1_000]);
+    assert_eq!(reported[4], (1_500, What::GapEnd { missing: Missing::Clock, lost: 0 }));
     assert_eq!((problems.count(ProblemKind::Unsorted), problems.all().count()), (2, 1));
 }
 

@@ -182,7 +182,7 @@ fn time_extends_and_absolute_times_move_the_clock() {
 }
 
 #[test]
-fn losses_are_told_first_with_their_number_where_it_is_stored() {
+fn losses_are_reported_first_with_their_number_where_it_is_stored() {
     let lost = |flags: u64, behind: &[u8]| {
         let mut page = Written::new(50, false, false);
         page.event(1, &waking(11, 10, 1, 0, false));

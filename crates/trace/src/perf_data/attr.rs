@@ -131,7 +131,7 @@ impl Attr {
     }
 
     /// Whether the last word of every record other than samples is the id of its event.
-    pub(crate) fn tells_id_last(&self) -> bool {
+    pub(crate) fn has_id_last(&self) -> bool {
         self.sample_id_all && self.sample_type & part::IDENTIFIER != 0
     }
 

@@ -61,7 +61,7 @@ impl Coverage {
     }
 
     /// Reports what is missing because of the choice of what to record; `online` is the machine's number of CPUs.
-    pub(super) fn tell(&self, online: Option<u32>, problems: &mut Problems) {
+    pub(super) fn report(&self, online: Option<u32>, problems: &mut Problems) {
         if self.has_threads {
             problems.add(ProblemKind::SomeTasks, || {
                 "only the tasks that perf was told of were recorded (it ran without -a): where others take their CPU or wake \
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_perf_was_told_of_are_told_from_all() {
+    fn threads_that_perf_was_reported_of_are_distinguished_from_all() {
         let of = |tids: &[u64], big_endian: bool| {
             let bytes = |word: u64| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
             let mut record = [bytes(0), bytes(tids.len() as u64)].concat();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn some_cpus_are_told_from_all() {
+    fn some_cpus_are_distinguished_from_all() {
         let mut record = vec![0; 8];
         for word in [2, 9, 0, 3, u64::MAX, 10, 0, 1, u64::MAX] {
             record.extend(u64::to_le_bytes(word));
@@ -112,7 +112,7 @@ mod tests {
         assert!(!coverage.id_index(&record, false, |id| id == 9));
         for (online, seen) in [(None, 0), (Some(1), 0), (Some(2), 1)] {
             let mut problems = Problems::default();
-            coverage.tell(online, &mut problems);
+            coverage.report(online, &mut problems);
             assert_eq!(problems.count(ProblemKind::SomeCpus), seen, "{online:?}");
         }
     }

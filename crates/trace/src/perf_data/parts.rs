@@ -50,12 +50,12 @@ impl Parts {
     pub(super) fn advance(&mut self, records: &mut Records) -> Result<bool, TraceError> {
         let behind = self.all.iter().enumerate().filter(|(_, part)| !part.ended).min_by_key(|(_, part)| part.reached);
         let Some((number, _)) = behind else {
-            tell_unseen(records);
+            report_unseen(records);
             return Ok(false);
         };
         let known = records.problems.met();
         self.all[number].read_on(records, &mut self.buffer)?;
-        records.problems.tell_where(known, &format!("data.{number}: "));
+        records.problems.report_where(known, &format!("data.{number}: "));
         let cpus = records.coverage.cpus().count();
         let reached = self.all.iter().filter(|part| !part.ended).map(|part| part.reached).min();
         if let Some(reached) = reached.filter(|_| (1..=self.all.len()).contains(&cpus)) {
@@ -68,7 +68,7 @@ impl Parts {
 }
 
 /// Reports CPUs whose file may be missing.
-fn tell_unseen(records: &mut Records) {
+fn report_unseen(records: &mut Records) {
     let Records { coverage, order, problems, .. } = records;
     for cpu in coverage.cpus().filter(|cpu| !order.has_seen(*cpu)) {
         problems.add(ProblemKind::Recording, || {

@@ -15,7 +15,7 @@ use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::native;
 use crate::order::Order;
-use crate::plans::tell_refused;
+use crate::plans::report_refused;
 use crate::problem::{ProblemKind, Problems};
 use crate::tracing_data::TracingData;
 use std::collections::BTreeMap;
@@ -212,15 +212,15 @@ impl Records {
         let layout = &source.layout;
         let raw = match raw {
             Ok(raw) => raw,
-            Err(refused) => return tell_refused(refused, offset, &mut self.problems),
+            Err(refused) => return report_refused(refused, offset, &mut self.problems),
         };
         let parts =
             (layout.time.and_then(|at| u64_at(record, at, BIG)), layout.cpu.and_then(|at| u32_at(record, at, BIG)));
         let (Some(ts), Some(cpu)) = parts else {
-            return tell_refused(Refused::Short, offset, &mut self.problems);
+            return report_refused(Refused::Short, offset, &mut self.problems);
         };
         let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else {
-            return tell_refused(Refused::Number, offset, &mut self.problems);
+            return report_refused(Refused::Number, offset, &mut self.problems);
         };
         if self.ids.are_open() {
             self.ids.compare::<BIG>(layout.tid.and_then(|at| u32_at(record, at, BIG)), raw);
@@ -231,15 +231,15 @@ impl Records {
         match plan {
             Plan::NativeSwitch => match native::switch(raw, &mut self.dictionary) {
                 Ok(what) => order.push(Event { ts, cpu, what }, problems),
-                Err(refused) => tell_refused(refused, offset, problems),
+                Err(refused) => report_refused(refused, offset, problems),
             },
             Plan::NativeWake { kind: Kind::SchedWaking } => match native::wake(raw, &mut self.dictionary) {
                 Ok(wake) => order.push(Event { ts, cpu, what: What::Waking(wake) }, problems),
-                Err(refused) => tell_refused(refused, offset, problems),
+                Err(refused) => report_refused(refused, offset, problems),
             },
             _ => match plan.decode(raw, &mut self.dictionary) {
                 Ok(what) => order.push_rare(Event { ts, cpu, what }, problems),
-                Err(refused) => tell_refused(refused, offset, problems),
+                Err(refused) => report_refused(refused, offset, problems),
             },
         }
     }
@@ -334,8 +334,8 @@ impl Records {
     pub(super) fn finish(&mut self, online: Option<u32>) {
         self.end_of_stream();
         self.sort_held();
-        self.lost_untold();
-        self.coverage.tell(online, &mut self.problems);
+        self.lost_unreported();
+        self.coverage.report(online, &mut self.problems);
         self.order.finish(&mut self.problems);
         if let Some((number, kind, offset)) = self.unknown_types {
             self.problems.add(ProblemKind::UnknownRecord, || {
@@ -350,12 +350,12 @@ impl Records {
 
     /// Adds losses that the kernel counted but no record reported: such a record comes with the next event that has
     /// room, and after the last loss there may be none.
-    fn lost_untold(&mut self) {
-        let untold = self.counted.lost_samples.saturating_sub(self.counted.lost);
-        if untold > 0 {
-            self.order.lost_at_unknown_times(Cpu::ANY, untold);
+    fn lost_unreported(&mut self) {
+        let unreported = self.counted.lost_samples.saturating_sub(self.counted.lost);
+        if unreported > 0 {
+            self.order.lost_at_unknown_times(Cpu::ANY, unreported);
             self.problems
-                .add_many(ProblemKind::Lost, untold, || "perf counts samples as lost without saying when".into());
+                .add_many(ProblemKind::Lost, unreported, || "perf counts samples as lost without saying when".into());
         }
     }
 }

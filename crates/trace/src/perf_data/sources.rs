@@ -62,7 +62,7 @@ impl Source {
     ) -> Result<&'a [u8], Refused> {
         let raw = self.layout.raw(record, big_endian).ok_or(Refused::Short)?;
         if self.layout.is_too_long(record, raw) {
-            tell_too_long(offset, problems);
+            report_too_long(offset, problems);
         }
         let is_other = self.plan.is_some() && u64::from(u16_at(raw, 0, big_endian)) != self.config;
         if is_other && !self.is_injected(record, raw, big_endian) { Err(Refused::Event) } else { Ok(raw) }
@@ -79,7 +79,7 @@ impl Source {
 
 /// The size is damaged and may cover the following records.
 #[cold]
-fn tell_too_long(offset: u64, problems: &mut Problems) {
+fn report_too_long(offset: u64, problems: &mut Problems) {
     problems.add(ProblemKind::BadRecord, || {
         format!("byte {offset}: a sample that is longer than what is in it: what it covers was not read")
     });
@@ -123,7 +123,7 @@ impl Sources {
         let first = attrs.first().map(Attr::trailer).unwrap_or_default();
         let trailers = if attrs.iter().all(|attr| attr.trailer() == first) {
             Trailers::Alike(first)
-        } else if attrs.iter().all(Attr::tells_id_last) {
+        } else if attrs.iter().all(Attr::has_id_last) {
             Trailers::ById
         } else {
             // It is not known to which of them a record belongs, so it is read as one without a time.

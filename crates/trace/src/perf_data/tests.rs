@@ -6,7 +6,7 @@ mod parts;
 mod tasks;
 
 use super::written::{BIG, KINDS, LITTLE, Writer};
-use crate::drawing::{Drawing, Line, Told, is_in_corpus, read_all, tell, tell_events};
+use crate::drawing::{Drawing, Line, Observed, is_in_corpus, observe, observe_events, read_all};
 use crate::{ByteSource, Event, Forward, Kind, Kinds, ProblemKind, Reader, TraceError};
 
 /// A little of everything, on two CPUs.
@@ -35,9 +35,9 @@ fn read(file: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
     read_all(Reader::open("t", Box::new(file), Kinds::ALL)?)
 }
 
-fn told(file: Vec<u8>) -> Told {
+fn observed(file: Vec<u8>) -> Observed {
     let (events, reader) = read(file).expect("a good file");
-    tell_events(&events, reader.names(), reader.states())
+    observe_events(&events, reader.names(), reader.states())
 }
 
 fn error(file: Vec<u8>) -> String {
@@ -47,7 +47,7 @@ fn error(file: Vec<u8>) -> String {
 /// Any bytes must be read, refused, or read with problems, without a panic.
 fn survive(file: Vec<u8>) {
     if let Ok((events, reader)) = read(file) {
-        tell_events(&events, reader.names(), reader.states());
+        observe_events(&events, reader.names(), reader.states());
     }
 }
 
@@ -67,10 +67,10 @@ fn id_index(cpu: i64, tid: i64) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_tells_what_was_drawn_in_either_byte_order() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+fn a_file_reads_as_drawn_in_either_byte_order() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     for writer in [LITTLE, BIG] {
-        let read = told(writer.file(&records(writer, &drawing)));
+        let read = observed(writer.file(&records(writer, &drawing)));
         assert_eq!((read.lines, read.counts), (drawn.lines.clone(), drawn.counts));
     }
 }
@@ -88,30 +88,30 @@ fn a_wait_across_the_start_of_a_later_cpu_is_unknown() {
         0 99 W S > A
     ";
     let waits = ["B waited 30-90 Waking", "C waited 95-97 Waking", "A waited 20-99 Waking"];
-    assert_eq!(tell(drawn).waits(), waits);
+    assert_eq!(observe(drawn).waits(), waits);
     let records = records(LITTLE, &Drawing::new(drawn));
-    let seen = told(LITTLE.file(&records)).waits().iter().map(|wait| (*wait).to_owned()).collect::<Vec<_>>();
+    let seen = observed(LITTLE.file(&records)).waits().iter().map(|wait| (*wait).to_owned()).collect::<Vec<_>>();
     assert_eq!(seen, ["B censored Waking Gap", waits[1], waits[2]]);
     // Only some tasks: they are enabled all at once.
     let of_tasks = [id_index(-1, 77), records].concat();
-    assert_eq!(told(LITTLE.file(&of_tasks)).waits(), waits);
+    assert_eq!(observed(LITTLE.file(&of_tasks)).waits(), waits);
 }
 
 #[test]
-fn a_stream_through_a_pipe_tells_the_same() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+fn a_stream_through_a_pipe_reads_the_same() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     for writer in [LITTLE, BIG] {
         let stream = writer.stream(&records(writer, &drawing));
         let pipe = Forward::new(std::io::Cursor::new(stream.clone()));
         let (events, reader) = read_all(Reader::open("pipe", Box::new(pipe), Kinds::ALL).unwrap()).unwrap();
-        assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
-        assert_eq!(told(stream).lines, drawn.lines, "the same stream in a file");
+        assert_eq!(observe_events(&events, reader.names(), reader.states()).lines, drawn.lines);
+        assert_eq!(observed(stream).lines, drawn.lines, "the same stream in a file");
     }
 }
 
 #[test]
 fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     let round = LITTLE.record(68, &[]);
     let mut file = Vec::new();
     for lines in drawing.lines.chunks(5) {
@@ -125,7 +125,7 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
         }
         file.extend(&round);
     }
-    assert_eq!(told(LITTLE.file(&file)).lines, drawn.lines);
+    assert_eq!(observed(LITTLE.file(&file)).lines, drawn.lines);
 }
 
 /// The same with the end of a round after each.
@@ -178,9 +178,9 @@ fn an_event_that_was_asked_for_twice_is_read_once() {
     let switch = u64::from(super::written::number(crate::Kind::SchedSwitch));
     let file = with_attrs(LITTLE.file(&bytes), 8, |number, config| if number == 1 { switch } else { config });
     let (events, reader) = read(file).unwrap();
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
     assert_eq!(events.len(), 3);
-    assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded twice"), "{told:?}");
+    assert!(reported.len() == 1 && reported[0].starts_with("sched:sched_switch was recorded twice"), "{reported:?}");
 }
 
 /// Changes words in every `perf_event_attr` of a file: the word at `at` by `change`, whose first argument is the number
@@ -209,7 +209,7 @@ fn a_file_of_samples_of_the_events_is_refused() {
     };
     // In old files without a period, every event is a sample.
     for period in [0, 1] {
-        assert_eq!(told(with(period, 0)).lines, tell(DRAWING).lines);
+        assert_eq!(observed(with(period, 0)).lines, observe(DRAWING).lines);
     }
     for (period, is_freq, how) in [(4000, 1, "with a frequency (-F 4000)"), (2, 0, "with a period (-c 2)")] {
         let error = error(with(period, is_freq));
@@ -234,20 +234,20 @@ fn a_record_of_an_event_without_a_time_has_none() {
     let file = with_attrs(file, SAMPLE_TYPE_AT, |n, parts| if n == last { parts & !(1 << 2) } else { parts });
     let wanted = Kinds::of(&[crate::Kind::SchedSwitch, crate::Kind::TaskRename]);
     let (events, reader) = read_all(Reader::open("t", Box::new(file), wanted).unwrap()).unwrap();
-    let told = events.iter().find_map(|e| match e.what {
+    let reported = events.iter().find_map(|e| match e.what {
         crate::What::Comm { comm, .. } => Some((e.ts, reader.names().text(comm).to_owned())),
         _ => None,
     });
-    assert_eq!(told, Some((0, "shell".to_owned())));
+    assert_eq!(reported, Some((0, "shell".to_owned())));
 }
 
 #[test]
 fn what_the_kernel_counted_as_lost_is_counted_once() {
     let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 15 lost 4\n0 20 A S > ."));
-    for (samples, untold) in [(4, 0), (9, 5)] {
+    for (samples, unreported) in [(4, 0), (9, 5)] {
         let lost_samples = LITTLE.record(13, &LITTLE.u64(samples));
         let (_, reader) = read(LITTLE.file(&[events.clone(), lost_samples].concat())).unwrap();
-        assert_eq!(reader.problems().count(ProblemKind::Lost), 4 + untold);
+        assert_eq!(reader.problems().count(ProblemKind::Lost), 4 + unreported);
         let counts = reader.record_counts().unwrap();
         assert_eq!((counts.records, counts.lost, counts.losses), (4, 4, 1));
     }
@@ -256,9 +256,9 @@ fn what_the_kernel_counted_as_lost_is_counted_once() {
 #[test]
 fn a_loss_at_an_unknown_time_makes_every_wait_unknown() {
     let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 12 waking B by A\n0 20 A S > B"));
-    let told = |behind: Vec<u8>| told(LITTLE.file(&[events.clone(), behind].concat()));
-    assert_eq!(told(Vec::new()).waits(), ["B waited 12-20 Waking"]);
-    assert_eq!(told(LITTLE.record(13, &LITTLE.u64(5))).waits(), ["B censored Waking Gap"]);
+    let observed = |behind: Vec<u8>| observed(LITTLE.file(&[events.clone(), behind].concat()));
+    assert_eq!(observed(Vec::new()).waits(), ["B waited 12-20 Waking"]);
+    assert_eq!(observed(LITTLE.record(13, &LITTLE.u64(5))).waits(), ["B censored Waking Gap"]);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn what_is_no_trace_is_named() {
 }
 
 #[test]
-fn a_file_without_its_formats_is_told_from_one_without_events() {
+fn a_file_without_its_formats_is_distinguished_from_one_without_events() {
     let drawing = Drawing::new(DRAWING);
     let file = LITTLE.file(&records(LITTLE, &drawing));
     let cut = error(file[..2000].to_vec());
@@ -317,8 +317,11 @@ fn a_file_without_switches_says_so_and_one_without_samples_is_refused() {
     assert!(none.contains("(not one sample of sched:sched_switch, sched:sched_waking"), "{none}");
     let wakings = records(LITTLE, &Drawing::new("1 16 waking C by B"));
     let (_, reader) = read(LITTLE.file(&wakings)).unwrap();
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded and not one"), "{told:?}");
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(
+        reported.len() == 1 && reported[0].starts_with("sched:sched_switch was recorded and not one"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -327,8 +330,11 @@ fn wakings_that_were_asked_for_and_never_came_count_as_not_recorded() {
     let (_, reader) = read(LITTLE.file(&wakeups)).unwrap();
     let kinds = reader.info().kinds;
     assert!(kinds.has(Kind::SchedWakeup) && !kinds.has(Kind::SchedWaking));
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert!(told.len() == 1 && told[0].starts_with("sched:sched_waking was recorded and not one"), "{told:?}");
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(
+        reported.len() == 1 && reported[0].starts_with("sched:sched_waking was recorded and not one"),
+        "{reported:?}"
+    );
     let one = records(LITTLE, &Drawing::new("1 15 waking C by B\n1 16 wakeup C on 0\n0 20 B S > C"));
     assert!(read(LITTLE.file(&one)).unwrap().1.info().kinds.has(Kind::SchedWaking));
 }

@@ -96,7 +96,7 @@ impl Perfetto {
             marks.error_at = Some(0);
         }
         items.sort_by_key(|(ts, _)| *ts);
-        self.tell_clock(clock);
+        self.report_clock(clock);
         self.missing_before(sequence, cpu, &marks, span);
         self.hand_on(cpu, &marks, &items);
     }
@@ -220,7 +220,7 @@ impl Perfetto {
     }
 
     /// Reports the limitations of the clock in a bundle's `ftrace_clock`.
-    fn tell_clock(&mut self, number: u64) {
+    fn report_clock(&mut self, number: u64) {
         const UNKNOWN: u64 = 1;
         const LOCAL: u64 = 3;
         let before = *self.clock.get_or_insert(number);

@@ -168,11 +168,11 @@ impl Perfetto {
         let has_gap =
             |cpu: u64| usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at)).is_some_and(|cpu| cpu.has_gap);
         let has_any_gap = self.cpus.iter().any(|cpu| cpu.has_gap);
-        for (cpu, lost) in self.stats.tell(has_gap, has_any_gap, self.gaps_are_marked, &mut self.problems) {
+        for (cpu, lost) in self.stats.report(has_gap, has_any_gap, self.gaps_are_marked, &mut self.problems) {
             self.order.lost_at_unknown_times(cpu, lost);
         }
         self.order.finish(&mut self.problems);
-        self.tell_left_out();
+        self.report_left_out();
         if self.kinds != Kinds::default() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Perfetto {
     }
 
     /// Reports what was left out of the trace and is in no count.
-    fn tell_left_out(&mut self) {
+    fn report_left_out(&mut self) {
         if let Some(other) = self.others.first() {
             self.problems.add(ProblemKind::Recording, || {
                 let (chosen, other_one, machines) = (machine(self.chosen), machine(*other), self.others.len() + 1);

@@ -26,7 +26,7 @@ const OVERWRITTEN: &str = "chunks_overwritten";
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
 /// Most counters of the service that are reported.
-const MOST_TOLD: usize = 32;
+const MOST_REPORTED: usize = 32;
 
 type Counts = [u64; LOST.len()];
 
@@ -103,7 +103,7 @@ impl Stats {
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
         for (name, count) in lost.filter_map(|(field, count)| Some((*named(field)?, count))) {
             self.may_lack_last |= name != OVERWRITTEN;
-            if self.service.len() < MOST_TOLD {
+            if self.service.len() < MOST_REPORTED {
                 self.service.push(format!("{name} {count}"));
             }
         }
@@ -112,7 +112,7 @@ impl Stats {
     /// Reports, at the end of the trace, counts that no gap accounts for. `gaps_are_marked`: each bundle records where
     /// the previous ones ended, so that nothing can be missing between two of them unseen. Returns the number of events
     /// that the kernel lost at unknown times, by CPU.
-    pub(super) fn tell(
+    pub(super) fn report(
         &self,
         has_gap: impl Fn(u64) -> bool,
         has_any_gap: bool,

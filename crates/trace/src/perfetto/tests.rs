@@ -6,7 +6,7 @@ mod packets;
 use super::recognise;
 use super::schema::{PACKET, bundle, packet};
 use super::wire::{put_bytes, put_number};
-use crate::drawing::{Told, is_in_corpus, read_all, tell, tell_events};
+use crate::drawing::{Observed, is_in_corpus, observe, observe_events, read_all};
 use crate::perf_data::written::LITTLE;
 use crate::{Event, Forward, Kinds, ProblemKind, Reader, Target, TraceError, convert};
 
@@ -30,9 +30,9 @@ fn open(bytes: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
     read_all(Reader::open("t", Box::new(bytes), Kinds::ALL)?)
 }
 
-fn told(bytes: Vec<u8>) -> Told {
+fn observed(bytes: Vec<u8>) -> Observed {
     let (events, reader) = open(bytes).expect("a good trace");
-    tell_events(&events, reader.names(), reader.states())
+    observe_events(&events, reader.names(), reader.states())
 }
 
 /// The drawing as perf.data, converted.
@@ -48,11 +48,11 @@ fn converted(target: Target) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_converted_tells_what_was_drawn() {
-    let drawn = tell(DRAWING);
+fn what_is_converted_reads_as_drawn() {
+    let drawn = observe(DRAWING);
     for target in [Target::Perfetto, Target::Text] {
         let bytes = converted(target);
-        let read = told(bytes.clone());
+        let read = observed(bytes.clone());
         assert_eq!(read.lines, drawn.lines, "{target:?}");
         assert_eq!((read.counts.gaps, read.counts.switches), (drawn.counts.gaps, drawn.counts.switches));
         let pipe = Forward::new(std::io::Cursor::new(bytes));
@@ -88,27 +88,27 @@ fn what_is_converted_keeps_its_kernel_and_clock() {
 fn what_is_converted_keeps_the_problems_of_its_source() {
     let text = |ts: u64| format!("A-10 [000] d.... {ts}.000001: sched_waking: comm=B pid=11 prio=120 target_cpu=001\n");
     let source = ["# tracer: nop\n#\n".to_owned(), text(5), text(6), text(3), text(2)].concat();
-    let told = |bytes: Vec<u8>| {
+    let reported = |bytes: Vec<u8>| {
         let (_, reader) = read_all(Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap()).unwrap();
         reader.problems().all().map(|problem| problem.to_string()).collect::<Vec<_>>()
     };
-    let problems = told(source.clone().into_bytes());
+    let problems = reported(source.clone().into_bytes());
     assert!(problems.len() == 2 && problems[0].contains("CPU 0 went back"), "{problems:?}");
-    let has_notes = |told: Vec<String>| {
+    let has_notes = |reported: Vec<String>| {
         let is_kept =
-            |kept: &str| told.iter().any(|line| line.starts_with("the source of the") && line.ends_with(kept));
+            |kept: &str| reported.iter().any(|line| line.starts_with("the source of the") && line.ends_with(kept));
         problems.iter().all(|problem| is_kept(&format!(": {problem}")))
     };
     for target in [Target::Perfetto, Target::Text] {
         let mut out = Vec::new();
         let mut reader = Reader::open("t", Box::new(source.clone().into_bytes()), Kinds::ALL).unwrap();
         convert(&mut reader, target, &[], &mut out).unwrap();
-        assert!(has_notes(told(out.clone())), "{target:?}: {:?}", told(out.clone()));
+        assert!(has_notes(reported(out.clone())), "{target:?}: {:?}", reported(out.clone()));
         // Once more: the notes stay as they are.
         let mut again = Vec::new();
         let mut reader = Reader::open("t", Box::new(out), Kinds::ALL).unwrap();
         convert(&mut reader, Target::Text, &[], &mut again).unwrap();
-        assert!(has_notes(told(again)), "{target:?}");
+        assert!(has_notes(reported(again)), "{target:?}");
     }
 }
 
@@ -189,7 +189,7 @@ fn compact_with(change: impl Fn(u32, &mut Vec<u64>)) -> Vec<u8> {
 
 #[test]
 fn compact_columns_are_events() {
-    let read = told(compact());
+    let read = observed(compact());
     let expected = [
         "A ran 10-20 on 0 to Preempted",
         "A waited 20-40 Preempted",

@@ -305,14 +305,14 @@ fn a_flipped_bit_costs_its_part_and_is_named() {
         flipped[byte] ^= 1 << draw.below(8);
         let Ok((found, reader)) = read(flipped.clone()) else { continue };
         assert!(found.iter().all(|e| expected.binary_search(e).is_ok()), "byte {byte}");
-        let told = reader.problems().all().next().is_some();
+        let reported = reader.problems().all().next().is_some();
         // Reserved bytes, and version 0, are ignored; an unknown tag of capitals belongs to a later version.
         let tag = frames(&bytes).iter().any(|frame| (*frame..frame + 4).contains(&byte));
         // An unpacked length that becomes equal to the stored one means "not compressed"; the checksum does not cover
         // it.
         let is_packed = |bytes: &[u8], frame: usize| bytes[frame + 4..frame + 8] != bytes[frame + 8..frame + 12];
         let unpacked = frames(&bytes).iter().any(|at| is_packed(&bytes, *at) && !is_packed(&flipped, *at));
-        assert!(told || (8..16).contains(&byte) || tag || unpacked, "byte {byte}");
+        assert!(reported || (8..16).contains(&byte) || tag || unpacked, "byte {byte}");
     }
 }
 
@@ -325,8 +325,8 @@ fn lengths_that_lie_are_not_believed() {
             let mut lying = bytes.clone();
             lying[frame + at..frame + at + 4].copy_from_slice(&value.to_le_bytes());
             let (_, reader) = read(lying).unwrap();
-            let told: Vec<String> = reader.problems().all().map(|p| p.first).collect();
-            assert!(told.iter().any(|t| t.starts_with("byte ")), "part at {frame}, {at} = {value}: {told:?}");
+            let reported: Vec<String> = reader.problems().all().map(|p| p.first).collect();
+            assert!(reported.iter().any(|t| t.starts_with("byte ")), "part at {frame}, {at} = {value}: {reported:?}");
         }
     }
 }

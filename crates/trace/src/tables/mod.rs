@@ -73,7 +73,7 @@ pub fn convert_to_tables(reader: &mut Reader, dir: &mut TableDir) -> Result<Conv
         engine.expect(&batch);
         for event in &batch {
             (pending.now, pending.what) = (event.ts, Some(event.what));
-            engine.tell(event, &classes, &mut pending);
+            engine.take_dyn(event, &classes, &mut pending);
             match event.what {
                 What::GapBegin => _ = gaps.insert(event.cpu, event.ts),
                 What::GapEnd { missing, lost } => {
@@ -86,7 +86,7 @@ pub fn convert_to_tables(reader: &mut Reader, dir: &mut TableDir) -> Result<Conv
         pending.hand_out(&engine, reader, dir)?;
     }
     pending.what = None;
-    engine.finish_telling(&mut pending);
+    engine.finish_dyn(&mut pending);
     pending.threads.know(reader.snapshots());
     pending.hand_out(&engine, reader, dir)?;
     for (number, task) in engine.tasks().iter().enumerate() {

@@ -39,7 +39,7 @@ impl LeastWait {
     }
 
     /// Reports it if no measured wait of its kind was as long.
-    pub(super) fn tell(&self, what: &str, longest_ns: u64, tasks: &[(Task, TaskTally)], reader: &mut Reader) {
+    pub(super) fn report(&self, what: &str, longest_ns: u64, tasks: &[(Task, TaskTally)], reader: &mut Reader) {
         // If only some tasks were recorded, it is not known who got a CPU.
         if self.ns <= longest_ns || reader.problems().count(ProblemKind::SomeTasks) > 0 {
             return;
@@ -65,7 +65,7 @@ mod tests {
     use crate::{Kinds, ProblemKind, Reader, TimeWindow, tally};
 
     /// The report about a drawing's waits that are in no column.
-    fn told(drawing: &str) -> Vec<String> {
+    fn observed(drawing: &str) -> Vec<String> {
         let drawing = Drawing::new(drawing);
         let records: Vec<u8> = drawing.lines.iter().flat_map(|line| LITTLE.line(&drawing, line)).collect();
         let mut reader = Reader::open("t", Box::new(LITTLE.file(&records)), Kinds::ALL).unwrap();
@@ -85,7 +85,7 @@ mod tests {
             0 90 B S > A
         ";
         assert_eq!(
-            told(gap),
+            observed(gap),
             [
                 "the longest wait after a wakeup is in no column: A 10 waited for at least 0.000050 s until 0.000090 s; events are missing before"
             ]
@@ -95,7 +95,7 @@ mod tests {
             0 91 waking E by A
             0 150 A S > E
         ";
-        assert_eq!(told(&format!("{gap}{measured}")), [""; 0]);
+        assert_eq!(observed(&format!("{gap}{measured}")), [""; 0]);
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
             0 99 C S > .
         ";
         assert_eq!(
-            told(starved),
+            observed(starved),
             [
                 "the longest wait after a preemption is in no column: A 10 waited for at least 0.000089 s until 0.000099 s; the trace ends in it"
             ]
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_may_have_slept_or_run_unseen_has_no_length() {
         // E may run on CPU 1 all the time: there are no other events of that CPU.
-        assert_eq!(told("0 10 A S > B\n1 20 waking E by D\n0 99 B S > .\n"), [""; 0]);
+        assert_eq!(observed("0 10 A S > B\n1 20 waking E by D\n0 99 B S > .\n"), [""; 0]);
         // A is woken while it seems to wait, so it may have slept unseen in the gap.
         let slept = "
             0 10 A R > B
@@ -127,6 +127,6 @@ mod tests {
             1 80 waking A by D
             0 90 B S > A
         ";
-        assert_eq!(told(slept), [""; 0]);
+        assert_eq!(observed(slept), [""; 0]);
     }
 }

@@ -23,7 +23,7 @@ impl Text {
     }
 
     /// Events whose name differs from a known one by one letter: no kernel has such events, but a damaged file may.
-    fn tell_misspelt(&mut self) {
+    fn report_misspelt(&mut self) {
         for (name, count) in &self.events {
             // Including the system before it, because the colon between them may be the damaged letter.
             let differs_by_one = |known: &mut dyn Iterator<Item = char>| {
@@ -54,9 +54,9 @@ impl Text {
                 format!("an event has a count for a time ({count}), beside others with times; skipped")
             });
         }
-        self.tell_misspelt();
-        self.letters.tell(&mut self.problems);
-        self.lacks.tell(self.kinds, &self.letters, &mut self.problems);
+        self.report_misspelt();
+        self.letters.report(&mut self.problems);
+        self.lacks.report(self.kinds, &self.letters, &mut self.problems);
         if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
             self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
         }

@@ -15,7 +15,7 @@ pub(super) struct Lacks {
 
 impl Lacks {
     /// Reports it for a text with these kinds.
-    pub(super) fn tell(&self, kinds: Kinds, letters: &Letters, problems: &mut Problems) {
+    pub(super) fn report(&self, kinds: Kinds, letters: &Letters, problems: &mut Problems) {
         const NO_FLAGS: &str = "the interrupt context of wakings is not in this text: where an interrupt woke a task, the thread \
                                 that it stopped is taken for the waker; give the perf.data or trace.dat itself, or record \
                                 with the trace option irq-info";

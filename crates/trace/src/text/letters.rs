@@ -54,7 +54,7 @@ impl Letters {
     }
 
     /// Reports which states are not certain.
-    pub(super) fn tell(&self, problems: &mut Problems) {
+    pub(super) fn report(&self, problems: &mut Problems) {
         if self.guessed > 0 {
             problems.add_many(ProblemKind::GuessedStates, self.guessed, || {
                 "prev_state is a bare number whose letters differ between kernels; they are guessed".into()
@@ -97,7 +97,7 @@ mod tests {
         let (states, known) = classes(&["R", "x", "I", "x"]);
         assert_eq!(states, [Runnable, Unknown, Idle, Stopped]);
         let mut problems = Problems::default();
-        known.tell(&mut problems);
+        known.report(&mut problems);
         assert_eq!((problems.count(ProblemKind::GuessedStates), known.hides_preemption), (1, true));
     }
 }

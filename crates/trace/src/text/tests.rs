@@ -4,16 +4,16 @@ mod ends;
 mod lacks;
 mod names;
 
-use crate::drawing::{Told, read_all, tell_events};
+use crate::drawing::{Observed, observe_events, read_all};
 use crate::{Event, Kinds, ProblemKind, Reader, Syscall, Target, TraceError, What, convert};
 
 fn read(text: &str) -> Result<(Vec<Event>, Reader), TraceError> {
     read_all(Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL)?)
 }
 
-fn told(text: &str) -> Told {
+fn observed(text: &str) -> Observed {
     let (events, reader) = read(text).expect("a trace");
-    tell_events(&events, reader.names(), reader.states())
+    observe_events(&events, reader.names(), reader.states())
 }
 
 /// A on CPU 0 sleeps, is woken by an interrupt in B, and waits 5 µs.
@@ -33,7 +33,7 @@ const ANSWER: [&str; 1] = ["A waited 1000020-1000025 Waking queued 1000022"];
 
 #[test]
 fn tracefs_text_is_read() {
-    assert_eq!(told(TRACEFS).waits(), ANSWER);
+    assert_eq!(observed(TRACEFS).waits(), ANSWER);
     let (events, _) = read(TRACEFS).unwrap();
     let What::Waking(wake) = events[1].what else { panic!("a waking") };
     assert_eq!((wake.waker.0, wake.context.is_hard(), wake.prio.get()), (11, true, Some(120)));
@@ -52,7 +52,7 @@ fn the_option_fields_of_tracefs_is_read() {
     };
     let text: String = TRACEFS.lines().map(hex).collect();
     assert!(text.contains("prev_state=0x1 (1) next_comm=swapper/0 next_pid=0x0 (0) next_prio=0x78 (120)"), "{text}");
-    assert_eq!(told(&text).waits(), ANSWER);
+    assert_eq!(observed(&text).waits(), ANSWER);
     let fork = "A-10 [000] d..2. 1.000030: sched_process_fork: parent_comm=A parent_pid=0xa (10) child_comm=A child_pid=0xc (12)";
     let (events, reader) = read(&format!("{text}{fork}\n")).unwrap();
     assert!(
@@ -70,7 +70,7 @@ cpus=2
           <idle>-0     [000]     1.000022: sched_wakeup:         A:10 [120] CPU:000
           <idle>-0     [000]     1.000025: sched_switch:         swapper/0:0 [120] R ==> A:10 [120]
 ";
-    assert_eq!(told(text).waits(), ANSWER);
+    assert_eq!(observed(text).waits(), ANSWER);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn perf_script_is_read() {
         let (comm, tid) = words.next().unwrap().rsplit_once('-').unwrap();
         format!("{comm} {tid} {} {}: sched:{tail}\n", words.next().unwrap(), words.next_back().unwrap())
     });
-    assert_eq!(told(&text.collect::<String>()).waits(), ANSWER);
+    assert_eq!(observed(&text.collect::<String>()).waits(), ANSWER);
 }
 
 /// The header of perf 6.1; with each version, its description of events gets longer.
@@ -92,7 +92,7 @@ fn perf_script_with_its_header_is_read() {
     let head = "# ========\n# captured on    : Fri Nov 27 14:16:01 2026\n# header version : 1\n# nrcpus online : 2\n";
     let lines: String = TRACEFS.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
     let text = format!("{head}{event}# ========\n#\n{lines}");
-    assert_eq!(told(&text).waits(), ANSWER);
+    assert_eq!(observed(&text).waits(), ANSWER);
     assert_eq!(read(&text).unwrap().1.problems().all().count(), 0);
 }
 
@@ -103,11 +103,11 @@ fn systrace_html_is_read() {
         "<!DOCTYPE html>\n<script>{}</script>\n<script class=\"trace-data\">\n{lines}</script>\n",
         "x".repeat(600_000)
     );
-    assert_eq!(told(&html).waits(), ANSWER);
+    assert_eq!(observed(&html).waits(), ANSWER);
 }
 
 #[test]
-fn what_is_compressed_inside_a_page_is_told() {
+fn what_is_compressed_inside_a_page_is_reported() {
     let packed = format!("<script class=\"trace-data\">\nH4sI{}\n</script>\n", "Ab+/".repeat(40));
     let page = |lines: &str| format!("<!DOCTYPE html>\n<script class=\"trace-data\">\n{lines}</script>\n{packed}");
     let (events, reader) = read(&page(TRACEFS)).unwrap();
@@ -128,7 +128,7 @@ fn until_every_ring_has_begun_no_wait_is_believed() {
         let waking = "sched_waking: comm=t9 pid=9 prio=120 target_cpu=001";
         let lines = [line(1, 10, &switch(0, 7)), line(1, 11, waking), line(1, 12, &switch(7, 0))];
         let behind = [line(0, 50, &switch(8, 0)), line(1, 60, &switch(0, 9))];
-        told(&[lines.concat(), began.to_owned(), behind.concat()].concat()).waits().join(" ")
+        observed(&[lines.concat(), began.to_owned(), behind.concat()].concat()).waits().join(" ")
     };
     assert_eq!(waits(""), "t9 waited 1000011-1000060 Waking");
     // It was never seen on CPU 0, but may have run there.
@@ -152,7 +152,7 @@ fn a_full_ring_is_held_until_its_last_cpu_begins() {
     }
     lines += &["##### CPU 1 buffer started ####\n", &line(1, 22_000, &switch(6, 0)), &line(0, 22_100, &switch(9, 0))]
         .concat();
-    let waits = |header: &str, lines: &str| told(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
+    let waits = |header: &str, lines: &str| observed(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
     let wrapped = "# entries-in-buffer/entries-written: 20005/90000   #P:2\n";
     assert_eq!(waits(wrapped, &lines), "t9 censored Waking Gap");
     // With the option `annotate` off, no line marks where a CPU begins.
@@ -168,7 +168,7 @@ fn a_loss_between_the_lines_censors() {
         "          <idle>-0       [000] d..2.",
         "CPU:0 [LOST 17 EVENTS]\n          <idle>-0       [000] d..2.",
     );
-    assert_eq!(told(&text).waits(), ["A censored Waking Gap"]);
+    assert_eq!(observed(&text).waits(), ["A censored Waking Gap"]);
     assert_eq!(read(&text).unwrap().1.problems().count(ProblemKind::Lost), 17);
 }
 
@@ -237,7 +237,7 @@ fn every_kind_of_event_is_read() {
 }
 
 #[test]
-fn lines_that_lie_are_skipped_and_told() {
+fn lines_that_lie_are_skipped_and_reported() {
     let text = format!(
         "{TRACEFS}a-1 [000] 2.0: sched_switch: prev_comm=x\na-1 [000] 2.1: sched_waking: comm=x pid=99999999\n"
     );
@@ -249,7 +249,7 @@ fn lines_that_lie_are_skipped_and_told() {
 }
 
 #[test]
-fn a_hole_is_told_wherever_it_is() {
+fn a_hole_is_reported_wherever_it_is() {
     let (header, body) = TRACEFS.split_at(TRACEFS.rfind("#").unwrap());
     let body = &body[body.find('\n').unwrap() + 1..];
     let text = format!("{}{}", header.replace("4/4", "40/40"), body.repeat(10));

@@ -72,7 +72,7 @@ impl TraceDat {
     }
 
     /// `why` is the problem before the start of the archive.
-    pub(crate) fn tell(&mut self, why: String) {
+    pub(crate) fn report(&mut self, why: String) {
         self.problems.add(ProblemKind::SkippedPart, || why);
     }
 
@@ -153,7 +153,7 @@ impl TraceDat {
     }
 
     /// Events that the kernel counted but that are not in the file, or that never got into it.
-    fn tell_missing(&mut self) {
+    fn report_missing(&mut self) {
         let RecorderCounts { cpus, events, overrun, dropped } = self.header.counted;
         let found = self.plans.records;
         // If a buffer has no counts, its events would hide what is missing in others.
@@ -224,7 +224,7 @@ impl Merging for TraceDat {
     /// Reads a page of the stream that is furthest behind.
     fn advance(&mut self) -> Result<(), TraceError> {
         let Some(Reverse((_, number))) = self.open.pop() else {
-            self.tell_missing();
+            self.report_missing();
             // Records that nobody wants are events, too.
             let read = self.streams.iter().filter(|stream| self.owner == Some(stream.buffer));
             read.for_each(|stream| self.order.meet(stream.cpu));

@@ -6,7 +6,7 @@ use crate::fields::{Dictionary, Plan};
 use crate::kind::{Kind, Kinds};
 use crate::order::Order;
 use crate::page::PageFormat;
-use crate::plans::{plan, tell_refused};
+use crate::plans::{plan, report_refused};
 use crate::problem::{ProblemKind, Problems};
 
 /// How each record is handled, by the number of its event.
@@ -150,7 +150,7 @@ impl Sink<'_> {
             Ok(what) => {
                 self.order.push_in(number, Event { ts, cpu, what }, self.problems);
             }
-            Err(refused) => tell_refused(refused, offset, self.problems),
+            Err(refused) => report_refused(refused, offset, self.problems),
         }
     }
 }

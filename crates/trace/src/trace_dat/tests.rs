@@ -3,7 +3,7 @@
 mod lacks;
 
 use super::written::{Packed, Saved, begin, version_6, version_7};
-use crate::drawing::{Drawing, is_in_corpus, read_all, tell, tell_events};
+use crate::drawing::{Drawing, is_in_corpus, observe, observe_events, read_all};
 use crate::perf_data::written::{BIG, LITTLE};
 use crate::{Event, Kinds, ProblemKind, Reader, TraceError};
 
@@ -32,16 +32,18 @@ fn read(file: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
 }
 
 fn check(file: Vec<u8>) -> Reader {
-    let drawn = tell(DRAWING);
+    let drawn = observe(DRAWING);
     let (events, reader) = read(file).expect("a good file");
-    let told = tell_events(&events, reader.names(), reader.states());
-    let of = |told: &crate::drawing::Told| told.lines.iter().map(|l| l.replace("early name", "A")).collect::<Vec<_>>();
-    assert_eq!(of(&told), of(&drawn));
+    let observed = observe_events(&events, reader.names(), reader.states());
+    let of = |observed: &crate::drawing::Observed| {
+        observed.lines.iter().map(|l| l.replace("early name", "A")).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&observed), of(&drawn));
     reader
 }
 
 #[test]
-fn version_6_tells_what_was_drawn_in_either_byte_order() {
+fn version_6_reads_as_drawn_in_either_byte_order() {
     for writer in [LITTLE, BIG] {
         let reader = check(version_6(writer, &Drawing::new(DRAWING), SAVED));
         let info = reader.info();
@@ -55,7 +57,7 @@ fn version_6_tells_what_was_drawn_in_either_byte_order() {
 }
 
 #[test]
-fn version_7_tells_the_same_compressed_or_not() {
+fn version_7_reads_the_same_compressed_or_not() {
     for writer in [LITTLE, BIG] {
         for packed in [Packed::No, Packed::Zlib, Packed::Zstd, Packed::ZstdShort] {
             let reader = check(version_7(writer, &Drawing::new(DRAWING), MONO, packed));
@@ -127,7 +129,7 @@ fn a_format_that_was_written_over_is_refused() {
 }
 
 #[test]
-fn a_page_of_zeros_is_told() {
+fn a_page_of_zeros_is_reported() {
     let whole = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
     // Two bytes of its time remain.
     let spoilt = [&whole[..whole.len() - 510], &[0; 510]].concat();
@@ -156,7 +158,7 @@ fn problems(reader: &Reader, kind: ProblemKind) -> Vec<String> {
 }
 
 #[test]
-fn chunks_that_end_elsewhere_than_their_size_says_are_told() {
+fn chunks_that_end_elsewhere_than_their_size_says_are_reported() {
     let file = version_7(LITTLE, &Drawing::new(DRAWING), MONO, Packed::Zstd);
     // The number of chunks of CPU 0 comes before its first frame; the first part with pages is the one whose option
     // names CPU 0.
@@ -167,8 +169,8 @@ fn chunks_that_end_elsewhere_than_their_size_says_are_told() {
     let mut fewer = file.clone();
     fewer[at] -= 1;
     // The second buffer's events are not the ones that are read, but its chunks are.
-    let told = problems(&read(fewer).unwrap().1, ProblemKind::SkippedPart);
-    assert!(told[0].contains("the last chunk of a CPU"), "{told:?}");
+    let reported = problems(&read(fewer).unwrap().1, ProblemKind::SkippedPart);
+    assert!(reported[0].contains("the last chunk of a CPU"), "{reported:?}");
 }
 
 #[test]
@@ -238,16 +240,16 @@ fn a_loss_behind_a_cut_has_the_times_of_the_events() {
 }
 
 #[test]
-fn a_cut_is_told_and_what_is_behind_it_is_a_gap() {
+fn a_cut_is_reported_and_what_is_behind_it_is_a_gap() {
     let file = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
     let (whole, reader) = read(file.clone()).unwrap();
     assert_eq!(problems(&reader, ProblemKind::SkippedPart), Vec::<String>::new());
     for bytes in [1, 511, 512, 513, 1024] {
         let (events, reader) = read(file[..file.len() - bytes].to_vec()).unwrap();
-        let told = problems(&reader, ProblemKind::SkippedPart);
+        let reported = problems(&reader, ProblemKind::SkippedPart);
         assert!(
-            told.iter().any(|t| t.contains("bytes before the pages of its CPU do; expected a whole file")),
-            "{told:?}"
+            reported.iter().any(|t| t.contains("bytes before the pages of its CPU do; expected a whole file")),
+            "{reported:?}"
         );
         assert_ne!(events, whole);
         assert!(matches!(events.last().unwrap().what, crate::What::GapEnd { .. }));
@@ -255,13 +257,13 @@ fn a_cut_is_told_and_what_is_behind_it_is_a_gap() {
 }
 
 #[test]
-fn what_the_kernel_counted_and_the_file_lacks_is_told() {
+fn what_the_kernel_counted_and_the_file_lacks_is_reported() {
     let two = |stats| Saved { stats, ..Saved::NOTHING };
     let drawing = Drawing::new("0 10 . R > A\n0 18 A S > .\n");
     let lost = |saved| problems(&read(version_6(LITTLE, &drawing, saved)).unwrap().1, ProblemKind::Lost);
     assert_eq!(lost(two("entries: 1\nread events: 1\n")), Vec::<String>::new());
-    let told = lost(two("entries: 40\nread events: 2\n"));
-    assert!(told[0].starts_with("the kernel counted 42 events and the file holds 2:"), "{told:?}");
-    let told = lost(two("dropped events: 7\n"));
-    assert_eq!(told, ["the ring overwrote 0 events and refused 7; where is not marked (7 in all)"]);
+    let reported = lost(two("entries: 40\nread events: 2\n"));
+    assert!(reported[0].starts_with("the kernel counted 42 events and the file holds 2:"), "{reported:?}");
+    let reported = lost(two("dropped events: 7\n"));
+    assert_eq!(reported, ["the ring overwrote 0 events and refused 7; where is not marked (7 in all)"]);
 }

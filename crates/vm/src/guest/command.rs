@@ -60,9 +60,9 @@ fn forward(child: &mut Child, port: &mut Port, mut requests: Requests, wanted: &
             return Ok(());
         }
         let is_ready = |place: usize| ready.get(place).copied().unwrap_or(false);
-        let (has_asked, has_heard) = (is_ready(pipes.len() + 1), is_ready(pipes.len() + 2));
-        if has_heard {
-            match port.told_to_end() {
+        let (has_asked, has_order) = (is_ready(pipes.len() + 1), is_ready(pipes.len() + 2));
+        if has_order {
+            match port.end_requested() {
                 // The child has not been waited for, so the pid is still its own.
                 Ok(true) => drop(signal::kill(child.id(), signal::SIGINT)),
                 Ok(false) => {}

@@ -4,11 +4,11 @@
 
 mod arranged;
 mod command;
-mod handed;
 mod keep;
 mod mounts;
 mod parameters;
 mod port;
+mod restored_job;
 
 use crate::frame::Frame;
 use crate::host::initramfs::module_path;
@@ -118,13 +118,13 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     let mut arguments = job.arguments.clone();
     if job.stops {
         port.drain();
-        let handed = handed::stop_and_take()?;
+        let restored_job = restored_job::stop_and_take()?;
         port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
         if arguments.is_empty() {
-            arguments =
-                serde_json::from_slice(handed.content.as_bytes()).map_err(|e| format!("what it was handed: {e}"))?;
+            arguments = serde_json::from_slice(restored_job.content.as_bytes())
+                .map_err(|e| format!("what it was handed: {e}"))?;
         }
-        perturb(handed.perturbation);
+        perturb(restored_job.perturbation);
     } else {
         perturb(job.perturbation);
     }

@@ -29,7 +29,7 @@ impl Port {
     }
 
     /// Reads what has arrived; returns whether the command is to end. An error if nothing can ever arrive.
-    pub(super) fn told_to_end(&mut self) -> io::Result<bool> {
+    pub(super) fn end_requested(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 64];
         match self.0.read(&mut bytes)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),

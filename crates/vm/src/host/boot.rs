@@ -1,12 +1,12 @@
 //! One guest from start to end: starts QEMU, follows the guest's console and port, passes on what the guest sends, and
 //! ends QEMU on every way out.
 
-pub use super::laid::dry_run;
+pub use super::boot_files::dry_run;
 
 use super::accelerate::Proof;
+use super::boot_files::BootFiles;
 use super::initramfs::Added;
 use super::kvm::Kvm;
-use super::laid::Laid;
 use super::process::Installed;
 use super::session::Session;
 use crate::error::VmError;
@@ -87,7 +87,7 @@ pub enum Stage {
     /// One of its files is safe on the host, even if the guest dies.
     Kept,
     /// The command was asked to end at the user's request.
-    ToldToEnd,
+    EndRequested,
     /// The command has ended and all files have arrived: exit code, and time since QEMU was started.
     Ended(i32, Duration),
 }
@@ -129,11 +129,11 @@ pub struct Ended {
 
 /// Boots it as described, follows the guest to its end, and returns what it sent; `proof` is stored once it is up.
 pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
-    let laid = Laid::new(boot)?;
+    let boot_files = BootFiles::new(boot)?;
     events.stage(Stage::Starting);
-    let (qemu, ends) = laid.start(None)?;
+    let (qemu, ends) = boot_files.start(None)?;
     let ended = Session::new(boot, qemu, ends, proof, events).follow()?;
-    Ok(Ended { counts: laid.counts()?, ..ended })
+    Ok(Ended { counts: boot_files.counts()?, ..ended })
 }
 
 /// Whether the guest's command can be asked to end.

@@ -3,11 +3,11 @@
 //! its own instructions.
 
 use super::boot::{Boot, Ended, Events};
-use super::laid::{HANDED, Laid};
+use super::boot_files::{BootFiles, RESTORED_JOB};
 use super::monitor::Monitor;
 use super::session::Session;
 use crate::error::VmError;
-use crate::job::{Handed, Job, Perturbation};
+use crate::job::{Job, Perturbation, RestoredJob};
 use crate::kernel::cache::Cache;
 use crate::kernel::image::Architecture;
 use crate::lane::Lane;
@@ -17,11 +17,11 @@ use crate::states::{State, States};
 use std::path::Path;
 
 /// The guest changed so that it gets its command after it is restored from a state, and what it is given then.
-pub fn handed_its_command(boot: &Boot) -> Result<(Boot, Handed), VmError> {
+pub fn with_restored_job(boot: &Boot) -> Result<(Boot, RestoredJob), VmError> {
     let Job { arguments, perturbation, .. } = boot.job.clone();
     let content = serde_json::to_string(&arguments).map_err(|why| VmError::State(why.to_string()))?;
     let job = Job { stops: true, arguments: Vec::new(), perturbation: Perturbation::default(), ..boot.job.clone() };
-    Ok((Boot { job, ..boot.clone() }, Handed { perturbation, path: COMMAND.into(), content }))
+    Ok((Boot { job, ..boot.clone() }, RestoredJob { perturbation, path: COMMAND.into(), content }))
 }
 
 /// Where the guest stores the arguments of a command that it was given.
@@ -44,24 +44,24 @@ pub fn refusal(boot: &Boot) -> Option<String> {
 /// Also returns the checksum of the state. The boot's own job must be to stop the guest.
 pub fn from_state(
     boot: &Boot,
-    handed: &Handed,
+    restored_job: &RestoredJob,
     cache: &Cache,
     events: &mut dyn Events,
 ) -> Result<(Ended, u32), VmError> {
-    let laid = Laid::new(boot)?;
-    let (states, made_from) = (States::of(cache), laid.made_from()?);
-    let file = laid.at(HANDED);
+    let boot_files = BootFiles::new(boot)?;
+    let (states, made_from) = (States::of(cache), boot_files.made_from()?);
+    let file = boot_files.at(RESTORED_JOB);
     let mut again = false;
     loop {
         // Both are reported to `events`, one after the other.
         let mut notes = Vec::new();
         std::fs::write(&file, "").map_err(VmError::file("writing", &file))?;
-        let mut make = |into: &Path| make(boot, &laid, &file, into, events);
+        let mut make = |into: &Path| make(boot, &boot_files, &file, into, events);
         let state = states.get(cache, &made_from, &mut |note| notes.push(note.to_owned()), &mut make);
         notes.iter().for_each(|note| events.note(note));
         let state = state?;
-        std::fs::write(&file, handed.to_text()).map_err(VmError::file("writing", &file))?;
-        match restored(boot, &laid, &file, &state, events) {
+        std::fs::write(&file, restored_job.to_text()).map_err(VmError::file("writing", &file))?;
+        match restored(boot, &boot_files, &file, &state, events) {
             // QEMU does not accept a state that it wrote, because it is another build of the same version.
             Err(VmError::State(why)) if !again => {
                 events.note(&format!("the saved state is unusable ({why}): creating it again"));
@@ -74,8 +74,14 @@ pub fn from_state(
 }
 
 /// Boots the guest until it stops, and writes its state.
-fn make(boot: &Boot, laid: &Laid<'_>, handed: &Path, into: &Path, events: &mut dyn Events) -> Result<(), VmError> {
-    let (mut qemu, ends) = laid.start(Some(Keeping { handed, from: None }))?;
+fn make(
+    boot: &Boot,
+    boot_files: &BootFiles<'_>,
+    restored_job: &Path,
+    into: &Path,
+    events: &mut dyn Events,
+) -> Result<(), VmError> {
+    let (mut qemu, ends) = boot_files.start(Some(Keeping { restored_job, from: None }))?;
     let monitor = Monitor::new(&mut qemu).map_err(|why| complained(&mut qemu, why))?;
     let mut session = Session::new(boot, qemu, ends, None, events);
     session.follow_until_stopped(monitor)?.keep(into)
@@ -83,23 +89,23 @@ fn make(boot: &Boot, laid: &Laid<'_>, handed: &Path, into: &Path, events: &mut d
 
 fn restored(
     boot: &Boot,
-    laid: &Laid<'_>,
-    handed: &Path,
+    boot_files: &BootFiles<'_>,
+    restored_job: &Path,
     state: &State,
     events: &mut dyn Events,
 ) -> Result<Ended, VmError> {
-    let (mut qemu, ends) = laid.start(Some(Keeping { handed, from: Some(&state.path) }))?;
+    let (mut qemu, ends) = boot_files.start(Some(Keeping { restored_job, from: Some(&state.path) }))?;
     let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
     // Kept until the end, because QEMU reads from it.
     let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
     let ended = Session::new(boot, qemu, ends, None, events).follow()?;
-    Ok(Ended { counts: laid.counts()?, ..ended })
+    Ok(Ended { counts: boot_files.counts()?, ..ended })
 }
 
 /// Adds QEMU's own messages, if there are any.
 fn complained(qemu: &mut super::process::Qemu, why: VmError) -> VmError {
     qemu.end();
-    qemu.hear_out();
+    qemu.drain_stderr();
     match (qemu.complaints(), why) {
         (said, VmError::State(why)) if !said.is_empty() => VmError::State(format!("{why}: {said}")),
         (_, why) => why,

@@ -91,7 +91,7 @@ pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Opt
     if let Some(line) = qemu.complaint(&["KVM internal error", "kvm run failed", "KVM: entry failed"]) {
         return dies(format!("QEMU said `{}`", line.trim_end_matches('.')));
     }
-    let status = ended.inspect(|_| qemu.hear_out())?;
+    let status = ended.inspect(|_| qemu.drain_stderr())?;
     const CRASHES: [i32; 4] = [4, 6, 7, 11];
     let crashed = status.signal().is_some_and(|signal| CRASHES.contains(&signal));
     let by_somebody = status.signal().is_some_and(|_| !crashed);

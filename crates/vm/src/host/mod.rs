@@ -2,6 +2,7 @@
 
 pub mod accelerate;
 pub mod boot;
+mod boot_files;
 pub mod build;
 mod command_line;
 pub mod deliver;
@@ -12,7 +13,6 @@ pub mod initramfs;
 pub mod kept;
 pub mod kvm;
 pub mod kvm_cache;
-mod laid;
 mod make;
 mod monitor;
 mod patched;

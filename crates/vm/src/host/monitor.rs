@@ -34,7 +34,7 @@ impl Monitor {
 
     /// Whether the guest has stopped itself. This needs no query, because QEMU sends an event.
     pub(super) fn has_stopped(&mut self) -> bool {
-        while let Ok(Some(said)) = self.hear(0) {
+        while let Ok(Some(said)) = self.read_line(0) {
             self.note(&said);
         }
         self.has_stopped
@@ -45,7 +45,7 @@ impl Monitor {
     }
 
     /// The next line, or `None` at the deadline; an error if QEMU has ended.
-    fn hear(&mut self, deadline_ns: u64) -> Result<Option<String>, VmError> {
+    fn read_line(&mut self, deadline_ns: u64) -> Result<Option<String>, VmError> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -68,7 +68,7 @@ impl Monitor {
         let asked = writeln!(self.to, "{{\"execute\":\"{what}\",\"arguments\":{arguments}}}");
         asked.map_err(|e| failed(&format!("`{what}` cannot be asked: {e}")))?;
         let deadline_ns = clock::monotonic_ns() + PATIENCE_NS;
-        while let Some(said) = self.hear(deadline_ns)? {
+        while let Some(said) = self.read_line(deadline_ns)? {
             if said.starts_with("{\"error\"") {
                 return Err(failed(&format!("{what}: {}", field(&said, "desc"))));
             }

@@ -139,7 +139,7 @@ impl Qemu {
     }
 
     /// Waits briefly for the last output of a process that has ended.
-    pub(super) fn hear_out(&self) {
+    pub(super) fn drain_stderr(&self) {
         let deadline = Instant::now() + GRACE;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));

@@ -119,10 +119,10 @@ impl<'a> Session<'a> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
             // Check for its end before reading, so that its last output is read.
-            let died = self.qemu.try_wait().inspect(|_| self.qemu.hear_out());
+            let died = self.qemu.try_wait().inspect(|_| self.qemu.drain_stderr());
             let has_stopped = self.monitor.as_mut().is_some_and(Monitor::has_stopped);
-            self.hear_console()?;
-            if self.hear_port()? {
+            self.read_console()?;
+            if self.read_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
                 self.switched_off(limit);
                 return Ok(self.ended());
@@ -191,18 +191,18 @@ impl<'a> Session<'a> {
             Err(late) if !self.boot.job.shell => late,
             _ => return Ok(()),
         };
-        let heard = self.orders.as_mut().filter(|_| self.up.is_some() && !grace.is_zero());
-        if heard.is_none_or(|orders| orders.write_all(&[END]).is_err()) {
+        let orders = self.orders.as_mut().filter(|_| self.up.is_some() && !grace.is_zero());
+        if orders.is_none_or(|orders| orders.write_all(&[END]).is_err()) {
             return Err(why);
         }
         if matches!(why, VmError::Interrupted) {
-            self.events.stage(Stage::ToldToEnd);
+            self.events.stage(Stage::EndRequested);
         }
         self.ending = Some((Instant::now(), why));
         Ok(())
     }
 
-    fn hear_console(&mut self) -> Result<(), VmError> {
+    fn read_console(&mut self) -> Result<(), VmError> {
         let said = self.console_file.read_new().map_err(too_much("console", "a quieter kernel (loglevel=)"))?;
         if !said.is_empty() {
             self.console.push(&said);
@@ -213,7 +213,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads the port; returns whether the guest has sent its last message.
-    fn hear_port(&mut self) -> Result<bool, VmError> {
+    fn read_port(&mut self) -> Result<bool, VmError> {
         let bytes = self
             .port
             .read_new()

@@ -74,7 +74,7 @@ fn the_virtual_lane_lets_nothing_of_the_host_in() {
 fn a_guest_that_is_kept_stops_itself_and_goes_on_without_the_hosts_time() {
     let words = |from| {
         let mut line = Line::default();
-        keep(&mut line, Keeping { handed: Path::new("/t/a,b"), from });
+        keep(&mut line, Keeping { restored_job: Path::new("/t/a,b"), from });
         line.0.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     };
     let both = "-device pvpanic -fw_cfg name=opt/schedlab/handed,file=/t/a,,b -chardev stdio,id=monitor,signal=off \

@@ -63,7 +63,7 @@ impl Events for Quiet {
     fn stage(&mut self, stage: Stage) {
         match stage {
             Stage::Kept => self.heeds = true,
-            Stage::ToldToEnd => say("schedlab: the guest ends when the trial in progress does"),
+            Stage::EndRequested => say("schedlab: the guest ends when the trial in progress does"),
             _ => {}
         }
     }
@@ -93,7 +93,7 @@ impl Events for Screen {
         match stage {
             Stage::Starting => say("schedlab: starting the guest"),
             Stage::Kept => {}
-            Stage::ToldToEnd => {
+            Stage::EndRequested => {
                 say("schedlab: asking the guest's command to end; Ctrl-C again ends the guest at once");
             }
             Stage::Up(release, after) => {

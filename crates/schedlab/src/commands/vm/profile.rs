@@ -21,7 +21,7 @@ use schedlab_vm::host::boot::{Ended, dry_run};
 use schedlab_vm::host::kept;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Instructions, LegCounts, ProfileFile, Profiled, SCHEMA, landmarks};
-use schedlab_vm::{Boot, Handed, VmError};
+use schedlab_vm::{Boot, RestoredJob, VmError};
 use serde::Serialize;
 use std::path::Path;
 
@@ -140,14 +140,14 @@ fn count(boot: &Boot) -> Result<Counting> {
 }
 
 /// The guest that stops for its state to be kept, and what it is handed, where guests like this can be kept.
-fn if_kept(boot: &Boot) -> Result<Option<(Boot, Handed)>> {
-    Ok(kept::refusal(boot).is_none().then(|| kept::handed_its_command(boot)).transpose()?)
+fn if_kept(boot: &Boot) -> Result<Option<(Boot, RestoredJob)>> {
+    Ok(kept::refusal(boot).is_none().then(|| kept::with_restored_job(boot)).transpose()?)
 }
 
 /// From a kept state, where guests like this can be kept: booting is the longer part of a profile.
 fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
-    if let Some((stops, handed)) = if_kept(boot)? {
-        match kept::from_state(&stops, &handed, &Cache::of_this_user(), listener) {
+    if let Some((stops, restored_job)) = if_kept(boot)? {
+        match kept::from_state(&stops, &restored_job, &Cache::of_this_user(), listener) {
             Err(VmError::State(why)) => {
                 say(format_args!("schedlab: no saved guest state is used, so the guest boots: {why}"))
             }

@@ -28,7 +28,7 @@ use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::reference::Reference;
 use schedlab_vm::lane::{Lane, NoKvm, Virtual, WantedAccelerator};
 use schedlab_vm::profile::Profiled;
-use schedlab_vm::{Boot, Handed, Job, VmError};
+use schedlab_vm::{Boot, Job, RestoredJob, VmError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -182,8 +182,8 @@ impl Guests {
             (schedlab_vm::boot(&boot, &mut listener)?, None)
         } else {
             let perturbation = schedlab_vm::lane::perturbation(of_seed(boot.lane, trial.sample));
-            let handed = Handed { perturbation, path: TASK.into(), content: task };
-            let (ended, state) = kept::from_state(&boot, &handed, &Cache::of_this_user(), &mut listener)?;
+            let restored_job = RestoredJob { perturbation, path: TASK.into(), content: task };
+            let (ended, state) = kept::from_state(&boot, &restored_job, &Cache::of_this_user(), &mut listener)?;
             (ended, Some(state))
         };
         let mut answer = task::read(&ended.files)?

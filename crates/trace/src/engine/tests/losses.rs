@@ -1,12 +1,12 @@
 //! What remains true after a loss, and what becomes unknown.
 
-use crate::drawing::tell;
+use crate::drawing::observe;
 use crate::engine::{Engine, Observer};
 use crate::event::{Cpu, Event, What};
 
 #[test]
 fn a_lost_switch_in_makes_no_long_wait() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -20,7 +20,7 @@ fn a_lost_switch_in_makes_no_long_wait() {
 
 #[test]
 fn a_second_waking_proves_that_the_first_wait_had_ended() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -34,7 +34,7 @@ fn a_second_waking_proves_that_the_first_wait_had_ended() {
 
 #[test]
 fn a_second_wakeup_proves_it_too() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -49,7 +49,7 @@ fn a_second_wakeup_proves_it_too() {
 
 #[test]
 fn a_move_before_anything_else_of_a_thread_names_its_cpus_too() {
-    let seen = tell(
+    let seen = observe(
         "
         1 3 B S > .
         0 5 migrate A 1 0
@@ -66,7 +66,7 @@ fn a_move_before_anything_else_of_a_thread_names_its_cpus_too() {
 
 #[test]
 fn a_move_names_the_cpu_that_it_came_to_unseen() {
-    let seen = tell(
+    let seen = observe(
         "
         0 4 A S > .
         1 5 B S > .
@@ -83,7 +83,7 @@ fn a_move_names_the_cpu_that_it_came_to_unseen() {
 
 #[test]
 fn a_sleep_ends_with_the_waking_and_is_not_known_where_that_is_lost() {
-    let seen = tell(
+    let seen = observe(
         "
         1 5 waking B by C
         0 10 A S > .
@@ -96,7 +96,7 @@ fn a_sleep_ends_with_the_waking_and_is_not_known_where_that_is_lost() {
 
 #[test]
 fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 A S > .
         1 10 B S > .
@@ -114,7 +114,7 @@ fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
 #[test]
 fn a_gap_counts_from_the_last_event_before_it() {
     // A ran unseen on CPU 1 between 40 and 60: its wait ends before anyone knows that CPU 1 lost events.
-    let seen = tell(
+    let seen = observe(
         "
         1 5 A S > .
         2 10 waking A by C
@@ -129,7 +129,7 @@ fn a_gap_counts_from_the_last_event_before_it() {
 #[test]
 fn what_shows_that_a_thread_was_elsewhere_counts_its_gaps() {
     // A and C were seen on CPU 0 only, and B on CPU 2. All of them ran unseen on CPU 1 between 20 and 60.
-    let seen = tell(
+    let seen = observe(
         "
         1 5 . R > D
         0 10 C R > A
@@ -146,13 +146,13 @@ fn what_shows_that_a_thread_was_elsewhere_counts_its_gaps() {
     );
     assert_eq!(seen.waits()[..2], ["A censored Preempted Gap", "C censored Preempted Gap"]);
     assert_eq!(seen.of(&["slept"]), [""; 0], "B slept more than once");
-    let nothing_lost = tell("0 10 C R > A\n0 40 waking C by A\n0 71 A S > C");
+    let nothing_lost = observe("0 10 C R > A\n0 40 waking C by A\n0 71 A S > C");
     assert_eq!(nothing_lost.waits(), ["C waited 10-71 Preempted"]);
 }
 
 #[test]
 fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         0 20 B S > .
@@ -168,7 +168,7 @@ fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
 
 #[test]
 fn a_new_thread_after_a_gap_is_another_task() {
-    let seen = tell(
+    let seen = observe(
         "
         0 10 . R > A
         0 20 B S > .
@@ -185,7 +185,7 @@ fn a_pending_waking_repairs_nothing_where_the_true_one_may_be_lost() {
     // W wakes A before A leaves CPU 0. That sleep may have been cancelled, and the waking that counts may be among CPU
     // 1's lost events.
     let then = |events: &str| {
-        tell(&format!(
+        observe(&format!(
             "
             0 1 . R > A
             1 1 . R > W
@@ -208,7 +208,7 @@ fn a_pending_waking_repairs_nothing_where_the_true_one_may_be_lost() {
 fn a_run_is_falsified_by_the_gaps_of_its_own_cpu_alone() {
     // A was on CPU 1 before; while it runs on CPU 0, whose events are complete, CPU 1 loses some.
     let run = |cpu: u16| {
-        tell(&format!(
+        observe(&format!(
             "
             1 1 . R > A
             1 5 A S > .

@@ -59,7 +59,7 @@ fn an_absolute_time_goes_round_after_59_bits() {
 }
 
 #[test]
-fn a_page_tells_what_was_missed_before_it() {
+fn a_page_reports_what_was_missed_before_it() {
     let format = PageFormat::parse(HEADER, false).unwrap();
     let stored = page(8 | MISSED | MISSED_STORED, &[head(1, 0), 0, 77, 0]);
     assert_eq!(format.open(&stored).unwrap().missed, Some(77));

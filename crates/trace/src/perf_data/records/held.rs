@@ -5,7 +5,7 @@ use super::super::attr::{u32_at, u64_at};
 use super::{Records, Step, record};
 use crate::event::{Cpu, Event, What};
 use crate::fields::Refused;
-use crate::plans::tell_refused;
+use crate::plans::report_refused;
 use crate::problem::ProblemKind;
 
 /// Most events held back from rings that are read backward (128 MiB).
@@ -96,6 +96,6 @@ impl Records {
             let cpu = Cpu::from_raw(i64::from(cpu?)).ok_or(Refused::Number)?;
             Ok(Event { ts: time?, cpu, what: plan.decode(raw, &mut self.dictionary)? })
         });
-        decoded.map_err(|refused| tell_refused(refused, offset, &mut self.problems)).ok()
+        decoded.map_err(|refused| report_refused(refused, offset, &mut self.problems)).ok()
     }
 }

@@ -22,7 +22,7 @@ fn rings_that_were_overwritten_are_read_from_their_end() {
     let text = DRAWING.replace("1 12 . R > B", "1 10 . R > B");
     let drawing = Drawing::new(&text);
     for rounds in [Vec::new(), LITTLE.record(68, &[])] {
-        assert_eq!(told(overwritten(&drawing, &[], &rounds)).lines, tell(&text).lines);
+        assert_eq!(observed(overwritten(&drawing, &[], &rounds)).lines, observe(&text).lines);
     }
 }
 
@@ -38,8 +38,8 @@ fn what_a_ring_overwrote_is_missing_up_to_its_first_sample() {
     for others in [Vec::new(), lives] {
         let (events, reader) = read(overwritten(&drawing, &others, &LITTLE.record(68, &[]))).unwrap();
         assert!(events.is_sorted_by_key(|event| event.ts));
-        let told = tell_events(&events, reader.names(), reader.states());
-        assert_eq!(told.waits(), ["A censored Waking Gap"], "{events:?}");
+        let observed = observe_events(&events, reader.names(), reader.states());
+        assert_eq!(observed.waits(), ["A censored Waking Gap"], "{events:?}");
         assert_eq!(events[0].ts, if others.is_empty() { 10_000 } else { 5_000 });
         let end = events.iter().rfind(|event| matches!(event.what, crate::What::GapEnd { .. })).unwrap();
         assert_eq!((end.ts, end.cpu.0), (60_000, 1));
@@ -81,7 +81,7 @@ fn rings_of_both_kinds_are_put_in_order() {
     let (events, reader) = read(file).unwrap();
     assert!(events.is_sorted_by_key(|event| event.ts));
     assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
-    let told = tell_events(&events, reader.names(), reader.states());
+    let observed = observe_events(&events, reader.names(), reader.states());
     // C may have been woken earlier on CPU 1, whose ring of wakings begins at 30 µs.
-    assert_eq!(told.waits(), ["C censored Waking Gap", "A waited 30-50 Waking"], "{events:?}");
+    assert_eq!(observed.waits(), ["C censored Waking Gap", "A waited 30-50 Waking"], "{events:?}");
 }

@@ -3,12 +3,12 @@
 use super::*;
 
 #[test]
-fn compressed_records_tell_the_same() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+fn compressed_records_read_the_same() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     let plain = records(LITTLE, &drawing);
     for (piece, kind) in [(64, 81), (333, 81), (4000, 81), (50, 83)] {
         let file = LITTLE.file(&compressed(&plain, piece, kind));
-        assert_eq!(told(file).lines, drawn.lines, "pieces of {piece}");
+        assert_eq!(observed(file).lines, drawn.lines, "pieces of {piece}");
     }
 }
 
@@ -29,8 +29,8 @@ fn rounds_of_a_compressed_file_end_where_they_stand() {
     }
     let (events, reader) = read(LITTLE.file(&file)).unwrap();
     // The drawing has no switch, which is reported.
-    let told: Vec<ProblemKind> = reader.problems().all().map(|problem| problem.kind).collect();
-    assert_eq!((events.len(), &told[..]), (2000, &[ProblemKind::Recording][..]));
+    let reported: Vec<ProblemKind> = reader.problems().all().map(|problem| problem.kind).collect();
+    assert_eq!((events.len(), &reported[..]), (2000, &[ProblemKind::Recording][..]));
     assert!(events.is_sorted_by_key(|event| event.ts), "time never goes back");
 }
 

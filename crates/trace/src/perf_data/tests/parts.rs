@@ -19,13 +19,13 @@ fn read_parts(parts: &[Vec<u8>]) -> (Vec<Event>, Reader) {
 
 #[test]
 fn files_of_threads_are_read_side_by_side() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let (drawing, drawn) = (Drawing::new(DRAWING), observe(DRAWING));
     let files = [of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])];
     let small = files.each_ref().map(|file| packed(file, 50, 81).concat());
     // The last one is from a thread that read both CPUs.
     for parts in [&files[..], &small, &[files.concat()]] {
         let (events, reader) = read_parts(parts);
-        assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
+        assert_eq!(observe_events(&events, reader.names(), reader.states()).lines, drawn.lines);
         assert_eq!(reader.problems().all().filter(|p| p.kind != ProblemKind::Lost).count(), 0);
     }
 }
@@ -46,12 +46,12 @@ fn files_of_threads_may_be_long_and_of_any_speed() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_of_a_thread_is_told_with_its_name() {
+fn what_is_wrong_with_a_file_of_a_thread_is_reported_with_its_name() {
     let drawing = Drawing::new(DRAWING);
     let (whole, cut) = (of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1]));
-    let told = |parts: &[Vec<u8>]| read_parts(parts).1.problems().all().map(|p| p.to_string()).collect::<Vec<_>>();
-    let spoilt = told(&[whole.clone(), cut[..cut.len() - 3].to_vec()]);
+    let reported = |parts: &[Vec<u8>]| read_parts(parts).1.problems().all().map(|p| p.to_string()).collect::<Vec<_>>();
+    let spoilt = reported(&[whole.clone(), cut[..cut.len() - 3].to_vec()]);
     assert!(spoilt.iter().any(|line| line.starts_with("data.1: byte ")), "{spoilt:?}");
-    let missing = told(&[whole]);
+    let missing = reported(&[whole]);
     assert!(missing.iter().any(|line| line.starts_with("no file has an event of CPU 1")), "{missing:?}");
 }

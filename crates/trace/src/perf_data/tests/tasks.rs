@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
+fn a_fork_that_a_record_and_a_tracepoint_report_is_one_event() {
     let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
     let mut bytes = records(LITTLE, &drawing);
     // perf's synthesized records for threads from before the recording are kept.
@@ -19,7 +19,7 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
 }
 
 #[test]
-fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
+fn a_fork_on_a_cpu_that_was_not_recorded_is_reported_by_its_record_alone() {
     let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
     let forks = |cpu| {
         let file = LITTLE.file(&[id_index(0, -1), switches.clone(), life(FORK, 13, 14_500, cpu)].concat());
@@ -58,7 +58,7 @@ fn what_perf_notes_apart_is_no_event_of_the_file() {
     let file = |cpu| LITTLE.file(&[switches.clone(), life(EXIT, 10, 25_000, cpu), life(EXIT, 11, 0, cpu)].concat());
     let (events, reader) = read(file(0)).unwrap();
     assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
-    let engine = tell_events(&events, reader.names(), reader.states());
+    let engine = observe_events(&events, reader.names(), reader.states());
     assert_eq!(engine.counts.events - reader.noted_in_all(), 2, "the samples");
     // A record with an unknown CPU has no line in a text, which would have to name the CPU.
     for (cpu, lines, left_out) in [(0, 3, 0), (u32::MAX, 2, 1)] {
@@ -70,7 +70,7 @@ fn what_perf_notes_apart_is_no_event_of_the_file() {
 }
 
 #[test]
-fn a_record_whose_type_was_spoilt_is_told() {
+fn a_record_whose_type_was_spoilt_is_reported() {
     let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
     let whole = read(LITTLE.file(&bytes)).unwrap();
     assert_eq!((whole.0.len(), whole.1.problems().all().next()), (3, None));
@@ -79,15 +79,19 @@ fn a_record_whose_type_was_spoilt_is_told() {
         let kind = u32::from_le_bytes(spoilt[..4].try_into().unwrap()) ^ 1 << bit;
         spoilt[..4].copy_from_slice(&kind.to_le_bytes());
         let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
-        let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-        assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
+        let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+        assert_eq!((events.len(), reported.len()), (2, 1), "type {kind}: {reported:?}");
         // The next types that the kernel adds cannot be ruled out.
-        assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
+        assert_eq!(
+            reported[0].starts_with("1 record of unknown type"),
+            [4, 5].contains(&bit),
+            "type {kind}: {reported:?}"
+        );
     }
 }
 
 #[test]
-fn a_sample_with_the_data_of_another_event_is_told() {
+fn a_sample_with_the_data_of_another_event_is_reported() {
     let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
     let number = 301u16.to_le_bytes();
     let at = (8..bytes.len()).find(|at| bytes[*at..].starts_with(&number)).unwrap();
@@ -100,7 +104,7 @@ fn a_sample_with_the_data_of_another_event_is_told() {
 }
 
 #[test]
-fn a_sample_that_covers_the_next_one_is_told() {
+fn a_sample_that_covers_the_next_one_is_reported() {
     let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > .\n0 22 . R > A"));
     let size_of = |at: usize| u16::from_le_bytes(bytes[at + 6..at + 8].try_into().unwrap());
     let both = size_of(0) + size_of(usize::from(size_of(0)));
@@ -115,7 +119,7 @@ fn a_sample_that_covers_the_next_one_is_told() {
 }
 
 #[test]
-fn tasks_alone_are_told_from_a_loss() {
+fn tasks_alone_are_distinguished_from_a_loss() {
     let drawing = Drawing::new("0 10 A S > B\n0 20 A S > C\n0 30 A S > .");
     let events = records(LITTLE, &drawing);
     let problems = |index: Vec<u8>| {

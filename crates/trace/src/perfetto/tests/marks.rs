@@ -1,7 +1,7 @@
 //! Marks of missing packets and events, in a trace of two CPUs: `V` is woken on CPU 1, runs on CPU 0 in a bundle that
 //! may be missing, and is switched in on CPU 1 much later.
 
-use super::{open, packed, told};
+use super::{observed, open, packed};
 use crate::perfetto::schema::{PACKET, bundle, packet};
 use crate::perfetto::wire::{put_bytes, put_number};
 use crate::problem::ProblemKind;
@@ -80,9 +80,9 @@ fn trace(of_packet: &[(u32, u64)], of_bundle: &[(u32, u64)], whole: bool) -> Vec
 
 #[test]
 fn each_mark_of_missing_bundles_is_a_gap() {
-    let whole = told(trace(&[], &[], true));
+    let whole = observed(trace(&[], &[], true));
     assert_eq!(whole.of(&["waited"]), ["t50 waited 15000-17000 Waking"]);
-    let unmarked = told(trace(&[], &[], false));
+    let unmarked = observed(trace(&[], &[], false));
     assert_eq!(unmarked.of(&["waited"]), ["t50 waited 15000-25000 Waking"], "nothing says that a bundle is missing");
     for (of_packet, of_bundle) in [
         (&[(packet::PREVIOUS_PACKET_DROPPED, 1)][..], &[][..]),
@@ -92,13 +92,13 @@ fn each_mark_of_missing_bundles_is_a_gap() {
         (&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &[(bundle::LAST_READ_EVENT_TIMESTAMP, 18_000_000)]),
     ] {
         let bytes = trace(of_packet, of_bundle, false);
-        let read = told(bytes.clone());
+        let read = observed(bytes.clone());
         assert_eq!(read.waits(), ["t50 censored Waking Gap"], "{of_packet:?} {of_bundle:?}");
         assert_eq!(open(bytes).unwrap().1.problems().count(ProblemKind::Lost), 1);
     }
     // Packets were dropped, but none of this CPU.
     let end = [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 12_000_000)];
-    let other = told(trace(&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &end, false));
+    let other = observed(trace(&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &end, false));
     assert_eq!((other.counts.gaps, other.of(&["waited"])), (0, unmarked.of(&["waited"])));
 }
 
@@ -116,16 +116,16 @@ fn a_ring_is_complete_from_its_latest_beginning_on() {
     let ring = |end: u64| ring_of(end, 0);
     for target in [0, 1] {
         // Even a thread that was never seen on CPU 0 may have run there before its ring began.
-        let read = told(ring_of(20_000_000, target));
+        let read = observed(ring_of(20_000_000, target));
         assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
         assert!(read.lines.contains(&"t61 ran 10000-16000 on 1 to Interruptible".to_owned()), "{:?}", read.lines);
     }
     let (events, _) = open(ring(20_000_000)).unwrap();
     let begin = events.iter().find(|event| event.what == crate::What::GapBegin).expect("a gap");
     assert_eq!((begin.ts, begin.cpu.0), (10_000_000, 0), "from the first event of the trace on");
-    let read = told(ring(14_000_000));
+    let read = observed(ring(14_000_000));
     assert_eq!(read.waits(), ["t50 waited 15000-25000 Waking"], "complete since before the wait");
-    assert_eq!(told(ring(9_000_000)).counts.gaps, 0, "nothing of this trace is missing");
+    assert_eq!(observed(ring(9_000_000)).counts.gaps, 0, "nothing of this trace is missing");
 }
 
 /// Before v29, Perfetto marks every first packet as if others had been dropped before it, and gives no time.
@@ -139,12 +139,15 @@ fn where_nobody_says_whether_a_ring_wrapped_no_wait_before_the_last_cpu_began_is
         let second = packet(&[(packet::SEQUENCE, 5)], packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(22, 0, 0, 70)]));
         [first, second].concat()
     };
-    let read = told(old(&[&other[..], &later[..]].concat()));
+    let read = observed(old(&[&other[..], &later[..]].concat()));
     assert_eq!(read.waits(), ["t50 censored Waking Gap", "t50 waited 27000-28000 Waking"]);
     assert_eq!(read.counts.gaps, 0, "nobody says that anything is missing");
     let (_, reader) = open(old(&other)).unwrap();
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert!(told.len() == 1 && told[0].contains("no wait before the first event of the last CPU"), "{told:?}");
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(
+        reported.len() == 1 && reported[0].contains("no wait before the first event of the last CPU"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
     let next = [switch(30, 80, 1, 0)];
     let bundles = [broken, bundle(1, &[], &other), bundle(0, &[], &next)];
     let trace: Vec<u8> = bundles.iter().flat_map(|bundle| packet(&[], packet::FTRACE_EVENTS, bundle)).collect();
-    let read = told(trace.clone());
+    let read = observed(trace.clone());
     assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
     assert!(read.lines.contains(&"t60 ran 11000-12000 on 0 to Interruptible".to_owned()), "{:?}", read.lines);
     let (_, reader) = open(trace).unwrap();
@@ -179,19 +182,19 @@ fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
 /// The report about lost events after a trace without gaps.
 fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
     let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
-    let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
-    (told.as_ref().map_or(0, |p| p.count), told.map_or(String::new(), |p| p.first))
+    let reported = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
+    (reported.as_ref().map_or(0, |p| p.count), reported.map_or(String::new(), |p| p.first))
 }
 
 #[test]
-fn counts_of_losses_without_a_time_are_told() {
+fn counts_of_losses_without_a_time_are_reported() {
     let lost = |start, end| lost_in(&[ftrace_stats(1, start), ftrace_stats(2, end)]);
     assert_eq!(lost(&[(3, 9), (8, 1)], &[(3, 9), (8, 1)]), (0, String::new()));
     let (count, said) = lost(&[(3, 9)], &[(3, 21), (4, 2)]);
     assert_eq!(count, 14);
     assert_eq!(said, "the kernel's buffer of CPU 0 lost 12 events (overrun) at unknown times");
     assert_eq!(lost_in(&[ftrace_stats(2, &[(8, 4)])]).0, 4, "the packet of the start may be missing");
-    let with = |lost: u64| told([trace(&[], &[], true), ftrace_stats(2, &[(3, lost)])].concat());
+    let with = |lost: u64| observed([trace(&[], &[], true), ftrace_stats(2, &[(3, lost)])].concat());
     assert_eq!(with(0).waits(), ["t50 waited 15000-17000 Waking"]);
     assert_eq!(with(1).waits(), ["t50 censored Waking Gap"], "nobody knows whether it ran before");
     let service = |of_buffer: bool, field: u32, count: u64| {
@@ -211,9 +214,9 @@ fn counts_of_losses_without_a_time_are_told() {
         (true, 19, "trace_writer_packet_loss"),
         (false, 9, "patches_discarded"),
     ] {
-        let (count, told) = lost_in(&[service(of_buffer, field, 3)]);
-        assert!(count == 1 && told.ends_with(&format!("({name} 3)")), "{told}");
-        let read = self::told([trace(&[], &[], true), service(of_buffer, field, 3)].concat());
+        let (count, reported) = lost_in(&[service(of_buffer, field, 3)]);
+        assert!(count == 1 && reported.ends_with(&format!("({name} 3)")), "{reported}");
+        let read = self::observed([trace(&[], &[], true), service(of_buffer, field, 3)].concat());
         let wanted = if field == 3 { "t50 waited 15000-17000 Waking" } else { "t50 censored Waking Gap" };
         assert_eq!(read.waits(), [wanted], "a ring overwrites what is in front");
         assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
@@ -248,16 +251,16 @@ fn a_rename_that_does_not_say_of_whom_renames_nobody_and_spoils_nothing() {
         let events = [switch(10, 0, 0, 10), between, switch(20, 10, 1, 0)];
         packet(&[], packet::FTRACE_EVENTS, &bundle(0, &[], &events))
     };
-    let told_of = |between: Vec<u8>| {
+    let reported_of = |between: Vec<u8>| {
         let bytes = bundles(between);
         let (events, reader) = open(bytes.clone()).unwrap();
-        (events.len(), reader.problems().count(ProblemKind::BadRecord), told(bytes).lines.join("\n"))
+        (events.len(), reader.problems().count(ProblemKind::BadRecord), observed(bytes).lines.join("\n"))
     };
-    let (events, bad, lines) = told_of(rename(15, 10));
+    let (events, bad, lines) = reported_of(rename(15, 10));
     assert_eq!((events, bad), (3, 0), "{lines}");
     assert!(!lines.contains("worker") && !lines.contains("gap"), "{lines}");
     // If an event other than the scheduler's is invalid, it is counted, and does not make any switch doubtful.
-    let (events, bad, lines) = told_of(event(15, 10, 36, &[0xff]));
+    let (events, bad, lines) = reported_of(event(15, 10, 36, &[0xff]));
     assert_eq!((events, bad), (2, 1), "{lines}");
     assert!(!lines.contains("gap"), "{lines}");
 }
@@ -291,5 +294,5 @@ fn compact_switches_behind_a_gap_say_nothing_of_who_left() {
     };
     assert_eq!(left(20_000), [(0, true), (10, false), (11, false), (12, false)]);
     assert_eq!(left(40_000), [(0, true), (10, false), (0, true), (12, false)]);
-    assert_eq!(told(trace(40_000)).counts.gaps, 1);
+    assert_eq!(observed(trace(40_000)).counts.gaps, 1);
 }

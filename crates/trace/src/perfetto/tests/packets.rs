@@ -48,8 +48,8 @@ fn compressed_packets_are_read_as_if_they_were_not() {
             let mut spoilt = packed.clone();
             spoilt[at] ^= 0x10;
             let read = open([&spoilt[..], &plain].concat());
-            let told = read.is_ok_and(|(_, reader)| reader.problems().all().count() > 1);
-            assert!(told || packed[6] == 0x28, "byte {at}: zlib data has a sum");
+            let reported = read.is_ok_and(|(_, reader)| reader.problems().all().count() > 1);
+            assert!(reported || packed[6] == 0x28, "byte {at}: zlib data has a sum");
         }
     }
 }
@@ -65,8 +65,8 @@ fn packets_that_unpack_to_too_much_or_to_themselves_are_refused() {
         (b"no zlib".to_vec(), "damaged zlib data"),
     ] {
         let (_, reader) = open([plain.clone(), packet(&[], of_packet::COMPRESSED_PACKETS, &packed)].concat()).unwrap();
-        let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::SkippedPart).expect(why);
-        assert!(told.first.contains(why), "{}", told.first);
+        let reported = reader.problems().all().find(|problem| problem.kind == ProblemKind::SkippedPart).expect(why);
+        assert!(reported.first.contains(why), "{}", reported.first);
     }
     let alone = packet(&[], of_packet::COMPRESSED_PACKETS, b"no zlib");
     let why = open(alone).err().unwrap().to_string();
@@ -82,7 +82,7 @@ fn empty_packets_are_packets() {
 }
 
 #[test]
-fn the_host_is_read_and_other_machines_are_told() {
+fn the_host_is_read_and_other_machines_are_reported() {
     let of = |machine: &[(u32, u64)], ms| {
         let bundle = bundle(0, &[], &[switch(ms, 0, 0, 60), switch(ms + 1, 60, 1, 0)]);
         packet(&[&[(of_packet::SEQUENCE, 5)], machine].concat(), of_packet::FTRACE_EVENTS, &bundle)
@@ -92,8 +92,11 @@ fn the_host_is_read_and_other_machines_are_told() {
     let both = [of(&guest, 5), of(&[], 10), of(&guest, 15), of(&[], 20)].concat();
     assert_eq!(events(both.clone()), events(host));
     let (_, reader) = open(both.clone()).unwrap();
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert_eq!(told, ["the trace is of 2 machines: the output is about the host; --machine 1001 reads machine 1001"]);
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert_eq!(
+        reported,
+        ["the trace is of 2 machines: the output is about the host; --machine 1001 reads machine 1001"]
+    );
     let error = open(of(&guest, 5)).err().expect("nothing of the host").to_string();
     assert!(error.contains("(events of machine 1001 alone: --machine 1001 reads those)"), "{error}");
     let mut reader = Reader::open("t", Box::new(both), Kinds::ALL).unwrap();
@@ -167,31 +170,31 @@ fn events_have_names_whether_they_are_read_or_not() {
     let (_, reader) = open(packet(&[], of_packet::FTRACE_EVENTS, &bundle)).unwrap();
     let names: Vec<String> = reader.info().events.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["print", "sched_switch", "field 9999 of FtraceEvent", "their_event", "my_event"]);
-    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert_eq!(told, ["events of field 9999 of FtraceEvent, which is not known here, were passed over"]);
+    let reported: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert_eq!(reported, ["events of field 9999 of FtraceEvent, which is not known here, were passed over"]);
 }
 
 #[test]
-fn clocks_that_cannot_be_compared_are_told() {
-    let told = |clocks: &[u64]| {
+fn clocks_that_cannot_be_compared_are_reported() {
+    let reported = |clocks: &[u64]| {
         let of = |clock: &u64| bundle(0, &[(of_bundle::FTRACE_CLOCK, *clock)], &[switch(10, 0, 0, 60)]);
         let trace: Vec<u8> =
             clocks.iter().flat_map(|clock| packet(&[], of_packet::FTRACE_EVENTS, &of(clock))).collect();
         let (_, reader) = open(trace).unwrap();
-        let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Recording);
-        (reader.info().clock, told.map_or(String::new(), |problem| problem.first))
+        let reported = reader.problems().all().find(|problem| problem.kind == ProblemKind::Recording);
+        (reader.info().clock, reported.map_or(String::new(), |problem| problem.first))
     };
     for (clock, name) in [(0, "boot"), (2, "global"), (4, "mono_raw")] {
-        assert_eq!(told(&[clock]), (name.to_owned(), String::new()));
+        assert_eq!(reported(&[clock]), (name.to_owned(), String::new()));
     }
-    assert!(told(&[1]).1.contains("does not know the clock"));
-    assert!(told(&[3]).1.contains("may differ by microseconds"));
-    assert!(told(&[0, 2]).1.contains("was changed"));
+    assert!(reported(&[1]).1.contains("does not know the clock"));
+    assert!(reported(&[3]).1.contains("may differ by microseconds"));
+    assert!(reported(&[0, 2]).1.contains("was changed"));
 }
 
 #[test]
-fn a_recorder_that_does_not_say_that_it_ended_is_told() {
-    let told = |fields: &[u32]| {
+fn a_recorder_that_does_not_say_that_it_ended_is_reported() {
+    let reported = |fields: &[u32]| {
         let mut trace = packet(&[], of_packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(10, 0, 0, 60)]));
         for field in fields {
             let mut event = Vec::new();
@@ -200,23 +203,23 @@ fn a_recorder_that_does_not_say_that_it_ended_is_told() {
         }
         open(trace).unwrap().1.problems().count(ProblemKind::Recording)
     };
-    assert_eq!((told(&[2]), told(&[2, 5]), told(&[]), told(&[5])), (1, 0, 0, 0));
+    assert_eq!((reported(&[2]), reported(&[2, 5]), reported(&[]), reported(&[5])), (1, 0, 0, 0));
 }
 
 #[test]
-fn fields_of_another_type_or_number_are_told() {
+fn fields_of_another_type_or_number_are_reported() {
     let good = bundle(0, &[], &[switch(10, 0, 0, 60)]);
-    let told = |bundle: Vec<u8>| {
+    let reported = |bundle: Vec<u8>| {
         let (_, reader) = open(packet(&[], of_packet::FTRACE_EVENTS, &bundle)).unwrap();
         [ProblemKind::BadRecord, ProblemKind::UnknownEvent].map(|kind| reader.problems().count(kind))
     };
-    assert_eq!(told(good.clone()), [0, 0]);
+    assert_eq!(reported(good.clone()), [0, 0]);
     for (field, expected) in
         [(of_bundle::LOST_EVENTS, [1, 0]), (12, [0, 1]), (of_bundle::BROKEN_ABI_TRACE_PAGE, [0, 0])]
     {
         let mut spoilt = good.clone();
         put_bytes(field, b"x", &mut spoilt);
-        assert_eq!(told(spoilt), expected, "field {field}");
+        assert_eq!(reported(spoilt), expected, "field {field}");
     }
     let mut other = packet(&[], of_packet::FTRACE_EVENTS, &good);
     other.extend(packet(&[(of_packet::FTRACE_EVENTS, 7)], 900, b""));

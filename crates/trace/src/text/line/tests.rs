@@ -34,7 +34,7 @@ fn lines_of_all_tools_are_read() {
 }
 
 #[test]
-fn flags_tell_interrupts() {
+fn flags_show_interrupts() {
     let context = |line| match Said::parse(line) {
         Said::Event(line) => line.context,
         other => panic!("{other:?}"),
@@ -49,7 +49,7 @@ fn flags_tell_interrupts() {
 /// The columns of 5.15-rt: irqs-off, need-resched, need-resched-lazy, hardirq/softirq, preempt-depth, preempt-lazy-depth,
 /// migrate-disable.
 #[test]
-fn flags_of_patched_kernels_tell_interrupts() {
+fn flags_of_patched_kernels_show_interrupts() {
     let bits = |flags: &str| match Said::parse(&format!("a-1 [000] {flags} 1.0: e: x")) {
         Said::Event(Line { context: Some(context), .. }) => (context.is_hard(), context.is_interrupt()),
         other => panic!("{other:?}"),
@@ -82,7 +82,7 @@ fn a_thread_past_its_exit_is_not_thread_1() {
 }
 
 #[test]
-fn losses_are_told_in_five_forms() {
+fn losses_are_reported_in_five_forms() {
     let lost = |cpu, lost| Said::Lost { cpu: Cpu(cpu), lost };
     assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
     assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
@@ -106,7 +106,7 @@ fn losses_are_told_in_five_forms() {
 }
 
 #[test]
-fn numbers_that_no_machine_has_are_told() {
+fn numbers_that_no_machine_has_are_reported() {
     for (line, number) in [
         ("a-1 [65535] 1.0: e: x", "65535"),
         ("a-1 [8192] 1.0: e: x", "8192"),
@@ -155,7 +155,7 @@ fn no_comm_hides_the_columns_behind_it() {
 }
 
 #[test]
-fn damaged_lines_are_told() {
+fn damaged_lines_are_reported() {
     for line in [
         "a-1 [0p0] d..2. 1.000000: sched_waking: comm=x pid=5",
         "a=1 [000] d..2. 1.000000: sched_waking: comm=x pid=5",
@@ -172,7 +172,7 @@ fn damaged_lines_are_told() {
 }
 
 #[test]
-fn what_is_left_of_an_event_is_told_from_other_words() {
+fn what_is_left_of_an_event_is_distinguished_from_other_words() {
     let called = |length| format!("a-1 [000] 1.0: {}: x", "e".repeat(length));
     assert!(matches!(Said::parse(&called(100)), Said::Event(_)) && Said::parse(&called(101)) == Said::Damaged);
     assert!(is_rest("a-1 [000] 1.0: sche  state=4096 next_comm=b next_pid=46 next_prio=120"));

@@ -1,6 +1,6 @@
 //! Truncated texts, invalid times, and numbers that contradict the header.
 
-use super::{ANSWER, TRACEFS, read, told};
+use super::{ANSWER, TRACEFS, observed, read};
 use crate::{ProblemKind, TraceError};
 
 fn error(text: &str) -> String {
@@ -8,7 +8,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn every_cut_is_told() {
+fn every_cut_is_reported() {
     for at in 0..TRACEFS.len() {
         if !TRACEFS.is_char_boundary(at) {
             continue;
@@ -38,7 +38,7 @@ fn a_number_that_was_cut_is_not_believed() {
 }
 
 #[test]
-fn a_page_whose_script_does_not_end_is_told() {
+fn a_page_whose_script_does_not_end_is_reported() {
     let page = format!("<html><script src=\"x\"></script>\n<script class=\"trace-data\">\n{TRACEFS}</script>\n</html>");
     let cut = |text: &str| read(text).unwrap().1.problems().count(ProblemKind::Truncated);
     assert_eq!(cut(&page), 0);
@@ -68,7 +68,7 @@ fn clocks_that_count_no_time_are_refused() {
 }
 
 #[test]
-fn a_letter_of_system_and_name_that_was_damaged_is_told() {
+fn a_letter_of_system_and_name_that_was_damaged_is_reported() {
     let line = "pipe 31 [000] 2.000500000:       sched:sched_waking: comm=pipe pid=32 prio=120 target_cpu=000\n";
     let lines = line.repeat(3);
     assert_eq!(read(&lines).unwrap().1.problems().count(ProblemKind::BadRecord), 0);
@@ -86,7 +86,7 @@ fn a_letter_of_system_and_name_that_was_damaged_is_told() {
 }
 
 #[test]
-fn a_letter_of_an_events_name_that_was_damaged_is_told() {
+fn a_letter_of_an_events_name_that_was_damaged_is_reported() {
     let (events, reader) = read(&TRACEFS.replace("sched_waking:", "qched_waking:")).unwrap();
     let why: Vec<String> = reader.problems().all().map(|p| p.to_string()).collect();
     assert_eq!(
@@ -122,7 +122,7 @@ fn the_latency_format_is_read_in_microseconds() {
   <idle>-0         0d.h2. 1000022us : sched_wakeup: comm=A pid=10 prio=120 target_cpu=000
   <idle>-0         0d..2. 1000025us!: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
 ";
-    assert_eq!(told(text).waits(), ANSWER);
+    assert_eq!(observed(text).waits(), ANSWER);
     let (events, reader) = read(text).unwrap();
     assert_eq!(events, read(TRACEFS).unwrap().0);
     assert_eq!(reader.info().clock, "of the recording, in whole µs since the ring's first event");
@@ -130,7 +130,7 @@ fn the_latency_format_is_read_in_microseconds() {
 }
 
 #[test]
-fn times_that_are_differences_are_told_with_the_option_that_prints_them() {
+fn times_that_are_differences_are_reported_with_the_option_that_prints_them() {
     let lines = |times: [&str; 5]| {
         let line = |(n, time): (usize, &str)| {
             format!("perf {} [000] {time}: sched:sched_waking: comm=x pid=99 prio=120 target_cpu=000\n", 7 + n)

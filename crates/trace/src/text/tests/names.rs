@@ -97,7 +97,7 @@ fn found(event: &Event, reader: &Reader) -> (u32, Vec<String>) {
 }
 
 #[test]
-fn every_name_is_read_back_or_told() {
+fn every_name_is_read_back_or_reported() {
     let mut dice = Dice(Random::new(1));
     let (mut right, mut seen) = (0, 0);
     for _ in 0..1500 {
@@ -122,7 +122,7 @@ fn every_name_is_read_back_or_told() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_told_and_not_chosen() {
+fn what_can_be_read_in_two_ways_is_reported_and_not_chosen() {
     let ambiguous = "a-1 [000] .... 1.000000: task_rename: pid=1 oldcomm=a newcomm=b newcomm=c oom_score_adj=0\n";
     let good = "a-1 [000] .... 1.000001: task_rename: pid=1 oldcomm=a newcomm=b oom_score_adj=0\n";
     let (events, reader) = read(&format!("{ambiguous}{good}")).unwrap();
@@ -132,7 +132,7 @@ fn what_can_be_read_in_two_ways_is_told_and_not_chosen() {
 }
 
 #[test]
-fn a_line_end_in_a_name_is_told() {
+fn a_line_end_in_a_name_is_reported() {
     let text = "a-1 [000] .... 1.000000: sched_waking: comm=x\ny pid=5 prio=120 target_cpu=000\n\
                 x\ny-1 [000] .... 1.000001: sched_waking: comm=x pid=5 prio=120 target_cpu=000\n";
     let (events, reader) = read(text).unwrap();

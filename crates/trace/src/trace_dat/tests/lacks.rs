@@ -22,11 +22,11 @@ fn notes(file: Vec<u8>) -> Vec<String> {
 }
 
 #[test]
-fn a_part_of_the_cpus_is_told() {
-    let told = notes(version_6(LITTLE, &Drawing::new(PART), Saved::NOTHING));
+fn a_part_of_the_cpus_is_reported() {
+    let reported = notes(version_6(LITTLE, &Drawing::new(PART), Saved::NOTHING));
     let expected = "the trace has events of CPU 0 and none of CPU 1, to which tasks were sent: what they did there is \
                     missing, and a wait may have been a run there; record and print all CPUs";
-    assert_eq!(told, [expected]);
+    assert_eq!(reported, [expected]);
     // An idle CPU is not reported, nor one that has an event.
     let idle = PART.replace("migrate A 0 1", "migrate A 0 0");
     let other = format!("{PART}    1 20020 . R > B\n");
@@ -37,15 +37,15 @@ fn a_part_of_the_cpus_is_told() {
 
 #[test]
 fn each_thing_that_is_lacking_has_its_note() {
-    let told = notes(version_7(LITTLE, &Drawing::new(PART), MONO, Packed::No));
+    let reported = notes(version_7(LITTLE, &Drawing::new(PART), MONO, Packed::No));
     let buffers = "several buffers hold scheduler events; those of the first are read (6 in all)";
-    assert!(told.len() == 2 && told[0] == buffers, "{told:?}");
-    assert!(told[1].starts_with("the trace has events of CPU 0 and"), "{told:?}");
+    assert!(reported.len() == 2 && reported[0] == buffers, "{reported:?}");
+    assert!(reported[1].starts_with("the trace has events of CPU 0 and"), "{reported:?}");
 }
 
 #[test]
-fn a_guests_corrections_are_told() {
+fn a_guests_corrections_are_reported() {
     let saved = Saved { option: Some((12, "0123456789abcdef")), ..Saved::NOTHING };
-    let told = notes(version_6(LITTLE, &Drawing::new("0 10 . R > A\n0 18 A S > .\n"), saved));
-    assert!(told[0].starts_with("the times are those of the guest's clock"), "{told:?}");
+    let reported = notes(version_6(LITTLE, &Drawing::new("0 10 . R > A\n0 18 A S > .\n"), saved));
+    assert!(reported[0].starts_with("the times are those of the guest's clock"), "{reported:?}");
 }

@@ -2,8 +2,8 @@
 //! from QEMU's fw_cfg device with its own instructions, so that nothing arrives at a moment that the host determines.
 //! Sources: QEMU's docs/specs/pvpanic.rst and fw_cfg.rst.
 
-use crate::job::Handed;
-use crate::qemu::HANDED;
+use crate::job::RestoredJob;
+use crate::qemu::RESTORED_JOB;
 use schedlab_sys::ports::Ports;
 use std::fs;
 use std::path::Path;
@@ -19,20 +19,21 @@ const DIRECTORY: u16 = 0x19;
 
 /// Stops the machine; the next instruction is executed after its state has been saved and restored. Then reads the job
 /// that it was given, and puts the file where the command looks for it.
-pub(super) fn stop_and_take() -> Result<Handed, String> {
+pub(super) fn stop_and_take() -> Result<RestoredJob, String> {
     // The kernel draws it when it is first read: all guests restored from this state have the same.
     let _ = fs::read("/proc/sys/kernel/random/boot_id");
     let ports = Ports::open().map_err(|e| format!("it cannot pause itself: iopl was refused: {e}"))?;
     ports.write_byte(PVPANIC, PANICKED);
-    let text = read(&ports, HANDED).ok_or("it was handed nothing")?;
+    let text = read(&ports, RESTORED_JOB).ok_or("it was handed nothing")?;
     drop(ports);
-    let handed = Handed::parse(&String::from_utf8_lossy(&text)).ok_or("what it was handed cannot be read")?;
-    let written = match Path::new(&handed.path).parent() {
-        Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&handed.path, &handed.content)),
-        None => fs::write(&handed.path, &handed.content),
+    let restored_job =
+        RestoredJob::parse(&String::from_utf8_lossy(&text)).ok_or("what it was handed cannot be read")?;
+    let written = match Path::new(&restored_job.path).parent() {
+        Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&restored_job.path, &restored_job.content)),
+        None => fs::write(&restored_job.path, &restored_job.content),
     };
-    written.map_err(|e| format!("{}: {e}", handed.path))?;
-    Ok(handed)
+    written.map_err(|e| format!("{}: {e}", restored_job.path))?;
+    Ok(restored_job)
 }
 
 fn read(ports: &Ports, name: &str) -> Option<Vec<u8>> {

@@ -41,7 +41,7 @@ fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
         port: Path::new("port"),
         orders: takes_orders(boot).then_some(Path::new("orders")),
         counting: counting(boot, Path::new(PLUGIN), Path::new(COUNTS)),
-        keeping: boot.job.stops.then_some(Keeping { handed: Path::new(HANDED), from }),
+        keeping: boot.job.stops.then_some(Keeping { restored_job: Path::new(RESTORED_JOB), from }),
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
@@ -53,7 +53,7 @@ fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {
 }
 
 /// A guest's files on the host, removed on drop.
-pub(super) struct Laid<'a> {
+pub(super) struct BootFiles<'a> {
     boot: &'a Boot,
     directory: Scratch,
     command_line: String,
@@ -63,13 +63,13 @@ pub(super) struct Laid<'a> {
 }
 
 /// Names of files.
-pub(super) const HANDED: &str = "handed";
+pub(super) const RESTORED_JOB: &str = "handed";
 const STATE: &str = "state";
 const INITRAMFS: &str = "initramfs";
 const PLUGIN: &str = "plugin.so";
 const COUNTS: &str = "counts";
 
-impl<'a> Laid<'a> {
+impl<'a> BootFiles<'a> {
     pub(super) fn new(boot: &'a Boot) -> Result<Self, VmError> {
         let directory = Scratch::new()?;
         let job = Job { port: qemu::port_device(boot.kernel.image.architecture).into(), ..boot.job.clone() };
