@@ -11,7 +11,7 @@ use schedlab_stats::{
     GroupSequential, Look, Random, TMixture, Verdict, decide, minimum_detectable, repeated_interval, t_estimate,
 };
 
-/// Simulations a row; `-- 40000` asks for more (a minute or two).
+/// Simulations per row; `-- 40000` runs more (a minute or two).
 static RUNS: std::sync::LazyLock<usize> =
     std::sync::LazyLock::new(|| std::env::args().find_map(|a| a.parse().ok()).filter(|&runs| runs > 0).unwrap_or(2000));
 const LEVEL: f64 = 0.95;
@@ -19,7 +19,7 @@ const CAP: usize = 200;
 
 type Draw = fn(&mut Random, usize) -> f64;
 
-/// Noise of one log-value by name; the position tells the linear drift where it is.
+/// Noise of one log-value, by name; the linear drift uses the position.
 const SHAPES: [(&str, Draw); 6] = [
     ("normal", |r, _| 0.02 * r.normal()),
     ("t3", |r, _| 0.02 * r.normal() / ((0..3).map(|_| r.normal().powi(2)).sum::<f64>() / 3.0).sqrt()),

@@ -1,6 +1,6 @@
-//! Which of many treatments may be the best? Those that cannot be distinguished from the one with the largest mean, over blocks that
-//! hold all of them: the subset of Gupta (*Technometrics* 1965), with the common error of a two-way table and Bonferroni's bound instead of
-//! the range's distribution.
+//! Which of many treatments may be the best? Returns those that cannot be distinguished from the one with the largest
+//! mean, over blocks that contain all treatments: Gupta's subset selection (*Technometrics* 1965), with the common
+//! error of a two-way table, and Bonferroni's bound instead of the distribution of the range.
 use crate::distribution::t_critical;
 use crate::mean::Interval;
 
@@ -9,7 +9,7 @@ use crate::mean::Interval;
 pub struct Best {
     /// Its index.
     pub best: usize,
-    /// Indices, it among them, rising: with the level asked for they hold the truly best one.
+    /// Indices, rising, including `best`; at the requested level they include the truly best treatment.
     pub open: Vec<usize>,
     means: Vec<f64>,
     half: f64,
@@ -17,7 +17,8 @@ pub struct Best {
 }
 
 impl Best {
-    /// The best one's mean over another's, in an interval that holds whichever was chosen to be the best.
+    /// The mean of the best minus that of another, with an interval that is valid although the best was chosen by its
+    /// mean.
     pub fn over(&self, other: usize) -> Option<Interval> {
         let difference = self.means[self.best] - self.means.get(other)?;
         (other != self.best).then_some(Interval {
@@ -28,8 +29,8 @@ impl Best {
     }
 }
 
-/// `values[treatment][block]`, larger is better. `None` below two treatments or two blocks, where a row has another length, or
-/// for a value that is not finite.
+/// `values[treatment][block]`, larger is better. `None` for fewer than two treatments or two blocks, for rows of
+/// different lengths, or for a value that is not finite.
 pub fn undecided_from_best(values: &[Vec<f64>], level: f64) -> Option<Best> {
     let (treatments, blocks) = (values.len(), values.first()?.len());
     let whole = values.iter().all(|row| row.len() == blocks && row.iter().all(|x| x.is_finite()));

@@ -1,11 +1,12 @@
-//! Where in an ordered history a mean changed, from noisy comparisons of two of its members at a time: a posterior over the
-//! place of the one change, spent on where it is least sure (Horstein 1963 for the idea; Waeber, Frazier & Henderson 2013,
-//! "Bisection search with noisy responses", for its rate). Plain bisection decides each step once and never looks back, so a
-//! single wrong step is the answer; here every comparison counts to the end.
+//! Finds where in an ordered history a mean changed, from noisy comparisons of two of its members at a time. Keeps a
+//! posterior over the place of the one change, and compares next where the posterior is least certain (the idea:
+//! Horstein 1963; its rate: Waeber, Frazier & Henderson 2013, "Bisection search with noisy responses"). Plain bisection
+//! decides each step once, so a single wrong step makes the answer wrong; here every comparison counts to the end.
 //!
-//! The model: members before the change share one mean, all others another; what a comparison gives of each independent unit is
-//! the difference of two members within it, so that drift and what a unit is cancel; its variance is the same everywhere and not
-//! known. The size of the change and the variance are integrated out under flat priors, which leaves Student's t of each place.
+//! The model: members before the change share one mean, all others another. A comparison gives, for each independent
+//! unit, the difference of two members within that unit, so that drift and the level of the unit cancel; its variance
+//! is the same everywhere and unknown. The size of the change and the variance are integrated out under flat priors,
+//! which leaves a Student's t for each place.
 use crate::confidence_sequence::TMixture;
 use crate::mean::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How a bisection is conducted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BisectRules {
-    /// The chance that the answer is wrong: another place than the named one, or a place although nothing changed.
+    /// Probability that the answer is wrong: a place other than the true one, or a place although nothing changed.
     pub alpha: f64,
-    /// Units of one comparison at least.
+    /// Least units of one comparison.
     pub least_units: usize,
-    /// Units in all at most.
+    /// Most units in all.
     pub most_units: usize,
 }
 
@@ -28,7 +29,7 @@ pub enum BisectStep {
     Compare {
         /// An end of the history.
         control: usize,
-        /// Whom to compare with it.
+        /// The member to compare with it.
         candidate: usize,
         /// Independent units.
         units: usize,
@@ -40,46 +41,47 @@ pub enum BisectStep {
 /// How a bisection ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BisectAnswer {
-    /// The change is in `after + 1 ..= first`, one member unless those between cannot be tried.
+    /// The change is in `after + 1 ..= first`: one member, unless the members in between cannot be tried.
     Change {
-        /// The last member that is surely like the first.
+        /// The last member that is certainly like the first.
         after: usize,
-        /// The first that is surely like the last.
+        /// The first that is certainly like the last.
         first: usize,
         /// Posterior probability.
         probability: f64,
     },
-    /// The units were spent: the shortest stretch that holds the change with probability 1 − alpha.
+    /// The units are used up: the shortest stretch that contains the change with probability 1 − alpha.
     Undecided {
-        /// The last member before it.
+        /// The last member before the stretch.
         after: usize,
-        /// Its last member.
+        /// The last member of the stretch.
         first: usize,
         /// Posterior probability.
         probability: f64,
     },
     /// The last member is better than the first.
     Reversed,
-    /// Between the first and the last member nothing was found.
+    /// No difference was found between the first and the last member.
     Nothing,
 }
 
-/// A bisection under way. A pure state machine: what it asks depends on its rules and on the results it was given.
+/// A bisection in progress. A pure state machine: its requests depend only on its rules and on the results it was
+/// given.
 #[derive(Clone, Debug)]
 pub struct Bisection {
     last: usize,
     rules: BisectRules,
     untestable: BTreeSet<usize>,
-    /// The differences of each compared pair, candidate − control by place: the later member minus the earlier one.
+    /// The differences of each compared pair of places: the later member minus the earlier one.
     pairs: BTreeMap<(usize, usize), Vec<f64>>,
 }
 
-/// A stretch of the history in which the change may be, `after < k ≤ first`: between two members that can be tried.
+/// A stretch of the history in which the change may be, `after < k ≤ first`, between two members that can be tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// The member before it.
+    /// The last member before the stretch.
     pub after: usize,
-    /// Its last member.
+    /// The last member of the stretch.
     pub first: usize,
     /// Posterior probability.
     pub probability: f64,
@@ -98,33 +100,33 @@ impl Bisection {
         Self { last: last.max(1), rules, untestable: BTreeSet::new(), pairs: BTreeMap::new() }
     }
 
-    /// The differences `candidate − control` of each unit, larger being better.
+    /// Adds the differences `candidate − control` of each unit; larger is better.
     pub fn tell(&mut self, control: usize, candidate: usize, differences: &[f64]) {
         let sign = if control < candidate { 1.0 } else { -1.0 };
         let pair = (control.min(candidate), control.max(candidate));
         self.pairs.entry(pair).or_default().extend(differences.iter().filter(|d| d.is_finite()).map(|d| sign * d));
     }
 
-    /// A member that cannot be tried: the answer may become a stretch around it.
+    /// Excludes a member that cannot be tried: the answer may become a stretch around it.
     pub fn skip(&mut self, member: usize) {
         self.untestable.insert(member);
     }
 
-    /// Units it was given.
+    /// Number of units it was given.
     pub fn units(&self) -> usize {
         self.pairs.values().map(Vec::len).sum()
     }
 
-    /// The last member's difference from the first, by the comparisons of those two alone. They continued until the two
-    /// were told apart, and end the sooner the larger the difference seems: it is too large on average. The interval is the
-    /// one that decides, which holds however often one looks.
+    /// The last member's difference from the first, from comparisons of these two alone. These comparisons went on
+    /// until the two differed, and they end sooner when the difference happens to look large: the estimate is too large
+    /// on average. The interval is the one that the decision uses; it holds however often one looks.
     pub fn ends(&self) -> Option<Estimate> {
         TMixture::new(self.rules.alpha, TMixture::DEFAULT_TUNING).interval(self.pairs.get(&(0, self.last))?)
     }
 
-    /// The size of the change where it most probably is, by the comparisons that straddle it, those of the two ends aside, which
-    /// were chosen by their size; `None` where no other does. The bisection ends when it is sure, so that this is too large as well,
-    /// by less: only fresh trials show the size.
+    /// The size of the change at its most probable place, from the comparisons that straddle it, except those of the
+    /// two ends, which stopped because of their size; `None` if there are no others. The bisection ends when it is
+    /// certain, so this estimate is too large as well, but less so: only fresh trials show the size.
     pub fn change(&self) -> Option<Estimate> {
         let mut later = self.clone();
         later.pairs.remove(&(0, self.last));
@@ -140,7 +142,7 @@ impl Bisection {
         Some(Estimate::from_t(fit.sum / fit.straddling, se, units, df, 1.0 - self.rules.alpha))
     }
 
-    /// Where the change may be, with the probability of each stretch; even before any result.
+    /// Where the change may be, with the probability of each stretch. Valid even before any result.
     pub fn stretches(&self) -> Vec<Stretch> {
         let testable: Vec<usize> = (0..=self.last).filter(|member| self.is_testable(*member)).collect();
         let logs: Vec<f64> =
@@ -175,7 +177,8 @@ impl Bisection {
         fit
     }
 
-    /// ln of the marginal likelihood of a change at `first`, up to a constant: flat priors on its size and on ln variance.
+    /// ln of the marginal likelihood of a change at `first`, up to a constant. The priors on its size and on ln
+    /// variance are flat.
     fn log_evidence(&self, first: usize) -> f64 {
         let (fit, units) = (self.fit(first), self.units() as f64);
         if fit.straddling == 0.0 || units < 2.0 {
@@ -184,8 +187,9 @@ impl Bisection {
         -0.5 * fit.straddling.ln() - 0.5 * (units - 1.0) * fit.residual.max(f64::MIN_POSITIVE).ln()
     }
 
-    /// What is next. First the ends, until they differ at any time's error rate alpha; then the member about which the posterior
-    /// is least sure, against the end that it is probably not like, since that also measures the size.
+    /// The next step. First the ends are compared, until they differ at the anytime-valid error rate alpha. Then the
+    /// member about which the posterior is least certain is compared with the end that it probably differs from,
+    /// because that also measures the size.
     pub fn next(&self) -> BisectStep {
         let spent = self.units() >= self.rules.most_units;
         match self.ends().map(|estimate| estimate.interval) {
@@ -212,8 +216,9 @@ impl Bisection {
         BisectStep::Compare { control, candidate, units: self.batch() }
     }
 
-    /// The member that is most nearly as probably before the change as after it, and the probability that the change is at it or
-    /// before. One that has been tried is taken where it is nearly as good: another costs a build.
+    /// The member for which "before the change" and "after it" are most nearly equally probable, and the probability
+    /// that the change is at it or before it. A member that has been tried already is preferred if it is nearly as
+    /// good, because another one costs a build.
     fn least_sure(&self, stretches: &[Stretch]) -> (usize, f64) {
         const NEARLY: f64 = 0.8;
         let mut sum = 0.0;
@@ -237,7 +242,8 @@ impl Bisection {
         }
     }
 
-    /// Half of the units that make one comparison as sure as the answer must be, if the change is what it seems.
+    /// Half of the units that would make one comparison as certain as the answer must be, if the change has its
+    /// apparent size.
     fn batch(&self) -> usize {
         let least = self.rules.least_units.max(1);
         let Some(Stretch { first, .. }) = self.best() else { return least };

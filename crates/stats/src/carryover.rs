@@ -1,4 +1,4 @@
-//! Does the arm of the window before still act? A switchback contrast is only as good as the answer "no".
+//! Does the arm of the previous window still act? A switchback contrast is valid only if it does not.
 use crate::mean::{Estimate, t_estimate};
 use crate::ols;
 use crate::switchback::Window;

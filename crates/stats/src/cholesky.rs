@@ -2,7 +2,7 @@
 
 use crate::ols::dot;
 
-/// L of A = L·Lᵀ, the rows of its lower triangle one after the other.
+/// L of A = L·Lᵀ, as the rows of its lower triangle.
 #[derive(Clone, Debug)]
 pub(crate) struct Cholesky {
     rows: Vec<f64>,
@@ -20,7 +20,7 @@ impl Cholesky {
         Some(factor)
     }
 
-    /// One row and column more: its elements before the diagonal, and that on it.
+    /// Adds a row and a column: its elements before the diagonal, and the one on it.
     pub(crate) fn push(&mut self, row: Vec<f64>, diagonal: f64) -> Option<()> {
         let row = self.solve_lower(row);
         let rest = diagonal - dot(&row, &row);

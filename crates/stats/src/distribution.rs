@@ -61,15 +61,16 @@ pub(crate) fn t_critical(p: f64, df: f64) -> f64 {
     if p >= 1.0 {
         return 0.0;
     }
-    // statrs' own inverse loses its way for p near 1e-8. Newton's steps on the logarithms do not: the tail's falls ever steeper with
-    // that of t, so after the first step they come from the right, and by four or five they are there.
+    // statrs' own inverse fails to converge for p near 1e-8. Newton's method on the logarithms converges: the logarithm
+    // of the tail is concave in that of t, so after the first step the iterates come from the right, and four or five
+    // steps are enough.
     let ln_density = ln_gamma((df + 1.0) / 2.0) - ln_gamma(df / 2.0) - 0.5 * (df * std::f64::consts::PI).ln();
     let mut t = -normal_quantile(p / 2.0);
     for _ in 0..100 {
         let tail = t_two_sided(t, df);
         let slope = 2.0 * t * (ln_density - 0.5 * (df + 1.0) * (t * t / df).ln_1p()).exp() / tail;
         let next = t * ((tail / p).ln() / slope).exp();
-        // A step as small as rounding makes them, or off the scale of floats.
+        // The step is down to rounding error, or the value is out of the range of floats.
         let is_there = (next / t - 1.0).abs() < 1e-14;
         if !next.is_finite() || next <= 0.0 {
             break;

@@ -1,6 +1,6 @@
-//! Gaussian-process regression on a grid of levels (Rasmussen & Williams 2006, ch. 2 and 5), and the expected improvement on
-//! the best so far (Jones, Schonlau & Welch 1998). The observations' errors may be of any size and shared between them, as those
-//! of several arms of one block are, which have one control.
+//! Gaussian-process regression on a grid of levels (Rasmussen & Williams 2006, ch. 2 and 5), and the expected
+//! improvement on the best so far (Jones, Schonlau & Welch 1998). The observations' errors may be of any size and may
+//! be correlated, as those of several arms in one block are, because these share one control.
 
 use crate::cholesky::Cholesky;
 use crate::distribution::normal_cdf;
@@ -10,37 +10,37 @@ use std::f64::consts::{PI, TAU};
 /// One coordinate of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Where its levels lie, 0 to 1; of words only their number counts.
+    /// Where its levels lie, 0 to 1; if the levels are words, only their number counts.
     pub levels: Vec<f64>,
-    /// Whether nearer levels are more alike; words are all equally far from each other.
+    /// Whether neighbouring levels are more alike; words are all equally far from each other.
     pub is_ordered: bool,
 }
 
-/// What was seen.
+/// What was observed.
 #[derive(Clone, Copy)]
 pub struct Observations<'a> {
-    /// A level of each axis.
+    /// The points: a level of each axis.
     pub at: &'a [Vec<usize>],
-    /// The values there.
+    /// The values at these points.
     pub values: &'a [f64],
     /// Covariance of the errors of two observations, in units of an unknown variance.
     pub errors: &'a dyn Fn(usize, usize) -> f64,
-    /// That variance as estimated from repeats, with its degrees of freedom, if there are any.
+    /// That variance as estimated from repeats, with its degrees of freedom, if there are repeats.
     pub repeats: Option<(f64, f64)>,
 }
 
-/// What the smoothness of the surface is taken to be. All are logarithms.
+/// Parameters of the surface's smoothness. All are logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smoothness {
     /// Standard deviation of the surface.
     surface: f64,
     /// Standard deviation of an error.
     error: f64,
-    /// By axis, the distance over which values are alike.
+    /// For each axis, the distance over which values are alike.
     lengths: Vec<f64>,
 }
 
-/// A surface seen with errors.
+/// A surface that was observed with errors.
 #[derive(Clone, Debug)]
 pub struct GaussianProcess {
     smoothness: Smoothness,
@@ -54,8 +54,8 @@ pub struct GaussianProcess {
 }
 
 impl GaussianProcess {
-    /// The surface behind the observations, its smoothness at the maximum of the posterior density, looked for from `start`.
-    /// `None` without two observations, or where one is not finite.
+    /// Fits the surface behind the observations, with the smoothness at the maximum of the posterior density, searched
+    /// from `start`. `None` for fewer than two observations, or if one is not finite.
     pub fn fit(axes: &[Axis], seen: &Observations<'_>, start: Option<&Smoothness>) -> Option<Self> {
         if seen.values.len() < 2 || seen.at.len() != seen.values.len() || seen.values.iter().any(|v| !v.is_finite()) {
             return None;
@@ -74,7 +74,7 @@ impl GaussianProcess {
         let error = (2.0 * smoothness.error).exp();
         let (at, n) = (seen.at, seen.values.len());
         let factor = Cholesky::new(n, |i, j| kernel.covariance(&at[i], &at[j]) + error * (seen.errors)(i, j))?;
-        // The constant that generalised least squares finds.
+        // The constant from generalised least squares.
         let of_ones = factor.solve(vec![1.0; n]);
         let mean = dot(&of_ones, seen.values) / of_ones.iter().sum::<f64>();
         let residuals: Vec<f64> = seen.values.iter().map(|value| value - mean).collect();
@@ -95,8 +95,9 @@ impl GaussianProcess {
         (mean, (self.kernel.variance() - dot(&known, &known)).max(0.0).sqrt())
     }
 
-    /// Takes a point as seen, with the value that is expected there and an error of `errors` units: what is still unknown after
-    /// the points that are about to be looked at (the kriging believer of Ginsbourger, Le Riche & Carraro 2010).
+    /// Adds a point as if it had been observed, with its expected value and an error of `errors` units. The posterior
+    /// then shows what will still be unknown after the points that are about to be measured (the kriging believer of
+    /// Ginsbourger, Le Riche & Carraro 2010).
     pub fn believe(&mut self, at: &[usize], errors: f64) {
         let (mean, _) = self.predict(at);
         let with = self.at.iter().map(|seen| self.kernel.covariance(at, seen)).collect();
@@ -108,7 +109,7 @@ impl GaussianProcess {
         }
     }
 
-    /// Where the next fit may begin.
+    /// A start for the next fit.
     pub fn smoothness(&self) -> &Smoothness {
         &self.smoothness
     }
@@ -119,7 +120,7 @@ impl GaussianProcess {
     }
 }
 
-/// How much is to be expected above `best` of a normal value: E max(X − best, 0).
+/// The expected amount by which a normal value exceeds `best`: E max(X − best, 0).
 pub fn expected_improvement(mean: f64, sd: f64, best: f64) -> f64 {
     let above = mean - best;
     if sd <= 0.0 {
@@ -130,8 +131,8 @@ pub fn expected_improvement(mean: f64, sd: f64, best: f64) -> f64 {
     (above * normal_cdf(z) + sd * density).max(0.0)
 }
 
-/// Covariances of the surface: a product over the axes of a Matérn function of order 3/2, and of one number for words that
-/// differ. Levels are few, so all of an axis are computed once.
+/// Covariances of the surface: a product over the axes, of a Matérn function of order 3/2, or for words of one constant
+/// for two that differ. There are few levels, so all values of an axis are computed once.
 #[derive(Clone, Debug)]
 struct Kernel {
     variance: f64,
@@ -177,12 +178,12 @@ fn matern(distance: f64) -> f64 {
     (1.0 + scaled) * (-scaled).exp()
 }
 
-/// What is thought of the smoothness before anything was seen: normal in each logarithm, wide, and by the spread of the values.
+/// The prior on the smoothness: normal in each logarithm, wide, and scaled to the spread of the values.
 struct Prior {
     spread: f64,
 }
 
-/// A correlation over half an axis, between a sixth and one and a half axes.
+/// Correlation length: half an axis, within a sixth and one and a half axes.
 const LENGTH: (f64, f64) = (-0.7, 1.1);
 
 impl Prior {
@@ -200,14 +201,14 @@ impl Prior {
     fn log_density(&self, at: &Smoothness, seen: &Observations<'_>) -> f64 {
         let normal = |x: f64, mean: f64, sd: f64| -0.5 * ((x - mean) / sd).powi(2);
         let lengths: f64 = at.lengths.iter().map(|&length| normal(length, LENGTH.0, LENGTH.1)).sum();
-        // χ² of the repeats' variance.
+        // χ² of the variance from the repeats.
         let repeats =
             seen.repeats.map_or(0.0, |(variance, df)| -df * at.error - 0.5 * df * variance / (2.0 * at.error).exp());
         lengths + normal(at.surface, self.spread, 1.5) + normal(at.error, self.spread - 1.0, 2.0) + repeats
     }
 }
 
-/// The maximum of a density, by steps along one coordinate after the other that get smaller.
+/// The maximum of a density, by steps along one coordinate after another; the steps become smaller.
 fn climb(begin: Smoothness, density: &dyn Fn(&Smoothness) -> f64) -> Smoothness {
     let (mut best, mut height) = (begin.clone(), density(&begin));
     let coordinates = 2 + begin.lengths.len();

@@ -1,22 +1,25 @@
-//! Several numbers of the same few units of two sides, judged together by all ways to make two sides of these units.
+//! Several numbers of the same few units on two sides, judged together by all ways to divide these units into two
+//! sides.
 
 use crate::Random;
 
-/// Up to this many ways to choose a side all of them are taken (nine and nine are 48 620), else [`DRAWN`] at random.
+/// If there are at most this many ways to choose a side, all are used (nine and nine units have 48 620), otherwise
+/// [`DRAWN`] random ones.
 const ALL_WAYS: u64 = 50_000;
 const DRAWN: usize = 20_000;
 
-/// Statistics this close to each other are equal: sums in another order differ in their last digits.
+/// Statistics that differ by less than this are equal: sums in another order differ in their last digits.
 const EQUAL: f64 = 1e-9;
 
 /// Step-down adjusted p-values of Westfall and Young (1993, algorithm 4.1), in the order given.
 ///
-/// `rows`: a value for each unit, units of the first side first, `None` where it has none; `first`: units of that side. If
-/// the sides are alike, every way to choose `first` of the units is as likely, and so rejecting those ≤ α keeps the chance of
-/// *any* false rejection ≤ α, whatever the distributions and however the numbers depend on each other. The statistic is the
-/// difference of the two means over the standard deviation of all units; a unit without a value counts as the mean of the
-/// others. A row that is the same everywhere has p 1. No p is below one over the number of ways, twice that with sides as
-/// large. `None` if a side has no unit. Where there are too many ways, those that are drawn come from a fixed seed.
+/// `rows`: a value for each unit, units of the first side first, `None` where a unit has none; `first`: the number of
+/// units of that side. If the sides are alike, every way to choose `first` of the units is equally likely, so rejecting
+/// those ≤ α keeps the chance of *any* false rejection ≤ α, whatever the distributions are and however the numbers
+/// depend on each other. The statistic is the difference of the two means over the standard deviation of all units; a
+/// unit without a value counts as the mean of the others. A row whose values are all equal has p 1. No p is below one
+/// over the number of ways, or two over it if the sides are equally large. `None` if a side has no unit. If there are
+/// too many ways, the random ones come from a fixed seed.
 pub fn step_down_max_t(rows: &[Vec<Option<f64>>], first: usize) -> Option<Vec<f64>> {
     let units = rows.first().map_or(0, Vec::len);
     if rows.is_empty() || first == 0 || first >= units {
@@ -52,7 +55,7 @@ pub fn step_down_max_t(rows: &[Vec<Option<f64>>], first: usize) -> Option<Vec<f6
     Some(p_values)
 }
 
-/// With mean 0 and sum of squares 1; zeros if all are equal.
+/// Scales to mean 0 and sum of squares 1; zeros if all values are equal.
 fn standardized(row: &[Option<f64>]) -> Vec<f64> {
     let values: Vec<f64> = row.iter().flatten().copied().collect();
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -62,7 +65,8 @@ fn standardized(row: &[Option<f64>]) -> Vec<f64> {
     row.iter().map(|x| x.map_or(0.0, |x| (x - mean) * scale)).collect()
 }
 
-/// Calls `of` with the units of the first side: of every way to choose them, or of many; that of the data is among them.
+/// Calls `of` with the units of the first side, for every way to choose them or for many; the way of the data is among
+/// them.
 fn each_way(units: usize, first: usize, mut of: impl FnMut(&[usize])) {
     let mut side: Vec<usize> = (0..first).collect();
     let ways = (0..first as u64).try_fold(1u64, |ways, n| Some(ways.checked_mul(units as u64 - n)? / (n + 1)));
@@ -77,7 +81,7 @@ fn each_way(units: usize, first: usize, mut of: impl FnMut(&[usize])) {
     }
     loop {
         of(&side);
-        // The next in lexical order: the last unit that can move on does, and those after it follow.
+        // The next combination in lexical order: advance the last unit that can advance, and reset those after it.
         let Some(at) = (0..first).rev().find(|&at| side[at] < units - first + at) else { return };
         let from = side[at] + 1;
         side[at..].iter_mut().zip(from..).for_each(|(unit, to)| *unit = to);
@@ -113,7 +117,7 @@ mod tests {
         assert_eq!(p, [0.1]);
         let unequal = step_down_max_t(&[row(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])], 2).unwrap();
         assert_eq!(unequal, [2.0 / 15.0], "5 and 6 differ as much from the others");
-        // The second number is as far apart in two other ways; it is itself judged alone, after the first.
+        // The second number differs as much in two other ways; it is judged alone, after the first.
         let two = [row(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), row(&[1.0, 3.0, 5.0, 2.0, 4.0, 6.0])];
         let p = step_down_max_t(&two, 3).unwrap();
         let alone = step_down_max_t(&two[1..], 3).unwrap();
@@ -133,8 +137,8 @@ mod tests {
         );
     }
 
-    /// The rule by its words: the difference of means over the standard deviation of all, in each way the largest of the rows
-    /// that are still to be judged.
+    /// The rule computed directly from its definition: the difference of means over the standard deviation of all, and
+    /// for each way the largest among the rows that are still to be judged.
     #[test]
     fn as_the_rule_is_written() {
         let (mut random, first, units) = (Random::new(21), 3, 8);
@@ -167,8 +171,9 @@ mod tests {
         assert_eq!(step_down_max_t(&rows, first).unwrap(), expected);
     }
 
-    /// Of all ways to make two sides of the same units, at most one in twenty may call anything different, whatever the
-    /// values are: here half of the rows have two values, others are long-tailed, and none knows of the sides.
+    /// Of all ways to divide the same units into two sides, at most one in twenty may call anything different, whatever
+    /// the values are: here half of the rows have two values, the others are long-tailed, and all are independent of
+    /// the sides.
     #[test]
     fn a_false_rejection_is_as_rare_as_is_said_of_every_distribution() {
         let mut random = Random::new(5);

@@ -14,7 +14,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// mean ± z·sd of something normal whose standard deviation is known.
+    /// mean ± z·sd of a normal estimate whose standard deviation is known.
     pub fn normal(mean: f64, sd: f64, level: f64) -> Self {
         let half = normal_quantile(0.5 + 0.5 * level) * sd;
         Self { lo: mean - half, hi: mean + half, level }
@@ -30,7 +30,7 @@ impl Interval {
         0.5 * (self.hi - self.lo)
     }
 
-    /// Both ends through a rising function, e.g. `f64::exp` to turn a log-ratio into a ratio.
+    /// Maps both ends with an increasing function, e.g. `f64::exp` to turn a log-ratio into a ratio.
     pub fn map(&self, rising: impl Fn(f64) -> f64) -> Self {
         Self { lo: rising(self.lo), hi: rising(self.hi), level: self.level }
     }
@@ -143,7 +143,7 @@ mod tests {
         let mut random = crate::Random::new(5);
         let (mut covered, runs) = (0, 2000);
         for _ in 0..runs {
-            // A common disturbance of each pair, as two arms of one block have it.
+            // A disturbance that both values of a pair share, like two arms of one block.
             let pairs: Vec<(f64, f64)> = (0..20)
                 .map(|_| {
                     let both = 10.0 * random.normal();

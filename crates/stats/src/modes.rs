@@ -9,7 +9,7 @@ const SIMULATIONS: usize = 399;
 const LONGEST: usize = 1000;
 /// Two modes are reported at this p or below.
 const ALPHA: f64 = 0.05;
-/// Least Ashman's D between the two modes; cutting a flat sample in half gives 3.5.
+/// Least Ashman's D between the two modes; a flat sample that is cut in half has 3.5.
 pub const LEAST_SEPARATION: f64 = 4.0;
 
 /// The modes of a sample, in the unit of the observations.
@@ -17,7 +17,7 @@ pub const LEAST_SEPARATION: f64 = 4.0;
 pub struct Modes {
     /// 1 or 2.
     pub k: usize,
-    /// Where the two modes part; `None` for one mode.
+    /// The value that separates the two modes; `None` for one mode.
     pub split: Option<f64>,
     /// Share of the observations in each mode, lower mode first.
     pub shares: Vec<f64>,

@@ -76,7 +76,8 @@ fn skip_normal(mean: f64, sd: f64, tail: f64) -> usize {
     (mean - 0.5 + normal_quantile(tail) * sd).floor().max(0.0) as usize
 }
 
-/// Interval between the pairwise values that leave `skip` out on each side. `of_rank` gives the value of a rank, from 1.
+/// Interval between the pairwise values that excludes `skip` of them on each side. `of_rank` gives the value at a rank,
+/// from 1.
 fn pairwise_interval(pairs: usize, of_rank: impl Fn(usize) -> f64, skip: usize, level: f64) -> Interval {
     match skip {
         0 => Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY, level },

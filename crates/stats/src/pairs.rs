@@ -7,7 +7,7 @@ use crate::quantile::sorted;
 /// Up to this many pairs it is faster to make and sort them.
 const FEW: usize = 5_000;
 
-/// The mean of `xs[i]` and `xs[j]`, i ≤ j, of each rank (from 1) among all of them.
+/// Returns a function from a rank (from 1) to the mean of `xs[i]` and `xs[j]`, i ≤ j, with that rank among all of them.
 pub(crate) fn means(xs: &[f64]) -> impl Fn(usize) -> f64 {
     let rising = sorted(xs);
     let pairs = || (0..xs.len()).flat_map(|i| (i..xs.len()).map(move |j| 0.5 * (xs[i] + xs[j])));
@@ -15,7 +15,7 @@ pub(crate) fn means(xs: &[f64]) -> impl Fn(usize) -> f64 {
     move |rank| few.as_ref().map_or_else(|| mean_of_rank(&rising, rank), |few| few[rank - 1])
 }
 
-/// The difference b − a of each rank (from 1) among all of them.
+/// Returns a function from a rank (from 1) to the difference b − a with that rank among all of them.
 pub(crate) fn differences(a: &[f64], b: &[f64]) -> impl Fn(usize) -> f64 {
     let (rising_a, rising_b) = (sorted(a), sorted(b));
     let pairs = || a.iter().flat_map(|x| b.iter().map(move |y| y - x));
@@ -23,7 +23,7 @@ pub(crate) fn differences(a: &[f64], b: &[f64]) -> impl Fn(usize) -> f64 {
     move |rank| few.as_ref().map_or_else(|| difference_of_rank(&rising_a, &rising_b, rank), |few| few[rank - 1])
 }
 
-/// Numbers as integers in the same order.
+/// Maps a number to an integer; the order stays the same.
 fn key(x: f64) -> i64 {
     let bits = x.to_bits() as i64;
     bits ^ (((bits >> 63) as u64) >> 1) as i64
@@ -48,7 +48,7 @@ fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
     smallest(rank, |limit| {
         let (mut count, mut below) = (0, rising.len());
         for (i, x) in rising.iter().enumerate() {
-            // Partners of a larger value are fewer.
+            // A larger value has fewer partners.
             while below > i && key(0.5 * (x + rising[below - 1])) > limit {
                 below -= 1;
             }
@@ -85,7 +85,7 @@ mod tests {
         let mut random = Random::new(3);
         for n in [1, 2, 3, 7, 24] {
             for coarse in [false, true] {
-                // Coarse values: ties, zeros of both signs.
+                // Rounded values: they have ties, and zeros of both signs.
                 let mut draw = |shift: f64| {
                     let x = random.normal() + shift;
                     if coarse { (x * 2.0).round() / 2.0 } else { x }

@@ -1,6 +1,7 @@
-//! Points that no other beats.
+//! The Pareto front.
 
-/// Which of the points are on the front: no other is at least as good in every objective and better in one. Larger is better.
+/// Which of the points are on the front: no other point is at least as good in every objective and better in one.
+/// Larger is better.
 pub fn front(points: &[Vec<f64>]) -> Vec<usize> {
     let beats = |a: &[f64], b: &[f64]| {
         let pairs = || a.iter().zip(b);

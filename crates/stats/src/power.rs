@@ -1,5 +1,5 @@
-//! How small an effect a plan can find, and how many observations a verdict takes, for the two-sided one-sample t test on
-//! (block) log-ratios with standard deviation `sd`.
+//! How small an effect a plan can detect, and how many observations a verdict needs, for the two-sided one-sample t
+//! test on (block) log-ratios with standard deviation `sd`.
 use crate::distribution::{normal_cdf, t_critical};
 use crate::mean::Interval;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -37,8 +37,9 @@ fn power_at(shift: f64, df: f64, critical: f64) -> f64 {
     ((0..=STEPS).map(value).sum::<f64>() * width / 3.0).clamp(0.0, 1.0)
 }
 
-/// The smallest effect (in the unit of `sd`) that `n` observations find with probability `power` at two-sided `alpha`, from the
-/// noncentral t; relative error below 1e-4. Infinite for n < 2, NaN for arguments outside 0 < alpha < power < 1.
+/// The smallest effect (in the unit of `sd`) that `n` observations detect with probability `power` at two-sided
+/// `alpha`, from the noncentral t; relative error below 1e-4. Infinite for n < 2, NaN for arguments outside 0 < alpha <
+/// power < 1.
 pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
     if n < 2 {
         return f64::INFINITY;
@@ -59,24 +60,24 @@ pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
     0.5 * (lo + hi) * sd / (n as f64).sqrt()
 }
 
-/// What more observations are to decide.
+/// The question that more observations should decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecisionTarget {
-    /// The mean that is taken for the truth, in the unit of the observations.
+    /// The assumed true mean, in the unit of the observations.
     pub delta: f64,
     /// The smallest effect of interest, in the same unit; 0 when equivalence is not asked for.
     pub sesoi: f64,
     /// Two-sided error rate of the interval, by which equivalence is judged.
     pub alpha: f64,
-    /// The p that a difference must reach; below `alpha` where it is corrected for other questions.
+    /// The p that a difference must reach; below `alpha` if it is corrected for other questions.
     pub alpha_difference: f64,
-    /// The probability with which they are to decide.
+    /// The probability of deciding it.
     pub power: f64,
 }
 
-/// Observations in all for which the question is decided with its power when their standard deviation is `sd`: the t interval
-/// excludes zero at 1 − `alpha_difference`, or lies inside ±`sesoi` at 1 − `alpha`. At least `from`; `None` beyond `most`, or
-/// for an `sd` that is not a positive number.
+/// Total number of observations that decide the question with its power if their standard deviation is `sd`: the t
+/// interval excludes zero at 1 − `alpha_difference`, or lies inside ±`sesoi` at 1 − `alpha`. At least `from`; `None`
+/// beyond `most`, or if `sd` is not a positive number.
 pub fn observations_to_decide(sd: f64, question: &DecisionTarget, from: usize, most: usize) -> Option<usize> {
     let DecisionTarget { delta, sesoi, alpha, alpha_difference, power: wanted } = *question;
     let delta = delta.abs();
@@ -87,7 +88,7 @@ pub fn observations_to_decide(sd: f64, question: &DecisionTarget, from: usize, m
         if sesoi <= delta {
             return 0.0;
         }
-        // Inside on both sides; that both are missed at once is counted twice, on the safe side.
+        // Inside on both sides. The chance of missing both at once is counted twice, which is on the safe side.
         let (df, scale) = (n as f64 - 1.0, (n as f64).sqrt() / sd);
         let critical = t_critical(alpha, df);
         let inside = |margin: f64| power_at(margin * scale, df, critical);
@@ -106,7 +107,7 @@ pub fn sd_interval(sd: f64, n: usize, level: f64) -> Option<Interval> {
     Some(Interval { lo: at(1.0 - tail), hi: at(tail), level })
 }
 
-/// A range of numbers of observations; `most` is `None` beyond what was asked for.
+/// A range of numbers of observations; an end is `None` if it is beyond the limit that was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observations {
     /// If the spread is at the lower end of its interval.
@@ -115,9 +116,9 @@ pub struct Observations {
     pub most: Option<usize>,
 }
 
-/// Observations in all that decide a question, given the SD of `n` of them: a range from the interval of that SD at `level`.
-/// It covers at that level the number for the true SD (for normal observations; see `tests/coverage.rs`). What it takes for
-/// granted is the mean in the question. Nothing above `limit` is sought.
+/// Total number of observations that decide a question, given the SD of `n` of them: a range from the interval of that
+/// SD at `level`. At that level the range contains the number for the true SD (for normal observations; see
+/// `tests/coverage.rs`). It assumes the mean in the question. Numbers above `limit` are not searched.
 pub fn range_to_decide(sd: f64, n: usize, question: &DecisionTarget, level: f64, limit: usize) -> Option<Observations> {
     let sds = sd_interval(sd, n, level)?;
     let with = |sd: f64| observations_to_decide(sd, question, n, limit);

@@ -1,6 +1,7 @@
-//! Where does a curve change its behaviour? Cuts a series of points (values of a knob, in order) into regions, in each of which
-//! the mean runs along a line over x and the spread is one: a boundary is a change of level, of slope or of dispersion. What
-//! is one line depends on how far apart the points are: x is where they lie, on the scale on which the knob acts, not their rank.
+//! Where does a curve change its behaviour? Cuts a series of points (values of a knob, in order) into regions. Within a
+//! region the mean follows a line over x and the spread is constant, so a boundary is a change of level, slope or
+//! dispersion. Whether points lie on one line depends on the distances between them: x is their position on the scale
+//! on which the knob acts, not their rank.
 //!
 //! The fit is the best one by normal likelihood with a line and a variance per region, found by dynamic programming (as Bai &
 //! Perron, *J. Appl. Econometrics* 2003, without their asymptotics). How many boundaries there are is tested, one more at a
@@ -10,15 +11,15 @@
 use crate::distribution::{f_upper, t_critical};
 use crate::random::Random;
 
-/// Fewer points than this make no region: a line fits two.
+/// Fewer points than this are not a region: a line fits any two points.
 pub const LEAST_POINTS: usize = 3;
 /// More regions than this explain nothing.
 const MOST_BOUNDARIES: usize = 4;
 
-/// What a curve is cut by.
+/// How a curve is cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutting {
-    /// Chance of a boundary where there is none, over the whole curve.
+    /// Probability of finding a boundary where there is none, over the whole curve.
     pub alpha: f64,
     /// Coverage of a boundary's interval.
     pub level: f64,
@@ -34,13 +35,13 @@ impl Default for Cutting {
     }
 }
 
-/// A boundary lies in the gap after point `after`, and at the level asked for in one of the gaps after `interval`'s
-/// points.
+/// A boundary lies in the gap after point `after`; at the requested level, it lies in one of the gaps after the points
+/// in `interval`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Boundary {
     /// The last point before it.
     pub after: usize,
-    /// The last point before the first and before the last gap that the data allow.
+    /// The points before the first and before the last gap that the data allow.
     pub interval: (usize, usize),
 }
 
@@ -71,18 +72,20 @@ impl Region {
     }
 }
 
-/// A curve cut into regions: one more of them than boundaries.
+/// A curve cut into regions; there is one region more than boundaries.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct Regions {
     pub boundaries: Vec<Boundary>,
     pub regions: Vec<Region>,
-    /// Chance of a gain as large as the last boundary's, or of the one that was not taken, without a boundary there.
+    /// Probability of a gain as large as that of the last boundary, or of the rejected one, if there is no boundary
+    /// there.
     pub p_value: f64,
 }
 
-/// Cuts the curve of `values[i]` (repeats, usually logarithms) at `x[i]` (rising, usually a logarithm). `None` for fewer than
-/// two regions' points, fewer than two repeats a point, x that does not rise, or a value that is not finite.
+/// Cuts the curve of `values[i]` (repeats, usually logarithms) at `x[i]` (rising, usually a logarithm). `None` for
+/// fewer points than two regions need, for fewer than two repeats per point, for x that does not rise, or for a value
+/// that is not finite.
 pub fn regions(x: &[f64], values: &[Vec<f64>], cutting: &Cutting) -> Option<Regions> {
     let usable = x.len() == values.len()
         && x.len() >= 2 * LEAST_POINTS
@@ -98,10 +101,10 @@ pub fn regions(x: &[f64], values: &[Vec<f64>], cutting: &Cutting) -> Option<Regi
     Some(Regions { boundaries, regions, p_value })
 }
 
-/// Sums over the points before an index, of which any region's line follows.
+/// Sums over the points before each index; the line of any region follows from them.
 struct Sums {
     before: Vec<[f64; 6]>,
-    /// No region's variance is taken for less: repeats that are all equal would make any cut certain.
+    /// Lower limit for a region's variance: repeats that are all equal would make any cut certain.
     least_variance: f64,
 }
 
@@ -111,7 +114,7 @@ struct Curve {
     sums: Sums,
 }
 
-/// The regions between cuts, a cut being the index of its right side's first point.
+/// The regions between cuts; a cut is the index of the first point on its right.
 fn spans(cuts: &[usize], end: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain(std::iter::once(end)).collect::<Vec<_>>();
@@ -136,7 +139,7 @@ impl Sums {
         self.before.len() - 1
     }
 
-    /// Number, mean x, its squares, mean y, slope, and what the line leaves of the squares.
+    /// Number, mean x, its squares, mean y, slope, and the residual sum of squares of the line.
     fn line(&self, first: usize, end: usize) -> [f64; 6] {
         let [n, x, xx, y, xy, yy] = std::array::from_fn(|i| self.before[end][i] - self.before[first][i]);
         let (mean_x, mean_y) = (x / n, y / n);
@@ -145,7 +148,7 @@ impl Sums {
         [n, mean_x, sxx, mean_y, slope, (yy - n * mean_y * mean_y - slope * sxy).max(0.0)]
     }
 
-    /// Logarithm of the likelihood of a region, its best line and variance in it.
+    /// Log-likelihood of a region, with its best line and variance.
     fn likelihood(&self, first: usize, end: usize) -> f64 {
         let [n, .., rest] = self.line(first, end);
         -0.5 * n * (rest / n).max(self.least_variance).ln()
@@ -182,7 +185,7 @@ impl Sums {
 
 impl Curve {
     fn new(x: &[f64], values: &[Vec<f64>]) -> Self {
-        // Far from zero the sums of squares would lose the spread.
+        // Without centring, the sums of squares would lose the spread of values far from zero.
         let centre = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
         let (x_centre, y_centre) = (centre(x), centre(&values.concat()));
         let x: Vec<f64> = x.iter().map(|x| x - x_centre).collect();
@@ -192,8 +195,9 @@ impl Curve {
         Self { x, values, sums }
     }
 
-    /// Whether the points lie off the lines of these regions by more than their repeats explain: the repeats then share
-    /// something, and one of them alone is not evidence. An F test of lack of fit, at a level that rather says so.
+    /// Whether the points lie off the lines of these regions by more than their repeats explain: then the repeats of a
+    /// point share an error, and a single repeat is not independent evidence. An F test of lack of fit, at a level that
+    /// prefers "yes".
     fn repeats_share(&self, cuts: &[usize]) -> bool {
         let around = |repeats: &Vec<f64>| Sums::new(&[0.0], std::slice::from_ref(repeats)).line(0, 1)[5];
         let within: f64 = self.values.iter().map(around).sum();
@@ -205,13 +209,14 @@ impl Curve {
         of_points > 0.0 && f_upper(f, of_points, observations - points) < 0.5
     }
 
-    /// Sums of a curve that has these cuts and its own residuals in another order: of its points, or of its observations.
+    /// Sums of a curve with these cuts and with its own residuals in another order: those of whole points, or of single
+    /// observations.
     fn permuted(&self, cuts: &[usize], whole_points: bool, random: &mut Random) -> Sums {
         let mut values = self.values.clone();
         for (first, end) in spans(cuts, self.x.len()) {
             let [n, mean_x, sxx, mean_y, slope, _] = self.sums.line(first, end);
             let line = |i: usize| mean_y + slope * (self.x[i] - mean_x);
-            // What a line takes of a residual grows with how much that part of the data decides the line.
+            // The more a point decides the line, the more of its residual the line absorbs.
             let kept = |i: usize, weight: f64| {
                 (1.0 - weight * (1.0 / n + (self.x[i] - mean_x).powi(2) / sxx)).max(0.05).sqrt()
             };
@@ -240,11 +245,12 @@ impl Curve {
         Sums::new(&self.x, &values)
     }
 
-    /// The cuts that the data ask for, and the p of the last test.
+    /// The cuts that the data support, and the p of the last test.
     fn cuts(&self, cutting: &Cutting, random: &mut Random) -> (Vec<usize>, f64) {
         let best = self.sums.best();
         let (mut taken, mut last_p) = (0, 1.0);
-        // A region between two others may show only when both its boundaries are there, so the next two are tried together.
+        // A region between two others may show only if both its boundaries are there, so the next two are tried
+        // together.
         while taken + 1 < best.len() {
             let tried: Vec<usize> = (taken + 1..best.len().min(taken + 3)).collect();
             let gains = |fits: &[(f64, Vec<usize>)]| -> Vec<f64> {
@@ -270,7 +276,8 @@ impl Curve {
         (best[taken].1.clone(), last_p)
     }
 
-    /// The gaps that one boundary may lie in, the others as they are: those where a boundary would leave as much to gain.
+    /// The gaps in which one boundary may lie, with the others fixed: those for which a boundary would leave as much to
+    /// gain.
     fn boundary(&self, cuts: &[usize], which: usize, cutting: &Cutting, random: &mut Random) -> Boundary {
         let left = which.checked_sub(1).map_or(0, |i| cuts[i]);
         let right = cuts.get(which + 1).copied().unwrap_or(self.x.len());

@@ -1,16 +1,16 @@
-//! Whether an effect that was measured elsewhere is found again here: two estimates and their errors, three answers.
+//! Whether an effect that was measured elsewhere is reproduced here: two estimates and their errors, three answers.
 //!
-//! An effect counts as found again when it has its sign here and the share `kept` of its size. What decides is one contrast,
-//! here − kept · there: its interval above zero says found again, below zero says contradicted, around zero says open. So the
-//! error of the first estimate counts as much as the share of it that is asked for, and an exaggerated first estimate (what
-//! is published was selected for being large) has room before it is called contradicted.
+//! An effect is reproduced when it has the same sign here and at least the share `kept` of its size. One contrast
+//! decides, here − kept · there: an interval above zero means reproduced, below zero contradicted, around zero open. So
+//! the error of the first estimate counts as much as the share that is asked for, and an exaggerated first estimate
+//! (published results are selected for being large) has some room before it is called contradicted.
 use crate::distribution::{normal_quantile, t_critical};
 use crate::mean::Interval;
 
-/// The chance for which the needed units are named.
+/// The probability for which the needed number of units is computed.
 const POWER: f64 = 0.8;
 
-/// An estimate as its printed interval has it: whatever stopping rule made the interval wide is in its error.
+/// An estimate as in its printed interval: its error includes whatever stopping rule made the interval wide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
     /// The point estimate: a log-ratio, or a difference in the metric's unit.
@@ -22,8 +22,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// From an estimate, its interval and the independent units behind both. `None` below two units, and where a number is
-    /// not finite or the level is not a share.
+    /// From an estimate, its interval, and the number of independent units behind both. `None` for fewer than two
+    /// units, if a number is not finite, or if the level is not between 0 and 1.
     pub fn new(mean: f64, interval: Interval, units: usize) -> Option<Self> {
         let df = units.checked_sub(1).filter(|df| *df > 0)? as f64;
         let se = interval.half_width() / t_critical(1.0 - interval.level, df);
@@ -32,32 +32,34 @@ impl Known {
     }
 }
 
-/// What two estimates say of one effect.
+/// What two estimates together say of one effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// It has its sign and at least the kept share of its size.
+    /// The effect has its sign and at least the kept share of its size.
     Reproduced,
-    /// It has less than that share, nothing, or the other sign.
+    /// The effect is smaller than that share, absent, or of the other sign.
     Contradicted,
     /// Neither is shown.
     Open,
 }
 
-/// An answer with what it rests on.
+/// An answer with its evidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replication {
     /// The answer.
     pub again: Again,
     /// here − kept · there, with the sign turned so that the effect there is positive.
     pub contrast: Interval,
-    /// Units in all that answer four times in five where the effect here is what it was there; `None` where it is answered,
-    /// and where no number of units here is enough because the first estimate itself is too wide.
+    /// Total number of units with which the answer would be decided four times in five if the effect here is equal to
+    /// the one there; `None` if it is decided, or if no number of units here is enough because the first estimate
+    /// itself is too wide.
     pub units: Option<f64>,
 }
 
-/// Compares an effect `there` with the one `here`, two-sided at `alpha`. The chance of *reproduced* where the effect here is
-/// nothing, or of *contradicted* where it is all that it was there, is about alpha / 2 at most; of the latter more where only
-/// luck had shown the effect there (docs/repeat.md has the simulated rates). `None` where the effect there is zero.
+/// Compares an effect `there` with the one `here`, two-sided at `alpha`. The probability of *reproduced* if there is no
+/// effect here, or of *contradicted* if the effect here equals the one there, is at most about alpha / 2. The latter is
+/// larger if the effect there was found only by luck (docs/repeat.md has the simulated rates). `None` if the effect
+/// there is zero.
 pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option<Replication> {
     if there.mean == 0.0 {
         return None;
@@ -65,7 +67,7 @@ pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option
     let (sign, size) = (there.mean.signum(), there.mean.abs());
     let (of_there, of_here) = ((kept * there.se).powi(2), here.se.powi(2));
     let both = of_there + of_here;
-    // Welch and Satterthwaite; two exact numbers have no error to count.
+    // Welch and Satterthwaite; two exact numbers have no error, so no degrees of freedom to estimate.
     let df = if both > 0.0 {
         both.powi(2) / (of_there.powi(2) / there.df + of_here.powi(2) / here.df)
     } else {
@@ -73,7 +75,8 @@ pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option
     };
     let (value, half) = (sign * here.mean - kept * size, t_critical(alpha, df) * both.sqrt());
     let contrast = Interval { lo: value - half, hi: value + half, level: 1.0 - alpha };
-    // What is shown to keep a share of an effect whose own interval reaches zero must be shown to be there, too.
+    // If the interval of the effect there includes zero, keeping a share of it is not enough: the effect here must
+    // itself differ from zero.
     let is_there = sign * here.mean > t_critical(alpha, here.df) * here.se;
     let again = match (contrast.lo > 0.0 && is_there, contrast.hi < 0.0) {
         (true, _) => Again::Reproduced,
@@ -85,7 +88,7 @@ pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option
     Some(Replication { again, contrast, units })
 }
 
-/// The same of a claim that nothing beyond ±`margin` is there.
+/// The same for a claim that there is no effect beyond ±`margin`.
 pub fn nothing_again(here: &Known, margin: f64, alpha: f64) -> Again {
     let half = t_critical(alpha, here.df) * here.se;
     match (here.mean.abs() + half < margin, here.mean.abs() - half > margin) {
@@ -142,7 +145,7 @@ mod tests {
         assert_eq!(nothing_again(&known(0.009, 0.005, 20), 0.01, 0.05), Again::Open);
     }
 
-    /// Shares of (reproduced, contradicted) over packs that were made because their own verdict was a difference.
+    /// Shares of (reproduced, contradicted) over packs that were made only because their own verdict was a difference.
     fn shares(there: f64, here: f64, units: (usize, usize), heavy: bool, seed: u64) -> (f64, f64) {
         let mut random = Random::new(seed);
         let mut measured = |truth: f64, units: usize| {
@@ -180,7 +183,7 @@ mod tests {
             for units in [(6, 6), (12, 12), (20, 8), (8, 20)] {
                 of_nothing = of_nothing.max(shares(0.03, 0.0, units, heavy, 1).0);
                 of_all = of_all.max(shares(0.03, 0.03, units, heavy, 2).1);
-                // So small an effect that only exaggerated estimates of it, some with the wrong sign, were reported.
+                // An effect so small that only exaggerated estimates of it, some with the wrong sign, were reported.
                 of_luck = of_luck.max(shares(0.005, 0.005, units, heavy, 3).1);
             }
         }

@@ -1,9 +1,10 @@
-//! Which of many two-level factors change a value: a screen in stages, each on fresh data, as a state machine that asks for
-//! rows of levels and is given what was measured there.
+//! Which of many two-level factors change a value: a screen in stages, each on fresh data, as a state machine that
+//! requests rows of levels and receives what was measured for them.
 //!
-//! 1. *Groups* (more than eight factors): each factor, or each line of a grid of many factors, is switched alone, and all
-//!    but it, so each row has its mirror image (fold-over). A factor stays where two of its three lines answer; two that
-//!    cancel in one line answer in the others, and an answer that no such factor explains keeps its whole line.
+//! 1. *Groups* (more than eight factors): each factor, or each line of a grid of many factors, is switched alone; in
+//!    the mirror image of that row (fold-over) all others are switched. A factor is kept if two of its three lines
+//!    respond; two factors that cancel in one line respond in the others, and if no such factor explains a line's
+//!    response, the whole line is kept.
 //! 2. *Fraction* (five to eight): a fraction in which main effects and interactions of two are clear of each other.
 //! 3. *Full* (what is left): all combinations, or that fraction again, and Holm's method over its contrasts.
 //!
@@ -25,33 +26,33 @@ pub use outcome::{Cell, Contrast, Outcome, Request, Stage, Step};
 pub use table::TableError;
 use table::{Table, words};
 
-/// Most factors of a fraction in which interactions of two are clear.
+/// Most factors of a fraction in which two-factor interactions are clear.
 const MOST_IN_FRACTION: usize = 8;
 /// Most factors of which all combinations are run.
 const MOST_IN_FULL: usize = 4;
-/// Blocks below which no spread can be estimated, and above which a row is not repeated.
+/// Minimum number of blocks, below which no spread can be estimated, and maximum.
 const BLOCKS: (usize, usize) = (2, 60);
-/// Chance for which each stage is sized to keep, or to name, a factor of the size looked for.
+/// Probability with which each stage keeps, or names, a factor of the size that is looked for.
 const POWER: f64 = 0.99;
 
-/// Rows of a two-level design: for a number of factors with at most this many rows, for each row and factor whether it
-/// is switched; the first row switches none.
+/// Rows of a two-level design. For a number of factors, and at most this many rows: for each row and factor, whether it
+/// is switched. The first row switches none.
 pub type Fraction = fn(usize, usize) -> Option<Vec<Vec<bool>>>;
 
-/// What a screen is to find.
+/// What a screen should find.
 #[derive(Clone, Copy, Debug)]
 pub struct Sought {
     /// How many factors there are.
     pub factors: usize,
     /// Smallest change of the value that must not be missed.
     pub size: f64,
-    /// Standard deviation of one block's value in one row, as far as it is known.
+    /// Standard deviation of one block's value in one row, as far as known.
     pub sd: f64,
-    /// Chance of naming any factor wrongly.
+    /// Probability of naming any factor wrongly.
     pub alpha: f64,
     /// Seed of the arrangement in groups.
     pub seed: u64,
-    /// Where the fractions come from.
+    /// Source of the fractions.
     pub fraction: Fraction,
 }
 
@@ -63,7 +64,7 @@ enum State {
     Done(Outcome),
 }
 
-/// A screen under way.
+/// A screen in progress.
 #[derive(Clone, Debug)]
 pub struct Screen {
     sought: Sought,
@@ -72,14 +73,14 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Begins one. A size or spread that is not a positive number gives the fewest blocks.
+    /// If the size or spread is not a positive number, the screen uses the fewest blocks.
     pub fn new(sought: Sought) -> Self {
         let mut screen = Self { sought, state: State::Done(Outcome::default()), steps: Vec::new() };
         screen.state = screen.stage_for((0..sought.factors).collect());
         screen
     }
 
-    /// What to measure next; `None` when the screen is at its end.
+    /// What to measure next; `None` at the end of the screen.
     pub fn ask(&self) -> Option<Request> {
         let (stage, rows) = match &self.state {
             State::Groups(groups) => (Stage::Groups, groups.rows(self.sought.factors)),
@@ -91,11 +92,11 @@ impl Screen {
         Some(Request { stage, rows, blocks })
     }
 
-    /// The result: for each row, the value of each block.
+    /// Adds the result: for each row, the value of each block.
     pub fn tell(&mut self, values: &[Vec<f64>]) -> Result<(), TableError> {
         let Some(request) = self.ask() else { return Ok(()) };
         let table = Table::new(values, request.rows.len())?;
-        // The spread that was found is the better guess for what follows.
+        // For the following stages, the measured spread is the better guess.
         self.sought.sd = table.sd();
         let stage = request.stage;
         let (members, kept, next) = match self.state.clone() {
@@ -120,7 +121,7 @@ impl Screen {
         Ok(())
     }
 
-    /// The stages from here on as far as they can be foreseen: rows, the most there may be in the later ones, and blocks.
+    /// The stages from here on, as far as they can be foreseen: rows (for later stages the most possible), and blocks.
     pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
         let Some(next) = self.ask() else { return Vec::new() };
         let later = match next.stage {
@@ -137,7 +138,7 @@ impl Screen {
         &self.steps
     }
 
-    /// What the screen says, at its end.
+    /// The result, once the screen has ended.
     pub fn outcome_at_end(&self) -> Option<&Outcome> {
         match &self.state {
             State::Done(outcome) => Some(outcome),
@@ -155,7 +156,8 @@ impl Screen {
         }
     }
 
-    /// Too many for a fraction are separated one by one; if they are still too many, the strongest are kept.
+    /// If there are too many factors for a fraction, they are separated one by one; if still too many remain, the
+    /// strongest are kept.
     fn after_groups(&self, groups: &Groups, kept: &[usize], scores: &[(usize, f64)]) -> State {
         match (kept.len() > MOST_IN_FRACTION, groups.are_single()) {
             (true, true) => self.stage_for(strongest(scores, kept)),
@@ -164,7 +166,7 @@ impl Screen {
         }
     }
 
-    /// Rows of a design of `members`, for all factors of the screen.
+    /// Rows of a design of `members`, extended to all factors of the screen.
     fn widened(&self, members: &[usize]) -> Vec<Vec<bool>> {
         let most = match members.len() {
             n @ 0..=MOST_IN_FULL => 1 << n,
@@ -180,10 +182,11 @@ impl Screen {
         (self.sought.fraction)(members.len(), most).unwrap_or_default().iter().map(widen).collect()
     }
 
-    /// Blocks so that a stage keeps a factor of the size sought with [`POWER`]: (z / distance to the cut)² · variance.
+    /// Blocks with which a stage keeps a factor of the size sought with probability [`POWER`]: (z / distance to the
+    /// cut)² · variance.
     fn blocks(&self, stage: Stage, rows: usize) -> usize {
         let z = normal_quantile(POWER);
-        // An interaction that needs two switches has half its size in each contrast of a design.
+        // An interaction that needs two switches has half of its size in each contrast of a design.
         let (variance, distance) = match stage {
             // A group's row against two rows of its background; the cut is at half the size.
             Stage::Groups => (1.5, 0.5),
@@ -199,7 +202,7 @@ impl Screen {
         if blocks.is_finite() { (blocks.ceil() as usize).clamp(BLOCKS.0, BLOCKS.1) } else { BLOCKS.0 }
     }
 
-    /// Factors of the main effects and interactions of two beyond a quarter of the size.
+    /// Factors whose main effects or two-factor interactions exceed a quarter of the size.
     fn kept_of_fraction(&self, table: &Table, members: &[usize]) -> Vec<usize> {
         let rows = self.widened(members);
         let large = |word: &Vec<usize>| table.contrast(&rows, word, 0.95).mean.abs() > self.sought.size / 4.0;
@@ -234,8 +237,8 @@ impl Screen {
     }
 }
 
-/// Contrasts of a last stage with this many rows: all if the rows are all combinations, otherwise the most there can
-/// be.
+/// Number of contrasts of a last stage with this many rows: all of them if the rows are all combinations, otherwise the
+/// most possible.
 fn tests(rows: usize) -> usize {
     if rows <= 1 << MOST_IN_FULL { rows.saturating_sub(1).max(1) } else { 36 }
 }

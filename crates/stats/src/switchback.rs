@@ -12,9 +12,10 @@ pub struct Window {
     pub log_rate: f64,
 }
 
-/// The rates of neighbouring windows with different arms, `(A, B)`. Each window is used at most once, the earliest partner first,
-/// so slow drift meets either arm by the toss of a coin. Windows without a rate (NaN) are skipped; neither they nor gaps are bridged:
-/// two windows with a lost one between them are no neighbours, and which windows are lost may depend on the arm.
+/// The rates of neighbouring windows with different arms, `(A, B)`. Each window is used at most once, with the earliest
+/// partner first, so which arm slow drift favours is decided by a coin. Windows without a rate (NaN) are skipped;
+/// neither they nor gaps are bridged: two windows with a lost one between them are not neighbours, because which
+/// windows are lost may depend on the arm.
 fn paired_rates(windows: &[Window]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::with_capacity(windows.len() / 2);
     let mut i = 0;
@@ -32,9 +33,10 @@ fn paired_rates(windows: &[Window]) -> Vec<(f64, f64)> {
     pairs
 }
 
-/// The unit's contrast in log units: ln of B's mean rate over its paired windows − ln of A's. The mean of the rates, not of their
-/// logarithms: it is the unconditional rate of each arm, and a window that a stall emptied counts for the time it took, not for
-/// the length of its logarithm. `None` without a pair, or when an arm did nothing at all.
+/// The unit's contrast in log units: ln of B's mean rate over its paired windows − ln of A's. It uses the mean of the
+/// rates, not of their logarithms: that is the unconditional rate of each arm, and a window that was empty because of a
+/// stall counts for the time it took, not with the logarithm of zero. `None` without a pair, or if an arm did nothing
+/// at all.
 pub fn unit_contrast(windows: &[Window]) -> Option<f64> {
     let pairs = paired_rates(windows);
     let total = |arm: fn(&(f64, f64)) -> f64| pairs.iter().map(arm).sum::<f64>();
@@ -66,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_stalled_window_counts_for_its_time_only() {
-        // One of ten windows of B did nothing: a tenth of B's rate, whatever the logarithm of nothing is.
+        // One of ten windows of B did nothing, which costs a tenth of B's rate, although its logarithm is −∞.
         let labels = "AB".repeat(10);
         let unit = windows(&labels, |i, _| if i == 7 { f64::NEG_INFINITY } else { 0.0 });
         assert!((unit_contrast(&unit).unwrap() - 0.9f64.ln()).abs() < 1e-12);

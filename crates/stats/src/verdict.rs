@@ -1,4 +1,4 @@
-//! From an interval to a word.
+//! Derives a verdict from an interval.
 use crate::mean::Interval;
 
 /// What an interval for the log-ratio of B to A allows one to say of B.
@@ -10,7 +10,7 @@ pub enum Verdict {
     Worse,
     /// Any difference is smaller than the smallest effect of interest.
     Equivalent,
-    /// The interval holds both zero and an effect that would matter.
+    /// The interval contains both zero and an effect that would matter.
     Inconclusive,
 }
 
@@ -47,7 +47,7 @@ pub fn decide(interval_log: Interval, sesoi_log: f64, higher_is_better: bool) ->
     }
 }
 
-/// Which way the interval points; an end at exactly zero counts as containing zero.
+/// The direction of the interval; an end at exactly zero counts as containing zero.
 pub fn direction(interval_log: Interval, higher_is_better: bool) -> Direction {
     let above = interval_log.lo > 0.0;
     let below = interval_log.hi < 0.0;

@@ -87,7 +87,8 @@ fn dispersion_covers() {
     }
 }
 
-/// The forecast of a number of observations: of the number for the true SD, at 80 %; and that number decides as often as it says.
+/// The forecast range contains the number of observations for the true SD at 80 %, and that number decides as often as
+/// it promises.
 #[test]
 fn the_range_of_a_forecast_covers() {
     let question = DecisionTarget { delta: 0.4, sesoi: 0.0, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };

@@ -28,7 +28,7 @@ fn without_noise_it_halves() {
         let BisectAnswer::Change { after, first, probability } = answer else { panic!("{answer:?}") };
         assert_eq!((after, first), (change - 1, change));
         assert!(probability > 0.999);
-        // The ends, and a comparison for each halving.
+        // The two ends, and one comparison for each halving.
         assert!(bisection.pairs.len() <= 8, "{:?}", bisection.pairs.keys());
     }
 }
@@ -65,7 +65,7 @@ fn good_that_is_worse_and_ends_that_are_alike_are_told() {
 fn what_cannot_be_tried_becomes_a_stretch() {
     let (answer, _) = bisect(16, 7, -0.05, 0.01, &[6, 7, 8], 4);
     assert!(matches!(answer, BisectAnswer::Change { after: 5, first: 9, .. }), "{answer:?}");
-    // Elsewhere it changes nothing.
+    // A skipped member elsewhere changes nothing.
     let (answer, _) = bisect(16, 7, -0.05, 0.01, &[1, 12, 15], 5);
     assert!(matches!(answer, BisectAnswer::Change { after: 6, first: 7, .. }), "{answer:?}");
     let all: Vec<usize> = (1..16).collect();
@@ -95,7 +95,7 @@ fn units_that_run_out_leave_a_stretch_with_the_change_in_it() {
             BisectAnswer::Undecided { after, first, .. } | BisectAnswer::Change { after, first, .. } => {
                 usize::from((after + 1..=first).contains(&change))
             }
-            // The ends did not differ, which is not a wrong answer.
+            // That the ends did not differ is not a wrong answer.
             _ => 1,
         };
     }
@@ -115,7 +115,7 @@ fn the_answer_is_right_as_often_as_it_says() {
 
 #[test]
 fn sizes_are_too_large_as_documented_and_that_of_the_change_less_so() {
-    // A block of the same-CPU pipe.
+    // The SD of a block of the same-CPU pipe.
     const SD: f64 = 0.056;
     let (mut ends, mut change, mut histories) = (0.0, 0.0, 0.0);
     for seed in 0..400 {
@@ -130,7 +130,8 @@ fn sizes_are_too_large_as_documented_and_that_of_the_change_less_so() {
         }
     }
     let (ends, change) = (ends / histories, change / histories);
-    // Both stop when they are sure, which is sooner where luck makes the change larger: docs/bisect.md says by how much.
+    // Both stop when they are certain, which is sooner if luck makes the change look larger; docs/bisect.md says by how
+    // much.
     assert!((1.09..1.16).contains(&ends) && (1.05..1.12).contains(&change) && change < ends, "{ends} {change}");
 }
 

@@ -52,12 +52,12 @@ fn the_noise_and_the_surface_are_told_apart_and_intervals_hold() {
     assert!((0.9..=0.995).contains(&share), "{share}");
 }
 
-/// What all share moves the mean of all, not one against the other.
+/// An error that all share moves the mean of all, not one against the other.
 #[test]
 fn an_error_that_is_shared_is_no_difference() {
     let axes = [line(4)];
     let at: Vec<Vec<usize>> = (0..8).map(|i| vec![i % 4]).collect();
-    // The second four were seen beside a control that was 10 % too slow.
+    // The second four were measured against a control that was 10 % too slow.
     let values: Vec<f64> = (0..8).map(|i| if i < 4 { 0.0 } else { 0.1 } + 0.001 * f64::from(i % 3)).collect();
     let shared = |i: usize, j: usize| f64::from(u8::from(i / 4 == j / 4)) + own_errors(i, j);
     let seen = Observations { at: &at, values: &values, errors: &shared, repeats: Some((0.05f64.powi(2), 20.0)) };

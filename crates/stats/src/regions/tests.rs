@@ -16,7 +16,7 @@ fn lines_are_those_of_least_squares() {
     assert!(found.boundaries.is_empty() && found.p_value > 0.05);
 }
 
-/// One line over x has a kink over the points' numbers where they lie closer.
+/// A line over x has a kink if plotted over the points' numbers, where the points lie closer.
 #[test]
 fn the_distances_of_the_points_decide_what_is_one_line() {
     let x: Vec<f64> = (0..6).map(f64::from).chain((1..=6).map(|i| 5.0 + 12.0 * f64::from(i))).collect();

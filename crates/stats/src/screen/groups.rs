@@ -1,12 +1,13 @@
-//! Groups of factors that are switched together: single ones while they are few, else the lines of a grid in three
-//! directions, of which two factors share one at most, so what cancels in one line answers in the others.
+//! Groups of factors that are switched together: single factors while there are few, otherwise the lines of a grid in
+//! three directions. Two factors share at most one line, so factors that cancel in one line respond in the others.
 
 use super::table::Table;
 use crate::random::Random;
 
-/// Rows of the design before those of the groups: the background in which none is switched, twice, and that in which all are.
+/// Rows of the design before those of the groups: the background in which no factor is switched, twice, and the one in
+/// which all are, twice.
 const BACKGROUND: usize = 4;
-/// Factors up to which each is a group of its own: the lines of a grid would be as many.
+/// Up to this many factors each is a group of its own: a grid would have as many lines.
 const MOST_SINGLE: usize = 16;
 
 /// Groups over some of the factors of a screen.
@@ -22,7 +23,7 @@ impl Groups {
         Self { groups: members.iter().map(|&member| vec![member]).collect(), members }
     }
 
-    /// Single factors, or the lines of a grid in which the factors are arranged as drawn.
+    /// Single factors, or the lines of a grid in which the factors are placed at random.
     pub(super) fn new(members: Vec<usize>, seed: u64) -> Self {
         if members.len() <= MOST_SINGLE {
             return Self::single(members);
@@ -47,7 +48,7 @@ impl Groups {
         &self.members
     }
 
-    /// The backgrounds, then each group switched alone, then all but each group, for all factors of a screen.
+    /// The backgrounds, then each group switched alone, then everything except each group, for all factors of a screen.
     pub(super) fn rows(&self, factors: usize) -> Vec<Vec<bool>> {
         let switched = |which: &[usize], all: bool| -> Vec<bool> {
             (0..factors).map(|factor| self.members.contains(&factor) && which.contains(&factor) != all).collect()
@@ -58,10 +59,10 @@ impl Groups {
         backgrounds.into_iter().chain(alone).chain(all_but).collect()
     }
 
-    /// Factors to continue with, rising, and each member's score: how far its groups are from their background.
+    /// Factors to continue with, rising, and each member's score: how far its groups differ from their background.
     ///
-    /// In each background by itself: factors of which two groups (or the only one) are beyond the cut, and all of a group
-    /// beyond it that holds no such factor.
+    /// Separately in each background: the factors of which two groups (or the only one) exceed the cut, and all factors
+    /// of a group that exceeds it and contains no such factor.
     pub(super) fn kept(&self, table: &Table, cut: f64) -> (Vec<usize>, Vec<(usize, f64)>) {
         let (mut kept, mut scores) = (Vec::new(), vec![0.0f64; self.members.len()]);
         for (all, background) in [[0, 1], [2, 3]].iter().enumerate() {
@@ -116,8 +117,8 @@ mod tests {
         assert_eq!(kept(40, |_| 0.2), [0; 0]);
     }
 
-    /// Each alone changes the value and both together do not, or only both together do, or one takes what the other gives:
-    /// wherever the two are, and with a third beside them.
+    /// Two factors of which each alone changes the value and both together do not, or only both together do, or one
+    /// undoes the effect of the other; wherever the two are, and with a third active factor.
     #[test]
     fn those_that_cancel_and_those_that_need_each_other_stay() {
         let factors = 20;

@@ -1,52 +1,52 @@
-//! What a screen asks for and what it says.
+//! The requests and results of a screen.
 
 use crate::mean::Estimate;
 
 /// A stage of a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Lines of a grid, alone and all but them.
+    /// Lines of a grid: each alone, and everything except each.
     Groups,
     /// A fraction over what the groups left.
     Fraction,
-    /// The confirmed few.
+    /// The final stage over the few that are left.
     Full,
 }
 
 /// Rows to measure, each in every block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// For what.
+    /// The stage they are for.
     pub stage: Stage,
-    /// For each row, for each factor of the screen, whether it is switched; the first row switches none. A row may come
+    /// For each row and each factor of the screen, whether it is switched; the first row switches none. A row may occur
     /// twice: it is then measured twice in each block.
     pub rows: Vec<Vec<bool>>,
     /// How many blocks.
     pub blocks: usize,
 }
 
-/// What a stage came to.
+/// The result of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
     /// Factors that were varied.
     pub members: Vec<usize>,
     /// Rows and blocks that were measured.
     pub measured: (usize, usize),
-    /// Standard deviation of a block's value in a row, as found.
+    /// Measured standard deviation of a block's value in a row.
     pub sd: f64,
     /// Factors that were kept; in the last stage those that are named.
     pub kept: Vec<usize>,
 }
 
-/// A main effect (one factor) or an interaction (several): mean of the rows where an even number of its factors is at the
-/// first level minus that of the others.
+/// A main effect (one factor) or an interaction (several): mean of the rows in which an even number of its factors is
+/// at the first level, minus the mean of the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
     /// Its factors, rising.
     pub factors: Vec<usize>,
-    /// The estimate; its interval is for itself alone.
+    /// The estimate; its interval is not corrected for the other contrasts.
     pub estimate: Estimate,
     /// Holm's adjusted p over all contrasts of the stage.
     pub adjusted_p: f64,
@@ -59,17 +59,17 @@ pub struct Cell {
     pub switched: Vec<usize>,
     /// Mean of the value there.
     pub mean: f64,
-    /// Its difference to the row in which none is; `None` for that row itself.
+    /// Its difference from the row in which no factor is switched; `None` for that row itself.
     pub change: Option<Estimate>,
 }
 
-/// What a finished screen says.
+/// The result of a finished screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Factors on which the value depends, rising.
     pub named: Vec<usize>,
-    /// All contrasts of the last stage, those that name first.
+    /// All contrasts of the last stage, those that name factors first.
     pub contrasts: Vec<Contrast>,
-    /// Its rows.
+    /// The rows of the last stage.
     pub cells: Vec<Cell>,
 }

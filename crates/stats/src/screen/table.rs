@@ -1,19 +1,19 @@
-//! Rows by blocks: means, and their error from what neither row nor block explains.
+//! A table of rows by blocks: means, and their error from the residuals that neither row nor block explains.
 
 use crate::mean::Estimate;
 
-/// Values that are no table for the rows asked for.
+/// Values that are not a table for the requested rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// Another number of rows.
+    /// The number of rows differs.
     #[error("{found} rows were measured, {wanted} asked for")]
     Rows {
         /// As measured.
         found: usize,
-        /// As asked for.
+        /// As requested.
         wanted: usize,
     },
-    /// Rows of different lengths, or of one block, which has no spread.
+    /// Rows have different lengths, or only one block, which has no spread.
     #[error("each row needs the same blocks, two at least")]
     Blocks,
     /// An invalid value.
@@ -21,7 +21,7 @@ pub enum TableError {
     NotFinite,
 }
 
-/// A complete table of two rows and two blocks at least.
+/// A complete table of at least two rows and two blocks.
 pub(super) struct Table {
     means: Vec<f64>,
     blocks: usize,
@@ -30,7 +30,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Takes the values by row and block, and subtracts what all rows of a block share.
+    /// Takes the values by row and block, and subtracts the mean of each block.
     pub(super) fn new(values: &[Vec<f64>], wanted: usize) -> Result<Self, TableError> {
         let (rows, blocks) = (values.len(), values.first().map_or(0, Vec::len));
         if rows != wanted || rows < 2 {
@@ -73,7 +73,8 @@ impl Table {
         self.estimate(mean, 1.0 + 1.0 / count, level)
     }
 
-    /// Mean of the rows where the product of the word's signs is positive minus that of the others, switched being positive.
+    /// Mean of the rows in which the product of the word's signs is positive, minus the mean of the others; switched is
+    /// positive.
     pub(super) fn contrast(&self, rows: &[Vec<bool>], word: &[usize], level: f64) -> Estimate {
         let positive = |row: &Vec<bool>| word.iter().filter(|&&factor| !row[factor]).count() % 2 == 0;
         let signed: f64 =

@@ -3,8 +3,8 @@
 use super::*;
 use crate::Random;
 
-/// Every combination, or for five and more the half in which the product of all levels is even: as clear as the tables'
-/// fractions are, with more rows.
+/// All combinations; for five or more factors, the half in which the product of all levels is even: its effects are as
+/// clear as those of the tabulated fractions, with more rows.
 fn half(factors: usize, _most: usize) -> Option<Vec<Vec<bool>>> {
     let free = factors - usize::from(factors > MOST_IN_FULL);
     let row = |number: usize| {
@@ -39,7 +39,7 @@ fn named(screen: &Screen) -> Vec<usize> {
 
 #[test]
 fn what_changes_the_value_is_named_and_shown_in_its_cells() {
-    // The two public cells of a pair that hides: each alone frees the pipe, both together do not.
+    // Two factors that hide each other: each alone speeds the pipe up, both together do not.
     let value = |row: &[bool]| match (row[3], row[17]) {
         (true, false) => 0.34,
         (false, true) => 0.32,
@@ -57,7 +57,7 @@ fn what_changes_the_value_is_named_and_shown_in_its_cells() {
     assert_eq!(screen.ask(), None);
 }
 
-/// Four nulls go straight to the last stage, which alone can name: its error rate is what was stated.
+/// Four null factors go directly to the last stage, the only one that can name factors: its error rate is as stated.
 #[test]
 fn false_names_stay_at_the_stated_rate() {
     let runs = 1000;
@@ -83,7 +83,7 @@ fn a_screen_of_nothing_asks_for_nothing_and_a_wrong_answer_is_refused() {
     let mut screen = Screen::new(sought(2, 1));
     assert_eq!(screen.tell(&vec![vec![0.0; 3]; 3]), Err(TableError::Rows { found: 3, wanted: 4 }));
     assert!(screen.steps().is_empty());
-    // A size of nothing is no reason for endless blocks.
+    // A size of zero must not lead to endless blocks.
     let blocks = Screen::new(Sought { size: 0.0, ..sought(12, 1) }).ask().unwrap().blocks;
     assert_eq!(blocks, BLOCKS.0);
 }
