@@ -127,8 +127,8 @@ pub(crate) const BOOT_S: [u64; 2] = [3, 30];
 /// The shortest time that a restored guest and its trial take, ns.
 pub(crate) const SAMPLE_NS: u64 = 500_000_000;
 
-/// Order and time, as comments, of a plan whose trials run in this many kinds of guests, `at_once` at a time. How long a trial with a number
-/// of loops takes is known only in a guest, so there is no upper limit.
+/// Order and time, as comments, of a plan whose trials run in this many kinds of guests, `at_once` at a time. How long
+/// a trial with a fixed number of loops takes is known only once it runs in a guest, so there is no upper limit.
 pub fn describe_guests(plan: &Plan, guest: &GuestPlan, kinds: usize, at_once: usize) -> String {
     let mut text = String::new();
     let seed = plan.seed.unwrap_or_else(crate::prepare::fresh_seed);
@@ -174,7 +174,7 @@ fn forecast_in_guests(
         _ => ("at least ", schedlab_plan::LEAST_UNITS as u64),
     };
     let of_block = 2 * plan.arms.len() as u64;
-    // The blocks and their warm-up.
+    // The blocks and the warm-up block.
     let rounds = (blocks + 1).saturating_mul(swept.into());
     let samples = rounds.saturating_mul(of_block);
     let boots = match (guest.boots, guest.per) {
@@ -187,7 +187,7 @@ fn forecast_in_guests(
     let of_samples = samples.saturating_mul(trial_ns) / 1_000_000_000;
     let guests = if guest.per == GuestPer::Block { kinds } else { of_block };
     let beside = (at_once as u64).min(guests).max(1);
-    // A state of each kind is made at a time.
+    // Each boot is saved as a state. At most one guest of each kind boots at a time.
     let booting = if guest.boots.is_some() { beside.min(kinds).max(1) } else { beside };
     let [least, most] =
         BOOT_S.map(|boot| boots.saturating_mul(boot).div_ceil(booting).saturating_add(of_samples.div_ceil(beside)));

@@ -1,6 +1,6 @@
 //! The one loop of schedlab: sweeps, A/B comparisons and self-tests all run here. Workload after workload, block after
-//! block, trial after trial; what a trial measured is stored before the next one starts, or, where a runner has several
-//! trials run side by side, before the next of these.
+//! block, trial after trial. The results of a trial are stored before the next one starts; if a runner runs several
+//! trials side by side, before the next group of them starts.
 //!
 //! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings,
 //! [`Store`] keeps the rows, and events go to a closure. With fakes for all three it is tested in microseconds.
@@ -204,7 +204,7 @@ impl Experiment<'_> {
             bail!("{name}: every trial of the warm-up failed: {}", why.unwrap_or("no reason given"));
         };
         let known: Vec<&str> = outcome.metrics.iter().map(|m| m.name.as_str()).collect();
-        // Quantiles come from the distributions, which a short warm-up may lack.
+        // The metric may be a quantile, whose distribution a short warm-up may lack.
         let of_one = |whole: &NamedHistogram, p: &str| p.strip_prefix(&whole.name).is_some_and(|q| q.starts_with("_p"));
         let is_quantile = |p: &str| {
             let all = &outcome.histograms;
@@ -268,7 +268,7 @@ pub fn trial_duration_ns(workload: &schedlab_plan::WorkloadSpec) -> u64 {
     duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
 }
 
-/// Whether a workload runs for a time, and not a number of loops or a command, which take what they take.
+/// Whether a workload runs for a given time, and not for a number of loops or until a command ends.
 pub fn is_timed(workload: &schedlab_plan::WorkloadSpec) -> bool {
     !workload.args.contains_key("loops") && workload.name != "exec"
 }

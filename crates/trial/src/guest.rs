@@ -55,12 +55,12 @@ pub struct GuestRunner<B> {
     /// How many guests run side by side, 1 or more.
     at_once: usize,
     block: Block,
-    /// Of the last trial.
+    /// The boot id of the last trial.
     boot_id: Option<String>,
     share_ns: Option<u64>,
 }
 
-/// A guest, and where in its block the trials are that it runs, in their order.
+/// A guest, and the positions of its trials in the block, in order.
 type Batch = (GuestTrial, Vec<usize>);
 
 /// The current block.
@@ -72,16 +72,16 @@ struct Block {
     samples: Vec<u64>,
     /// Trials that have run, by position.
     done: BTreeMap<u32, Done>,
-    /// Why a guest of theirs did not run and no other will.
+    /// The first error of a guest of this block, which ends the run.
     failed: Option<anyhow::Error>,
 }
 
 #[derive(Debug)]
 struct Done {
     outcome: Result<TrialOutcome, String>,
-    /// The boot it ran in.
+    /// The id of the boot that it ran in.
     boot_id: Option<String>,
-    /// Its share of the time that it and those beside it took, ns; `None` if no other guest ran.
+    /// Its share of the time that it and the trials that ran beside it took, ns; `None` if no other guest ran.
     share_ns: Option<u64>,
 }
 
@@ -181,8 +181,8 @@ impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunn
         self.guest(run, sample, ordered)
     }
 
-    /// Boots the guest of the trial at that position, and beside it those of trials that come after it. An error of one is
-    /// returned when its trial is asked for: those of the others are kept.
+    /// Boots the guest of the trial at that position, and side by side with it those of later trials. If one of them
+    /// fails, the error is returned when its trial is requested; the results of the others are kept.
     fn run_from(&mut self, position: u32) {
         let is_left = |trial: &Planned| {
             let is_later = trial.position > position && !trial.is_recorded && !self.has_run(trial.position);
@@ -224,7 +224,7 @@ impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> GuestRunn
 }
 
 impl<B: Fn(&GuestTrial) -> Result<Result<GuestAnswer, String>> + Sync> Runner for GuestRunner<B> {
-    /// Samples are numbered by their place, whichever of them an interrupted run has.
+    /// Sample numbers depend only on the place in the design, whichever samples an interrupted run already has.
     fn block(&mut self, number: u64, trials: Vec<Planned>) {
         for trial in trials.iter().filter(|trial| trial.is_recorded) {
             let count = self.trials.entry((trial.workload, trial.arm)).or_insert(0);

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use schedlab_plan::{Manifest, Plan, RunEnd, TrialRecord};
 use std::path::PathBuf;
 
-/// Most rounds of a study: one that asks for more does not converge.
+/// Most rounds of a study: a study that requests more does not converge.
 pub const MOST_ROUNDS: u32 = 1000;
 
 /// Asks for one run after the other: a search, a screen of factors, a bisection.
@@ -18,19 +18,19 @@ pub trait Study {
     fn ask(&mut self) -> Result<Option<Plan>>;
     /// Takes the result of the run that was asked for last.
     fn tell(&mut self, round: &Round) -> Result<()>;
-    /// Takes why the run that was asked for last cannot begin: a guest does not boot, a setting is not here. By default
-    /// that ends the study.
+    /// Takes the reason why the run that was asked for last cannot begin: a guest does not boot, or a setting does not
+    /// exist here. By default this ends the study.
     fn not_begun(&mut self, why: anyhow::Error) -> Result<()> {
         Err(why)
     }
 }
 
-/// What came of a run that a study asked for.
+/// The result of a run that a study asked for.
 #[derive(Debug)]
 pub enum Measured {
-    /// It ended, or was cut.
+    /// The run ended, or was cut off.
     Round(Box<Round>),
-    /// It cannot begin.
+    /// The run cannot begin.
     NotBegun(anyhow::Error),
     /// The user interrupted before it began.
     Interrupted,

@@ -63,7 +63,7 @@ pub trait Runner {
         Vec::new()
     }
 
-    /// The last trial's equal share of the time that several places took side by side, ns; `None` if there was one.
+    /// The last trial's equal share of the time that several trials side by side took, ns; `None` if it ran alone.
     fn share_ns(&self) -> Option<u64> {
         None
     }

@@ -16,9 +16,9 @@ use schedlab_tune::search::{Ask, Options, Point, PointResult, Search, Space};
 
 /// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
-/// Of a point against the default; more is as good as that.
+/// Limit for the ratio of a point to the default: a larger ratio counts as this one.
 const MOST_RATIO: f64 = 1000.0;
-/// A longer break between two rounds was made by the user.
+/// A longer gap between two rounds was caused by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
 
 /// A search in progress.
@@ -36,7 +36,7 @@ pub struct SearchStudy {
     last_end_ns: Option<u64>,
     objectives: Vec<Objective>,
     left_out: Vec<LeftOut>,
-    /// Checks of the machine, by id, with a sentence.
+    /// Failed checks of the machine, by id, with a sentence.
     warnings: Vec<(String, String)>,
 }
 
@@ -78,7 +78,7 @@ impl SearchStudy {
         Ok(self.plan.round(self.round, arms, ask.blocks, seed))
     }
 
-    /// What distorts the results, as the first round says that shows it.
+    /// Keeps what distorts the results, in the words of the first round that shows it.
     fn warn(&mut self, round: &Round) {
         for check in round.manifest.environment.checks.iter().filter(|check| check.state == CheckState::Warning) {
             if self.warnings.iter().all(|(id, _)| *id != check.id) {
@@ -189,8 +189,8 @@ fn units_of_all(effects: &[ArmEffects]) -> Vec<u64> {
     first.effects.iter().map(|(unit, _)| *unit).filter(in_all).collect()
 }
 
-/// Log-ratios, larger is better. Where a trial measured 0 there are differences instead, which become the log-ratios of
-/// the same share of the mean of both sides; a ratio beyond a thousand counts as a thousand.
+/// Log-ratios, larger is better. If a trial measured 0 there are differences instead; each becomes the log-ratio of the
+/// same share of the mean of both sides. A ratio beyond a thousand counts as a thousand.
 fn gains(effects: &ArmEffects, units: &[u64]) -> Vec<f64> {
     let most = MOST_RATIO.ln();
     let log_ratio = |share: f64| (2.0 * (share / 2.0).clamp(-1.0, 1.0).atanh()).clamp(-most, most);

@@ -244,7 +244,7 @@ impl Study for Why {
         let rows = screen.ask().map_or(0, |request| request.rows.len());
         match differences(rows, &round.manifest, &round.trials) {
             Ok(values) => screen.tell(&values).with_context(|| format!("round {}", round.number)),
-            // What the stages before it found stays.
+            // The results of earlier stages remain.
             Err(why) => {
                 self.cut = Some(format!("round {}: {why}", round.number));
                 Ok(())
@@ -264,7 +264,7 @@ fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Resu
             let (name, spec) = (&arm(*of).name, arm(*of).spec());
             return Err(format!("`{name}` ({spec}): {why}; a new study can leave a toggle out with --without"));
         }
-        // Differences of one arm and ratios of another are no numbers that compare.
+        // Differences of one combination and ratios of another are not comparable.
         if effects.scale != Scale::Ratio {
             let (name, control) = (&arm(effects.arm).name, &arm(0).name);
             return Err(format!(
@@ -278,7 +278,7 @@ fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Resu
     let units: Vec<u64> = by_arm
         .values()
         .fold(first, |units: Vec<u64>, of_arm| units.into_iter().filter(|unit| of_arm.contains_key(unit)).collect());
-    // The effect of the control against itself is none.
+    // The control against itself has no effect.
     let value = |arm: usize, unit: &u64| by_arm.get(&(arm as u32)).map_or(0.0, |of_arm| of_arm[unit]);
     let row = |row: usize| units.iter().map(|unit| value(2 * row + 1, unit) - value(2 * row, unit)).collect();
     Ok((0..rows).map(row).collect())

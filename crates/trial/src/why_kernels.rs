@@ -1,4 +1,4 @@
-//! `schedlab why --kernels`: a plan of two arms on one kernel after the other, as a study in rounds.
+//! `schedlab why --kernels`: a plan of two arms, run on one kernel after the other, as a study in rounds.
 
 use crate::rounds::{Round, Study};
 use crate::why::{blocks_of, check};
@@ -10,7 +10,7 @@ use schedlab_plan::plan::Plan;
 pub struct WhyKernels {
     plan: Plan,
     kernels: Vec<String>,
-    /// The first ones of the list; where there is no difference to compare, why.
+    /// Results of the kernels measured so far, in the order of the list; or why a kernel has no difference to compare.
     measured: Vec<(String, Result<Difference, String>)>,
 }
 

@@ -15,7 +15,7 @@ const DEFAULT_TRIAL_NS: u64 = 500_000_000;
 /// Time for set-up, teardown and storage of a trial, for forecasts before anything has run.
 pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
 
-/// The machine against which a plan is checked.
+/// The machine that a plan is checked against.
 struct Machine {
     roots: Roots,
     limits: Limits,

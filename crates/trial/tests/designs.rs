@@ -1,5 +1,5 @@
-//! Designs beyond two arms against fakes: sweeps whose blocks take turns, factorials whose factors are tried first, arms
-//! that differ in an option of the workload; and what a dry run says of them.
+//! Designs beyond two arms, run with fakes: sweeps with interleaved blocks, factorials whose factors are tried first,
+//! arms that differ in an option of the workload; and their dry run.
 
 mod fake;
 
@@ -80,7 +80,7 @@ const FACTORS: &str = "trials = 6\n[[workload]]\nrun = \"pipe:pin=same\"\n\
     [[factor]]\nname = \"bytes\"\nlow = \"option:bytes=8\"\nhigh = \"option:bytes=64\"\n\
     [[factor]]\nname = \"nice\"\nhigh = \"nice=-19\"\n";
 
-/// The files of a user without rights, and of root.
+/// The files that a user without rights would see, or root.
 fn user(uid: u32) -> (tempfile::TempDir, Roots) {
     let tree = tempfile::tempdir().unwrap();
     let own = tree.path().join("proc/self");
@@ -134,7 +134,8 @@ fn a_dry_run_of_a_plan_with_guests_says_order_and_least_time_within_80_columns()
         assert!(text.lines().all(|line| line.starts_with("# ") && line.chars().count() <= 80), "{text}");
         text.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    // A warm-up and six blocks of ten arms, each twice: 140 trials of half a second at least, as loops take no known time.
+    // A warm-up and six blocks of ten arms, each arm twice: 140 trials of at least half a second, because trials with a
+    // number of loops take an unknown time.
     let each = told("", 1, 1);
     assert!(each.contains("6 blocks of 20 trials, 140 boots: 490 s or more, 4270 s if each boot takes 30 s"), "{each}");
     assert!(each.contains("block 0: ") && each.contains("block 1: ") && each.matches(" · ").count() == 38, "{each}");
@@ -164,7 +165,7 @@ fn a_dry_run_of_a_factorial_says_what_its_factors_need_and_which_arms_they_make(
         "# arm `all low`: option:bytes=8",
         "# arm `group + bytes`: autogroup=off;nice=1;option:bytes=64",
     ] {
-        // Lines of 80 columns go on indented.
+        // Continuation lines of 80 columns are indented.
         let whole = text.replace("\n#   ", " ");
         assert!(whole.lines().any(|l| l.starts_with(line)), "`{line}` is not in:\n{text}");
     }

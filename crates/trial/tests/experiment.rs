@@ -1,5 +1,4 @@
-//! The trial loop against fakes: order, storage, repeats, dropped arms, budgets, interrupts, resuming; and what a dry run
-//! says of it.
+//! The trial loop with fakes: order, storage, repeats, dropped arms, budgets, interrupts, resuming; and the dry run.
 
 mod fake;
 
@@ -98,7 +97,7 @@ fn what_the_loop_keeps_of_a_trial_does_not_grow_with_what_the_trial_answers() {
         let bytes: Vec<usize> = measured.map(|t| serde_json::to_vec(t).unwrap().len()).collect();
         let whole = lab.stored.iter().all(|t| t.outcome.as_ref().unwrap().tasks.len() == rows_beside as usize);
         assert!(whole, "what is stored is whole");
-        // The stopping rules see the same as in the whole rows.
+        // The stopping rules see the same as with the complete rows.
         let [of_kept, of_stored] =
             [&trials, &lab.stored].map(|all| schedlab_analyze::primary_contrasts(&manifest, all, 0));
         assert_eq!(of_kept, of_stored);
@@ -145,7 +144,7 @@ fn until_decided_stops_when_the_confidence_sequence_does() {
 fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() {
     let plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);
     let (_, whole) = Lab::new(plan.clone()).run();
-    // In the warm-up, at its end, and in a block.
+    // Interrupts within the warm-up, at its end, and within a block.
     for after in [3, 4, 10] {
         let mut first = Lab::new(plan.clone());
         first.interrupt_after = Some(after);
@@ -162,7 +161,7 @@ fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() 
     }
 }
 
-/// Within a block a night would be between the two sides of a comparison.
+/// Otherwise a whole night could lie between the two sides of a comparison within one block.
 #[test]
 fn a_block_that_was_interrupted_for_long_is_repeated_and_says_so() {
     for (pause_ns, repeated) in [(5_000_000_000, 0), (3_600_500_000_000, 1)] {
@@ -189,7 +188,8 @@ fn trials_that_could_not_be_read_again_are_run_again_wherever_they_were() {
     plan.primary.push(plan.primary[0].clone());
     plan.load.push(Vec::new());
     let (_, whole) = Lab::new(plan.clone()).run();
-    // One of a middle block, a whole block, and one of a workload that was done; the run ended in the second one.
+    // Lost: one row of a middle block, a whole block, and one row of a workload that was done; the run ended in the
+    // second workload.
     let torn = |t: &TrialRecord| t.workload == 0 && !t.warm_up && (t.block == 2 && t.position == 1 || t.block == 4);
     let mut second = Lab::new(plan);
     second.rows = whole[..whole.len() - 6].iter().filter(|t| !torn(t)).cloned().collect();
@@ -205,7 +205,7 @@ fn trials_that_could_not_be_read_again_are_run_again_wherever_they_were() {
 
 #[test]
 fn a_workload_that_was_done_when_the_interrupt_came_stays_done() {
-    // Killed between the last look at the first workload and the second one's first trial.
+    // Killed between the last look at the first workload and the first trial of the second.
     for (effect, reason) in [(1.5, "decided"), (1.0, "budget")] {
         let budget_ns = 10_000_000_000;
         let mut plan = manifest(Design::Budgeted { budget_ns, looks: 5 }, &["", "nice=5"]);
@@ -262,7 +262,7 @@ fn a_switchback_trial_carries_both_arms_and_a_coin_per_pair() {
 
 const PLAN: &str = "trials = 6\n[[workload]]\nrun = \"pipe:cgroups=apart\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"policy=batch;nice=-5;sysctl:kernel.sched_rt_runtime_us=1\"\n";
 
-/// The /proc of somebody without rights, on a machine without cgroups.
+/// The /proc that a user without rights sees, on a machine without cgroups.
 fn an_ordinary_user() -> (tempfile::TempDir, Roots) {
     let tree = tempfile::tempdir().unwrap();
     let own = tree.path().join("proc/self");
@@ -296,7 +296,7 @@ fn every_right_an_arm_needs_is_named_and_whether_we_have_it() {
     assert_eq!(Plan::parse(&text).unwrap(), plan, "what is printed is a plan that can be run");
 }
 
-/// The fake's manifest with two requirements in its plan.
+/// The fake's manifest, with two requirements in its plan.
 fn corking() -> schedlab_plan::Manifest {
     let mut manifest = manifest(Design::Fixed { blocks: 6 }, &["nice=5", ""]);
     let (a, b) = (manifest.arms[0].name.clone(), manifest.arms[1].name.clone());

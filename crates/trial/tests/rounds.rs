@@ -1,4 +1,4 @@
-//! Studies in rounds, over the loop and its fakes.
+//! Studies in rounds, run by the loop with its fakes.
 
 mod fake;
 

@@ -1,4 +1,5 @@
-//! A search over the loop and its fakes: rounds become gains, gains become a finding, and told again it is the same.
+//! A search, run by the loop with its fakes: rounds become gains, and gains become findings; given the same rounds
+//! again, the findings are the same.
 
 mod fake;
 
@@ -19,7 +20,7 @@ fn plan(strategy: &str, budget: &str) -> Plan {
     Plan::parse(&text).unwrap()
 }
 
-/// Every point is as fast as `lab` says against the default.
+/// Every point is as fast as `lab` says, relative to the default.
 fn measured(number: u32, plan: &Plan, change: &dyn Fn(&mut Lab)) -> Result<Round> {
     let Stopping::Trials { blocks } = plan.stopping else { panic!("a round has its blocks") };
     let specs: Vec<String> = plan.arms.iter().map(|arm| arm.spec()).collect();
@@ -67,7 +68,7 @@ fn intervals_are_at_the_level_of_the_plan() {
     let width = |found: &SearchFindings| fresh(found).hi - fresh(found).lo;
     assert!((fresh(&strict).level - 0.999).abs() < 1e-12 && width(&strict) > 2.0 * width(&usual), "{strict:?}");
     assert!(strict.claim().contains("99.9 % interval"), "{}", strict.claim());
-    // Of one block there is no interval, and none is made up.
+    // One block gives no interval, and none is invented.
     let alone = usual.measured.iter().find(|point| point.units == 1).unwrap();
     assert_eq!((alone.search[0].lo, alone.search[0].hi), (None, None));
     assert!(usual.confirmed[1].over_winner.is_some() && usual.confirmed[0].over_winner.is_none());
@@ -140,7 +141,7 @@ fn a_workload_that_says_its_length_keeps_it_and_a_sample_of_a_guest_takes_longer
     assert!(round.guest.unwrap().boots.is_some_and(|boots| boots <= 6));
 }
 
-/// Its rungs are as many as its points make; only the surrogate goes on while there is time.
+/// The number of its rungs depends only on its points; only the surrogate continues while time is left.
 #[test]
 fn a_budget_that_halving_cannot_use_is_told() {
     let said = |strategy: &str, budget: &str| {

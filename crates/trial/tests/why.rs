@@ -1,4 +1,5 @@
-//! `schedlab why` over the loop and its fakes: a difference that two toggles take away, and what cannot be asked.
+//! `schedlab why`, run by the loop with its fakes: a difference that two toggles remove, and questions that are
+//! refused.
 
 mod fake;
 
@@ -28,7 +29,7 @@ fn has(settings: &[Setting], text: &str) -> bool {
     settings.iter().any(|setting| setting.to_string() == text)
 }
 
-/// Arm b is 20 % slower, but where either of two features is off: then it is as fast as a. A third one slows both alike.
+/// Arm b is 20 % slower, unless one of two features is off: then it is as fast as a. A third one slows down both alike.
 fn rate(settings: &[Setting]) -> f64 {
     let freed = has(settings, "feature:NO_C") || has(settings, "feature:NO_K");
     let slower = if has(settings, "nice=5") && !freed { 0.8 } else { 1.0 };
@@ -92,7 +93,7 @@ fn without_a_difference_nothing_is_screened() {
     assert!(!found.difference.is_there && found.stages.is_empty() && found.named.is_empty() && found.finished);
 }
 
-/// A trial of one combination that completes nothing has no ratio; differences and ratios together would name anything.
+/// A combination with a trial that completes nothing has no ratio; mixed differences and ratios could name any toggle.
 #[test]
 fn a_combination_that_completes_nothing_ends_the_screen_and_names_none() {
     let stuck = |settings: &[Setting]| {
@@ -183,7 +184,7 @@ fn a_kernel_without_a_difference_is_told_and_the_others_are_compared() {
     assert!(found.kernels[1].p_adjusted.unwrap() < 0.05, "against the first one");
 }
 
-/// As base_slice, which 6.1 has under another name.
+/// Like base_slice, which has another name in 6.1.
 #[test]
 fn one_name_is_one_toggle_however_each_kernel_writes_it() {
     let arm = |spec: &str| Arm::parse("x", spec).unwrap();

@@ -1,4 +1,5 @@
-//! One block: its trials in their drawn order, each stored before the next one starts, and what ends the run at once.
+//! One block: its trials in their random order, each stored before the next one starts, and the reasons to end the run
+//! at once.
 
 use super::kept::keep_what_stopping_needs;
 use super::{Event, Experiment, TrialSlot};
@@ -11,7 +12,7 @@ use schedlab_plan::units::format_ns;
 use schedlab_plan::{Applied, Mark, TrialRecord, TrialStatus};
 use std::collections::BTreeSet;
 
-/// Shorter ones are those of set-ups, and of a busy machine.
+/// Shorter pauses come from set-up, or from a busy machine.
 const LEAST_PAUSE_NS: u64 = 10_000_000_000;
 
 impl Experiment<'_> {
@@ -135,8 +136,8 @@ impl Experiment<'_> {
         })
     }
 
-    /// How long the block stood still before a trial that starts at `wall`, where that is longer than the block itself
-    /// takes: the run was interrupted in it, or the machine slept.
+    /// The pause before a trial that starts at `wall`, if it is longer than the block itself takes: the run was
+    /// interrupted within the block, or the machine slept.
     fn pause(&self, place: TrialSlot, wall: u64) -> Option<Mark> {
         let is_of_block = |last: &&TrialRecord| {
             (last.workload, last.block, last.warm_up) == (place.workload, place.block, place.warm_up)

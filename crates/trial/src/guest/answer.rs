@@ -1,10 +1,10 @@
-//! What a guest's answer says of each trial that it ran, and of the settings that it was booted with.
+//! The results in a guest's answer: of each trial that it ran, and of the settings that it was booted with.
 
 use super::booted_with;
 use crate::runner::Planned;
 use schedlab_plan::{Applied, GuestAnswer, GuestResult, Setting, TrialOutcome};
 
-/// The results of trials of the block in order, at least one: a guest that was told to end has not begun the others.
+/// The results of the block's trials in order, at least one: a guest that was told to end has not started the others.
 pub(super) fn results(
     answer: Result<GuestAnswer, String>,
     block: &[Planned],

@@ -52,7 +52,7 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
         seen.push(((key(&trial.booted_with), key(settings), trial.sample), order.seed));
         Ok(Ok(GuestAnswer { boot_id: format!("boot {}", seen.len()), ..answer() }))
     };
-    // The second arm's guests are equal to the third's, which describes them in other words.
+    // The second and third arm have equal guests, described in different words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
     let mut runner = guests(&boot, GuestPer::Trial, identities, Vec::new(), 1, 1, &[]);
     let order = (0..).zip([0u32, 1, 2, 2, 1, 0]);
@@ -147,7 +147,7 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
     assert_eq!(seen.into_inner().unwrap(), [1, 1, 1, 2, 1].into_iter().map(Some).zip(1..).collect::<Vec<_>>());
 }
 
-/// A block of two kernels; the answer of each guest says which sample of which it is.
+/// A block with two kernels.
 fn block_of_two() -> Vec<Planned> {
     let kernel: Setting = "kernel:debian:6.12".parse().unwrap();
     let of_arm = |(position, arm)| planned(position, arm, if arm == 0 { &[] } else { std::slice::from_ref(&kernel) });
@@ -163,7 +163,7 @@ fn sample_of(trial: &GuestTrial) -> Result<Result<GuestAnswer, String>> {
     Ok(Ok(GuestAnswer { result: GuestResult::Measured(vec![Ok(outcome)]), ..answer() }))
 }
 
-/// How a run that has `recorded` of the block, and as many rows, ends the others.
+/// Runs the block with the trials in `recorded` already done: the outcomes of the others, and their shares of time.
 fn ended(boot: Boot<'_>, at_once: usize, recorded: &[usize]) -> (Vec<String>, Vec<Option<u64>>) {
     let mut block = block_of_two();
     recorded.iter().for_each(|number| block[*number].is_recorded = true);
@@ -204,7 +204,7 @@ fn two_guests_run_at_the_same_time() {
         let mut guests = here.lock().unwrap();
         *guests += 1;
         met.notify_all();
-        // The first of them waits for the second.
+        // The first guest waits for the second.
         let (_guests, alone) =
             met.wait_timeout_while(guests, Duration::from_secs(60), |guests| *guests % 2 == 1).unwrap();
         assert!(!alone.timed_out(), "no guest came beside it");

@@ -1,4 +1,4 @@
-//! What a search costs: how many trials its budget holds, and what it will do with them, before anything is measured.
+//! What a search costs: how many trials its budget allows, and how it will use them; known before anything is measured.
 
 use super::{SearchStudy, space};
 use crate::describe::{BOOT_S, SAMPLE_NS};
@@ -12,13 +12,13 @@ use schedlab_tune::search::{Options, Strategy};
 
 /// Time a round takes besides its trials, for the checks of the machine before and after, until it is measured.
 pub(super) const ROUND_NS: u64 = 3_000_000_000;
-/// Trials among which that time is divided: about those of a round.
+/// Number of trials that share this time: about those of one round.
 const TRIALS_OF_A_ROUND: u64 = 40;
 
-/// What a trial takes, before any was measured.
+/// What a trial takes, as assumed before any was measured.
 struct Cost {
     trial_ns: u64,
-    /// Around it: its process, its settings; of a guest that is booted for it the boot.
+    /// Time for its process and settings; if a guest is booted for it, time for the boot.
     around_ns: u64,
     is_booted: bool,
 }
@@ -37,12 +37,12 @@ impl Cost {
         Self { trial_ns: trial_ns.max(least_ns), around_ns, is_booted }
     }
 
-    /// With its share of what a round takes.
+    /// A trial's whole time, with its share of the round's checks.
     fn each_ns(&self) -> u64 {
         self.trial_ns.saturating_add(self.around_ns).saturating_add(ROUND_NS / TRIALS_OF_A_ROUND)
     }
 
-    /// `trials of 200ms, …`: all that the number of trials is counted from.
+    /// `trials of 200ms, …`: everything that the number of trials is computed from.
     fn in_words(&self) -> String {
         let around = match (self.is_booted, self.around_ns) {
             (_, 0) => String::new(),
@@ -101,7 +101,7 @@ impl SearchStudy {
         let cost = Cost::of(&self.plan);
         let of_round = Options::trials_of(points.min(self.planned.points()), blocks);
         let confirm = Options::trials_of(confirmed.min(self.planned.points()), fresh_blocks);
-        // Only its guest shows how long a trial takes.
+        // How long a trial takes is known only once its guest has run it.
         let some = if self.plan.guest.is_some() { "at most" } else { "about" };
         // Later rungs have twice the blocks.
         let first = if self.planned.strategy == SearchStrategy::Halving { "first " } else { "" };
@@ -123,7 +123,7 @@ impl SearchStudy {
             ),
         ];
         lines.push(match self.search.planned() {
-            // Its rounds are known, and a larger budget has no more of them.
+            // The number of its rounds is fixed, so a larger budget allows no more.
             Some(trials) => format!(
                 "`{}` takes {trials} trials at most, some {}{}; fewer if they last longer than that",
                 self.planned.strategy.name(),
@@ -138,7 +138,7 @@ impl SearchStudy {
     }
 }
 
-/// What is left of the budget, from a second on.
+/// A note about the unused rest of the budget, if it is at least a second.
 fn unused(trials: u64, each_ns: u64) -> String {
     match trials.saturating_mul(each_ns) / 1_000_000_000 {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! What a search has found: its gains, which are log-ratios where larger is better, as effects on the metrics.
+//! The findings of a search: its gains, which are log-ratios where larger is better, as effects on the metrics.
 
 use super::SearchStudy;
 use super::budget::budget_ns;
@@ -10,7 +10,7 @@ use schedlab_plan::units::format_ns;
 use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Candidate, Gain, Stopped};
 
-/// How a search with trials and no point ended; the reasons are among what is left out.
+/// How a search ends that had trials but no valid point; `left_out` lists the reasons.
 const NO_VALUE: &str = "no point had a value of every objective";
 
 impl SearchStudy {
@@ -76,12 +76,12 @@ impl SearchStudy {
         }
     }
 
-    /// What a strategy that is done has left of its budget, from a twentieth on.
+    /// A note about the unused rest of the budget, if it is more than a twentieth.
     fn unused(&self) -> String {
         let budget_ns = budget_ns(&self.plan).unwrap_or(0);
         match budget_ns.saturating_sub(self.spent.0) {
             left if left > budget_ns / 20 => {
-                // Whole seconds: it is a time of the clock.
+                // Whole seconds, because the time used is a wall-clock time.
                 let seconds = left.div_ceil(1_000_000_000) * 1_000_000_000;
                 format!("; {} of the budget of {} were not used", format_ns(seconds), format_ns(budget_ns))
             }
@@ -116,7 +116,7 @@ fn on_metric(objective: &Objective, gain: f64) -> f64 {
     (sign(objective) * gain).exp()
 }
 
-/// The lower end first: if less is better, the larger gain is the smaller number.
+/// The ends of the interval, the lower one first: if less is better, the larger gain is the smaller number.
 fn ends(objective: &Objective, gain: Interval) -> (f64, f64) {
     let (a, b) = (on_metric(objective, gain.lo), on_metric(objective, gain.hi));
     (a.min(b), a.max(b))

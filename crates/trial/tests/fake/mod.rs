@@ -1,4 +1,4 @@
-//! A laboratory without a kernel: trials take 100 ms of a clock that only the fake runner moves.
+//! Fakes that need no kernel: trials take 100 ms of a clock that only the fake runner advances.
 
 #![allow(unreachable_pub, missing_docs)]
 // Each test file uses a part of it.
@@ -20,18 +20,18 @@ pub struct Lab {
     pub foreign_at: Option<u64>,
     /// Corks counted in a trial of every arm but the first, and in one of the first.
     pub corks: [u64; 2],
-    /// Rate of every arm but the first against the first.
+    /// Rate of every arm but the first, relative to the first.
     pub effect: f64,
-    /// Rate by the settings of the arm; in place of `effect`.
+    /// Rate by the settings of the arm; replaces `effect`.
     pub rate: Option<fn(&[Setting]) -> f64>,
     /// SD of a trial's log-rate.
     pub noise: f64,
     pub stored: Vec<TrialRecord>,
     pub host_settings: Option<Vec<Setting>>,
     pub last_order: Option<TrialOrder>,
-    /// Rows of a task, a counter and a series that each trial answers beside its rate.
+    /// Number of rows of a task, a counter and a series that each trial returns besides its rate.
     pub rows_beside: u32,
-    /// Where its clock begins, ns.
+    /// Start of its clock, ns.
     pub begins_ns: u64,
 }
 
@@ -90,7 +90,7 @@ struct FakeRunner<'a> {
     clock: &'a Cell<u64>,
     count: &'a Cell<u64>,
     last: Option<TrialOrder>,
-    /// Of the whole machine.
+    /// The settings in force on the whole machine.
     in_force: Option<Vec<Setting>>,
 }
 
@@ -124,7 +124,7 @@ impl FakeRunner<'_> {
         if self.lab.fail_trial == Some(trial) {
             return Err("the herd hung".into());
         }
-        // A sum of uniform numbers from the order's own seed: near enough to normal, and the same in every run.
+        // A sum of uniform numbers from the order's own seed: close enough to normal, and the same in every run.
         let mut coins = schedlab_trial::schedule::Coins::new(order.seed, &[]);
         let normal: f64 = (0..12).map(|_| coins.next() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
         let arms = &self.lab.manifest.arms;
@@ -145,7 +145,7 @@ impl FakeRunner<'_> {
             };
             outcome.counters = vec![ticks("user_ns", 90_000_000), ticks("steal_ns", 30_000_000)];
         }
-        // Rows of 0 are left out of trials.
+        // As in real trials, counters that are 0 have no row.
         let corks = Some(self.lab.corks[usize::from(control)]).filter(|&corks| corks > 0);
         outcome.counters.extend(corks.map(|corks| Counter {
             name: "TcpExt.TCPAutoCorking".into(),
