@@ -35,8 +35,8 @@ impl<T> InOrder<T> for [T] {
     }
 }
 
-/// Maps and sets filled entry by entry. `collect` sorts first, with a routine for each type; of equal keys either keeps the
-/// last value.
+/// Maps and sets filled entry by entry. `collect` sorts first, with a routine for each type. Of equal keys, both keep
+/// the last value.
 pub trait OneByOne: Iterator + Sized {
     /// As `collect`.
     fn one_by_one<C: Default + Extend<Self::Item>>(self) -> C {

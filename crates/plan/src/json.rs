@@ -1,6 +1,6 @@
-//! JSON for people: one entry a line, indented by two. serde_json writes compact JSON, and this lays it out. An
-//! indenting serializer, and one for each kind of output, for every printed type would make the program a hundred
-//! kilobytes larger.
+//! JSON for people: one entry per line, indented by two. serde_json writes compact JSON, and this module lays it out.
+//! An indenting serializer for every printed type, and another for each kind of output, would make the program a
+//! hundred kilobytes larger.
 
 mod short;
 

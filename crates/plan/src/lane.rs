@@ -223,7 +223,8 @@ impl Provenance {
     }
 }
 
-/// What to do about equal arms that were measured apart: by the host's clock the host may move, by counted instructions it cannot.
+/// What to do if equal arms were measured to differ: in the real lane the host may change during the run, in the
+/// virtual lane it cannot affect the result.
 pub fn apart(environment: &Environment) -> &'static str {
     match Provenance::of_command_line(&environment.cmdline).map(|made_by| made_by.lane) {
         Some(Lane::Virtual(_)) => {

@@ -1,7 +1,7 @@
-//! What is to be run, and what came of it, as data that hosts, guests, analyses and reports share: the plan and its settings,
-//! the order of a trial ([`TrialOrder`]), its answer ([`TrialOutcome`]), the manifest of a run, packs, and the units and sentences
-//! in which all of them are written. No I/O: files are read and written by the crate of the run directory, above this one. It knows
-//! no workload, no knob path and no output format.
+//! What should be run, and the results, as data that hosts, guests, analyses and reports share: the plan and its
+//! settings, the order of a trial ([`TrialOrder`]), its answer ([`TrialOutcome`]), the manifest of a run, packs, and
+//! the units and sentences used in all of them. No I/O: the crate of the run directory, above this one, reads and
+//! writes the files. This crate knows no workload, no knob path and no output format.
 #![forbid(unsafe_code)]
 
 pub mod count;

@@ -1,4 +1,4 @@
-//! What one trial is to do: the message from the trial loop to the exec of ourselves that runs the workload.
+//! The order of one trial: the message from the trial loop to the exec of ourselves that runs the workload.
 
 use crate::setting::Setting;
 use crate::tracing::TraceOrder;

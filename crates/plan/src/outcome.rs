@@ -1,4 +1,4 @@
-//! What one trial answers: measured facts, no verdict. Also the row types of the run directory's tables.
+//! The answer of one trial: measured facts, no verdict. Also the row types of the run directory's tables.
 
 mod counter;
 
@@ -47,8 +47,8 @@ pub enum Direction {
     Neutral,
 }
 
-/// Unit of a share of cycles, where `share` beside it is one of slots: both are shown as percentages, and add up only
-/// among themselves.
+/// Unit of a share of cycles, as opposed to `share`, which is one of slots: both are shown as percentages, and neither
+/// may be added to the other.
 pub const SHARE_OF_CYCLES: &str = "share of cycles";
 
 /// One number of one trial that can be compared between arms.

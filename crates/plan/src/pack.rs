@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub const PACK_VERSION: u32 = 1;
 /// Most bytes of a pack.
 pub const MOST_PACK_BYTES: usize = 1 << 20;
-/// Most characters of its title, which every page of it begins with.
+/// Most characters of its title, with which every page begins.
 const LONGEST_TITLE: usize = 300;
 
 /// A run that can be repeated elsewhere.
@@ -144,14 +144,14 @@ impl Pack {
     }
 
     /// What it would do on this machine that a stranger should not decide: run commands, change settings of the whole
-    /// host, use a real-time policy, build a kernel. Which policy a workload gives its own threads only the workload knows.
+    /// host, use a real-time policy, build a kernel. A policy that a workload gives its own threads is not known here.
     pub fn asks_for_trust(&self, is_built: impl Fn(&BootedKernel) -> bool) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
         let specs = self.workloads.iter().chain(loads).chain(plan.workloads.iter().map(|workload| &workload.run));
         let mut asks: Vec<String> =
             specs.filter(|spec| spec.name == "exec").map(|spec| format!("runs `{spec}`")).collect();
-        // Any option of it may be a command: what is measured, what sets it up, what cleans up after it.
+        // Any option of it may be a command: the measured one, the set-up, or the clean-up.
         let runs_commands = !asks.is_empty();
         let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
         for setting in plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings) {
@@ -162,7 +162,7 @@ impl Pack {
                 Setting::WorkloadOption { key, .. } if runs_commands || key == "command" => {
                     asks.push(format!("runs `{setting}`"))
                 }
-                // Of a guest it is written in the guest, which ends with the trial.
+                // With guests, the setting is applied inside the guest, which ends with the trial.
                 _ if plan.guest.is_some() => {}
                 _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),
                 Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)) => asks.push(format!("runs under {setting}")),

@@ -181,7 +181,8 @@ impl Plan {
         written::axes(text)
     }
 
-    /// As [`Plan::parse`] for a plan of which only the first arm counts, with what else is set in all arms: one is enough, or none.
+    /// Like [`Plan::parse`], for a plan of which only the first arm counts, with the settings common to all arms; it
+    /// may have one arm or none.
     pub fn parse_base(text: &str) -> Result<Self, PlanError> {
         let mut plan = written::read(text)?;
         let makes_arms = plan.search.is_some() || !plan.factors.is_empty();
@@ -240,7 +241,7 @@ impl Plan {
         Ok(settled)
     }
 
-    /// The plan with the arms that its factors make, none of them left out, instead of the factors; and what they make.
+    /// The plan with the arms made from its factors, none of them left out, in place of the factors; and the design.
     pub fn in_arms(&self) -> Result<(Self, Option<Factorial>), PlanError> {
         let mut settled = self.settle(&[])?;
         settled.factors.clear();

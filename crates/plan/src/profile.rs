@@ -1,5 +1,6 @@
-//! What sampling gives: where the CPUs were found, called by whom. Recorded facts with names, no share and no verdict;
-//! tables of rows that refer to each other by number, because a call chain repeats thousands of times.
+//! A sampled profile: where the CPUs were found executing, and through which call chains. It has recorded facts with
+//! names, no shares and no verdicts, in tables of rows that refer to each other by number, because a call chain repeats
+//! thousands of times.
 
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A group of the kernel's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventGroup {
-    /// `sched_switch`, `sched_waking`: waits and run times are computed from these. In every selection.
+    /// `sched_switch` and `sched_waking`, from which waits and run times are computed. Part of every selection.
     Min,
     /// Also wakeups, migrations, forks, execs, exits and renames.
     Full,

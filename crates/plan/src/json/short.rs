@@ -85,8 +85,8 @@ enum Cuts {
     Numbers,
 }
 
-/// Cuts what takes up most room until the answer fits: lists of rows and long texts by half, and the last list only as far
-/// as needed; lists of numbers to nothing.
+/// Cuts what takes up most room until the answer fits: lists of rows and long texts by half, the last list only as far
+/// as needed, and lists of numbers to nothing.
 fn to_bytes(tree: &mut Node<'_>, most: usize, cuts: Cuts) {
     while size(tree) > most {
         let places = places(tree);

@@ -1,4 +1,5 @@
-//! The effects that a pack expects: what its run found, of which a stranger's file must not contradict itself.
+//! The effects that a pack expects: the results of its run. They are checked, because the file may come from a stranger
+//! and contradict itself.
 
 use crate::outcome::Direction;
 use serde::{Deserialize, Serialize};

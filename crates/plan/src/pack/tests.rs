@@ -121,7 +121,7 @@ fn what_leads_to_one_machine_is_refused_both_ways() {
         (of_guests(vec![built("build:c", "")]), "its plan does not boot build:c"),
     ] {
         assert!(refusal(&of).contains(needle), "{needle}: {}", refusal(&of));
-        // A hostile one, as another program would write it.
+        // A hostile pack, as another program would write it.
         let written = self_checked::with_crc(&json::pretty(&of).unwrap());
         assert_eq!(Pack::parse(&written).unwrap_err().to_string(), refusal(&of));
     }
@@ -210,7 +210,7 @@ fn what_a_stranger_should_not_decide_is_listed() {
     }
     assert_eq!(asks(&PLAN.replace("nice=5", "policy=fifo:99")), "runs under policy=fifo:99");
     assert!(asks(&PLAN.replace("nice=5", "option:command=x")).contains("runs"));
-    // A guest's settings are its own; a command in it still is one.
+    // A guest's settings stay in the guest, but a command in it is still a command.
     assert!(asks(&GUESTS.replace("kernel:build:b", "kernel:build:b;feature:NO_WA_IDLE;policy=fifo:99")).is_empty());
     assert!(asks(&GUESTS.replace("kernel:build:b", "option:command=x")).contains("runs"));
     let pack = of_guests(vec![built("build:a", "")]);

@@ -120,7 +120,7 @@ mod tests {
         };
         let mut random = schedlab_stats::Random::new(1);
         let mut next = |least: u64, most: u64| {
-            // Short times as often as long ones.
+            // Short times are drawn as often as long ones.
             least + random.next_u64() % (most - least).min(1 << random.below(63)).max(1)
         };
         for _ in 0..2000 {

@@ -103,7 +103,7 @@ fn hypercube(levels: &[usize], count: usize) -> Vec<Vec<usize>> {
     };
     let mut points = drawn.into_iter().max_by(better).unwrap_or_default();
     take_apart(&mut points, &mut state);
-    // Where the whole space is asked for, a few may be left.
+    // If the whole space was requested, a few combinations may be unused.
     let spare: Vec<usize> = twice(&points).collect();
     spare.into_iter().rev().for_each(|at| drop(points.remove(at)));
     points
@@ -119,12 +119,12 @@ fn one_hypercube(levels: &[usize], count: usize, state: &mut u64) -> Vec<Vec<usi
     (0..count).map(|i| columns.iter().map(|column| column[i]).collect()).collect()
 }
 
-/// The points that an earlier one is like.
+/// The indices of points that equal an earlier one.
 fn twice(points: &[Vec<usize>]) -> impl Iterator<Item = usize> {
     (0..points.len()).filter(|&at| points[..at].contains(&points[at]))
 }
 
-/// Swaps values of one knob between two points, each as often as before, until no point is there twice.
+/// Swaps values of one knob between two points until no point occurs twice; each value occurs as often as before.
 fn take_apart(points: &mut [Vec<usize>], state: &mut u64) {
     let mut left = twice(points).count();
     for _ in 0..SWAPS * points.len() {
@@ -223,7 +223,7 @@ mod tests {
         );
     }
 
-    /// No two knobs follow each other, so that the effect of one is not taken for that of the other.
+    /// No two knobs change together, so the effect of one cannot be taken for that of the other.
     #[test]
     fn columns_of_a_hypercube_are_different() {
         for count in 4..40 {

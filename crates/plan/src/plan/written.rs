@@ -150,7 +150,7 @@ impl WrittenPlan {
         });
         let mut arms = arms.collect::<Result<Vec<_>, _>>()?;
         let default = || Arm { name: "default".into(), settings: Vec::new() };
-        // Points alone have nothing to be compared with.
+        // Points without a control have nothing to be compared with.
         if arms.is_empty() && !self.grid.is_empty() {
             arms.push(default());
         }

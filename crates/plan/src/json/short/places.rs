@@ -1,4 +1,4 @@
-//! The lists of an answer by their place in it: what each takes up, and what of it was cut.
+//! The lists of an answer by their place in it: the size of each, and what was cut from it.
 
 use super::tree::{Node, size};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) struct ListSize {
     /// Entries of all lists there.
     pub(super) entries: usize,
     pub(super) is_numbers: bool,
-    /// It contains more than plain values.
+    /// Whether it contains more than plain values.
     is_rows: bool,
 }
 

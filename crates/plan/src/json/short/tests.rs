@@ -6,7 +6,7 @@ fn cut_to(value: &Value, room: Room) -> (Value, usize) {
     (serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}")), text.len())
 }
 
-/// Rows with a distribution each, a text that is not a list, and a mere pair.
+/// Rows with a distribution each, a text that is not a list, and a pair.
 fn answer(rows: usize) -> Value {
     let row = |n: usize| json!({"name": format!("row {n}"), "pair": [1.5, 2.5], "cells": (0..100).collect::<Vec<_>>()});
     json!({"schema": "schedlab/x/1", "title": "a \"b\\", "rows": (0..rows).map(row).collect::<Vec<_>>()})
@@ -33,7 +33,7 @@ fn what_does_not_fit_loses_numbers_first_then_rows_from_the_end_and_says_so() {
     assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 1000, "kept": kept}]));
 }
 
-/// However many rows there are beside few numbers.
+/// Even if there are many rows and few numbers.
 #[test]
 fn the_last_list_of_numbers_goes_before_the_first_row() {
     let rows: Vec<Value> = (0..60).map(|n| json!({"name": format!("row {n}"), "what": "x".repeat(235)})).collect();
@@ -42,7 +42,7 @@ fn the_last_list_of_numbers_goes_before_the_first_row() {
     assert_eq!((cut["rows"].as_array().unwrap().len(), &cut["cells"]), (60, &json!([])), "{bytes}");
 }
 
-/// Which arms a row is of.
+/// Such numbers say which arms a row is about.
 #[test]
 fn a_few_numbers_stay_with_their_row() {
     let row = |n: usize| json!({"name": format!("row {n}"), "arms": (0..9).collect::<Vec<_>>()});

@@ -104,7 +104,7 @@ pub(super) fn write(node: &Node<'_>, out: &mut String) {
     }
 }
 
-/// Its bytes when it is laid out.
+/// Its size in bytes after the layout.
 pub(super) fn size(tree: &Node<'_>) -> usize {
     let mut text = String::new();
     write(tree, &mut text);
