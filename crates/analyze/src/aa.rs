@@ -1,6 +1,6 @@
 //! The A/A comparison of a run: how far two things that are equal by design were measured apart, as an estimate whose
-//! interval should hold no effect. From an A/A arm where the plan has one; else the control against itself, since
-//! a block holds it twice.
+//! interval should include no effect. It uses an A/A arm if the plan has one, otherwise the control against itself,
+//! because each block contains the control twice.
 
 use crate::contrasts::control_twice;
 use crate::findings::*;
@@ -12,7 +12,8 @@ use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::{LEAST_UNITS, counted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One A/A comparison for each primary metric and A/A arm, or for each primary metric from the control's own trials.
+/// One A/A comparison for each primary metric and A/A arm; without A/A arms, one for each primary metric from the
+/// control's own trials.
 pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, arms: &[ArmInfo]) -> Vec<AaComparison> {
     let primaries = || workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries().flat_map(|m| m.contrasts.iter().filter(|c| c.is_aa).map(move |c| (m, c)));
@@ -24,7 +25,7 @@ pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, a
             aa_comparison(Equals::AaArm, metric, contrast, &pair, ("", "something besides the settings differs"))
         })
         .collect();
-    // Who knows what order imported rows of a "block" had.
+    // The order of the imported rows within a "block" is unknown.
     if !of_arms.is_empty() || part.manifest.order == OrderKnown::Unknown {
         return of_arms;
     }
@@ -40,7 +41,7 @@ pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, a
         .collect()
 }
 
-/// `known` is what else goes into the figure, `cause` what may be behind one that excludes no effect.
+/// `known` says what else is part of the figure; `cause` is the possible cause if the interval excludes no effect.
 fn aa_comparison(
     equals: Equals,
     metric: &MetricFindings,
@@ -76,14 +77,14 @@ fn aa_comparison(
 enum Within {
     /// A permutation and its mirror: a linear drift is not part of the verdict.
     Mirrored,
-    /// Both trials of an arm in a boot of their own, one boot after the other (`[guest] per = "block"` with arms that
-    /// are different machines).
+    /// Each arm has a boot of its own for both its trials, one boot after the other (`[guest] per = "block"` with arms
+    /// that are different machines).
     BootEach,
 }
 
 impl Within {
-    /// By the boots that the used trials ran under: whether there is an arm that never shares a boot with a control whose
-    /// trials of the block share one. (A block that was interrupted and resumed may look so once.)
+    /// Decides by the boots of the used trials: whether some arm never shares a boot with the control, in blocks where
+    /// the control's trials share one. (A single block may look so if it was interrupted and resumed.)
     fn of(selection: &Selection<'_>) -> Self {
         let control: BTreeMap<u32, BTreeSet<&str>> =
             selection.used(Some(0)).fold(BTreeMap::new(), |mut boots, trial| {
@@ -99,8 +100,8 @@ impl Within {
         if apart.into_values().any(|always| always) { Self::BootEach } else { Self::Mirrored }
     }
 
-    /// What else is in the control against itself, and what may be behind a difference. A mirrored block takes a linear drift out
-    /// of the verdict, but not out of "second against first".
+    /// What else is part of the control against itself, and the possible cause of a difference. A mirrored block
+    /// removes a linear drift from the verdict, but not from "second against first".
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Mirrored => (

@@ -1,5 +1,6 @@
-//! What a study in rounds reads of a run: of each arm and each primary metric the effect of every independent unit, as
-//! the verdict's own estimator sees them, without a verdict. A study pools them over its rounds and judges them itself.
+//! What a study in rounds uses of a run: for each arm and each primary metric, the effect of every independent unit,
+//! from the same estimator as the verdict, but without a verdict. A study pools these effects over its rounds and
+//! judges them itself.
 
 use crate::compare::void_reason;
 use crate::contrasts::{self, Units, mean};
@@ -18,7 +19,7 @@ pub struct ArmEffects {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Which way is better.
+    /// Which direction is better.
     pub direction: Direction,
     /// Whether `effects` are ln(arm/control) or arm − control in `unit`.
     pub scale: Scale,
@@ -28,16 +29,16 @@ pub struct ArmEffects {
     pub effects: Vec<(u64, f64)>,
     /// Mean of the control over all its trials, in `unit`: geometric on the ratio scale.
     pub control_mean: f64,
-    /// The same of the arm.
+    /// The same for the arm.
     pub arm_mean: f64,
     /// Why there are no effects: an arm could not be applied, its trials failed, or the metric has no number.
     pub lacking: Option<Lacking>,
 }
 
-/// What an arm lacks.
+/// Why an arm has no effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lacking {
-    /// Its index; 0 is the control, against which no other arm then has an effect.
+    /// Its index; if it is 0, the control, then no other arm has an effect either.
     pub arm: u32,
     /// In words.
     pub why: String,
@@ -51,7 +52,7 @@ impl ArmEffects {
     }
 }
 
-/// The effects of all arms but the control on the primary metrics of one workload, metric by metric; an error where the
+/// The effects of all arms except the control on the primary metrics of one workload, metric by metric; an error if the
 /// run is void.
 pub fn arm_effects(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Result<Vec<ArmEffects>, String> {
     let part = match void_reason(manifest, trials) {
@@ -60,7 +61,7 @@ pub fn arm_effects(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -
     };
     let primaries: Vec<&MetricKey> = part.keys.iter().filter(|key| key.role == Role::Primary).collect();
     if primaries.is_empty() {
-        // No trial has an outcome: of the metric the plan knows the name alone.
+        // No trial has an outcome, so only the metric's name is known, from the plan.
         let names = primary_names(manifest, workload, None);
         let unmeasured = |name: String| MetricKey {
             name,
@@ -111,12 +112,12 @@ fn of_arm(part: &Workload<'_>, key: &MetricKey, arm: u32) -> ArmEffects {
     of_arm
 }
 
-/// What the arm lacks, or else the control.
+/// What the arm lacks, or otherwise what the control lacks.
 fn of_either(arm: u32, lacks: impl Fn(u32) -> Option<String>) -> Option<Lacking> {
     [arm, 0].into_iter().find_map(|arm| lacks(arm).map(|why| Lacking { arm, why }))
 }
 
-/// Mean over all trials of one side, back from the scale of the units.
+/// Mean over all trials of one side, converted back from the scale of the units.
 fn level(units: &Units, side: &[Vec<f64>]) -> f64 {
     let all: Vec<f64> = side.iter().flatten().copied().collect();
     let mean = mean(&all).unwrap_or(f64::NAN);
@@ -127,7 +128,7 @@ fn not_in_force(part: &Workload<'_>, arm: u32) -> Option<String> {
     part.selection.not_applied.get(&arm).map(|why| format!("not applied: {why}"))
 }
 
-/// Why the first trial of an arm that failed did.
+/// Why the first failed trial of an arm failed.
 fn failed(part: &Workload<'_>, arm: u32) -> Option<String> {
     part.selection.rows.iter().filter(|row| row.record.arm == Some(arm)).find_map(|row| match &row.record.status {
         TrialStatus::Failed(why) => Some(format!("its trials failed: {why}")),

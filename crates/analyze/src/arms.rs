@@ -1,4 +1,4 @@
-//! Values of one metric per arm, every trial shown with its fate.
+//! Values of one metric per arm; every trial is shown, with the reason if it is not used.
 
 use crate::contrasts::mean;
 use crate::findings::{ArmValues, TrialValue};
@@ -7,7 +7,7 @@ use crate::selection::{Fate, Row, Selection, mark_text};
 use schedlab_plan::{Manifest, TrialRecord};
 use schedlab_stats::{Window, mad, median};
 
-/// Beyond this many robust SDs a trial is pointed out.
+/// A trial farther than this many robust SDs from the rest of its arm is flagged.
 const FAR_OUT_SDS: f64 = 5.0;
 
 /// The values of all arms, in the arms' order.
@@ -36,7 +36,8 @@ pub(crate) fn values_of(selection: &Selection<'_>, key: &MetricKey, arm: u32) ->
     }
 }
 
-/// Trials with enough operations for a quantile are the fast ones: what they have is not the arm's, unless all have it.
+/// Only the fast trials have enough operations for a quantile, so the quantile is not one of the arm unless all trials
+/// have it.
 fn has_too_few(record: &TrialRecord, key: &MetricKey) -> bool {
     record.outcome.as_ref().is_some_and(|outcome| matches!(key.value(outcome), Err(NoValue::TooFew { .. })))
 }
@@ -62,7 +63,7 @@ fn trial_value(row: &Row<'_>, key: &MetricKey, arm: u32) -> Option<TrialValue> {
     Some(TrialValue { trial, block, position, value, used: row.fate == Fate::Used, note })
 }
 
-/// The geometric mean of an arm's windows, as the metric would have it.
+/// The geometric mean of the rates of an arm's windows, in the metric's unit.
 fn switchback_value(record: &TrialRecord, key: &MetricKey, arm: u32) -> Option<f64> {
     // Only a rate in operations per second can be read from windows; other scales have a contrast but no value here.
     if arm > 1 || key.unit != "1/s" || crate::contrasts::switchback_sign(key)? < 0.0 {
@@ -74,7 +75,7 @@ fn switchback_value(record: &TrialRecord, key: &MetricKey, arm: u32) -> Option<f
     mean(&logs).map(f64::exp)
 }
 
-/// Points out used trials far from the rest of their arm. They stay in.
+/// Flags used trials that are far from the rest of their arm. They stay in the analysis.
 fn flag_far_out(trials: &mut [TrialValue]) {
     let used: Vec<f64> = trials.iter().filter(|t| t.used).map(|t| t.value).collect();
     let positive = used.iter().all(|&v| v > 0.0);

@@ -1,4 +1,4 @@
-//! What a bisection found, as a page and as JSON.
+//! The result of a bisection, as a page and as JSON.
 
 use crate::arm_effects::ArmEffects;
 use crate::findings::{Effect, Scale};
@@ -83,7 +83,7 @@ pub struct BisectMember {
     pub skipped: Option<String>,
 }
 
-/// What the caller knows beside the state machine.
+/// What the caller knows in addition to the state machine.
 #[derive(Debug, Clone, Default)]
 pub struct Bisected {
     /// Names of the members.
@@ -94,7 +94,7 @@ pub struct Bisected {
     pub metric: (String, String),
     /// Whether contrasts are relative differences ([`relative`]) instead of log-ratios.
     pub is_relative: bool,
-    /// Whether lower values are better: effects are shown as the metric has them.
+    /// Whether lower values are better: effects are shown in the metric's own direction.
     pub lower_is_better: bool,
     /// What a unit is.
     pub unit_name: String,
@@ -106,9 +106,9 @@ pub struct Bisected {
     pub error: f64,
 }
 
-/// The gains of a comparison's units on one scale for a whole bisection, whose comparisons may have been estimated on
-/// two: of log-ratios, and of differences where a trial in which nothing ended forbids a logarithm. The difference
-/// against the mean of the two sides is the same whichever side is the control; of a log-ratio x it is 2 tanh(x/2).
+/// The gains of a comparison's units on the one scale of a whole bisection. Its comparisons may be estimated as
+/// log-ratios, or as differences if a trial without a completed operation has no logarithm. The difference relative to
+/// the mean of the two sides is the same whichever side is the control; for a log-ratio x it is 2 tanh(x/2).
 pub fn relative(effects: &ArmEffects) -> Vec<f64> {
     let middle = 0.5 * (effects.control_mean + effects.arm_mean);
     let one = |gain: f64| match effects.scale {
@@ -119,7 +119,7 @@ pub fn relative(effects: &ArmEffects) -> Vec<f64> {
     effects.gains().map(one).collect()
 }
 
-/// Puts together what came out; `None` for the answer: it was interrupted.
+/// Assembles the findings; if the answer is `None`, the bisection was interrupted.
 pub fn bisect_findings(bisection: &Bisection, answer: Option<&BisectAnswer>, of: &Bisected) -> BisectFindings {
     let mut members: Vec<BisectMember> = of
         .names
@@ -167,10 +167,10 @@ pub fn bisect_findings(bisection: &Bisection, answer: Option<&BisectAnswer>, of:
 }
 
 impl Bisected {
-    /// The effect in terms of the metric, from a gain.
+    /// The effect on the metric, computed from a gain.
     fn effect(&self, gain: &Estimate) -> Effect {
         let sign = if self.lower_is_better { -1.0 } else { 1.0 };
-        // Half of ±2 is everything against nothing.
+        // ±2 means that one side did everything and the other nothing.
         let ratio_of = |x: f64| (2.0 + x.clamp(-1.999, 1.999)) / (2.0 - x.clamp(-1.999, 1.999));
         let shown = |x: f64| if self.is_relative { ratio_of(sign * x) } else { (sign * x).exp() };
         let (a, b) = (shown(gain.interval.lo), shown(gain.interval.hi));

@@ -1,5 +1,5 @@
 //! Verdicts as sentences: neutral words, the uncertainty in brackets, the evidence after a colon. Small ratios are
-//! percentages, large ones factors.
+//! given as percentages, large ones as factors.
 
 use crate::findings::*;
 use crate::metric_name::metric_name;
@@ -7,12 +7,12 @@ use crate::number::percent_within;
 use crate::phrase::{Phrase, phrase, times};
 use schedlab_plan::{Arm, InOrder, Setting, WorkloadSpec, counted};
 
-/// One claim per workload, arm and primary metric: A/A controls last, differences first.
+/// One claim for each workload, arm and primary metric: differences first, A/A controls last.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
     let mut claims: Vec<(u8, Claim)> = Vec::new();
     for workload in &findings.workloads {
         if !findings.factors.is_empty() {
-            // A single arm of a factorial is not a question of its own.
+            // In a factorial, a single arm is not a question of its own.
             claims.extend(main_effects(findings, workload));
             continue;
         }
@@ -44,7 +44,7 @@ fn rank(contrast: &Contrast) -> u8 {
     }
 }
 
-/// What each factor does on average over the others.
+/// The effect of each factor, averaged over the others.
 fn main_effects<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> impl Iterator<Item = (u8, Claim)> + 'f {
     workload.main_effects.iter().filter_map(move |effect| {
         let metric = workload.metrics.iter().find(|m| m.name == effect.metric)?;
@@ -62,8 +62,8 @@ fn main_effects<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> i
     })
 }
 
-/// The workload as short as the plan allows: its name, the options in which it differs from others of that name, and its load
-/// where it is another one only by that.
+/// The shortest label of a workload that the plan allows: its name, the options in which it differs from others of that
+/// name, and its load if only the load differs.
 pub fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
     let Some(own) = shared_spec(findings, workload) else { return workload.spec.clone() };
     let others = findings.workloads.iter().filter(|w| w.workload != workload.workload);
@@ -91,7 +91,7 @@ fn command(arm: &ArmInfo) -> Option<String> {
     })
 }
 
-/// Whether it is commands that are compared, not settings of a workload.
+/// Whether the arms compare commands, not settings of a workload.
 fn is_of_commands(findings: &Findings) -> bool {
     findings.arms.iter().any(|arm| command(arm).is_some())
 }
@@ -101,8 +101,8 @@ pub fn beside(load: &[String]) -> String {
     if load.is_empty() { String::new() } else { format!(" beside {}", load.join(", ")) }
 }
 
-/// The name of an arm. One that has its own command, which is then what is compared, gets it in parentheses: "B (`xz -k
-/// FILE`)".
+/// The name of an arm. If the arm has its own command, which is then what is compared, the command follows in
+/// parentheses: "B (`xz -k FILE`)".
 fn arm_name(findings: &Findings, arm: u32) -> String {
     const LONGEST: usize = 48;
     let Some(arm) = findings.arms.get(arm as usize) else { return "?".to_owned() };
@@ -187,7 +187,7 @@ fn than(phrase: &Phrase, metric: &MetricFindings, control: &str, several: bool) 
 fn evidence(findings: &Findings, workload: &WorkloadFindings, contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
     let units = counted(contrast.units, &contrast.unit_name);
-    // As many as were run, where some were cut or repeated.
+    // If some blocks were cut or repeated, the number of blocks run is shown as well.
     let blocks = &workload.contamination.blocks;
     let out = workload.warm_up.blocks_cut + blocks.iter().filter(|b| b.repeated_by.is_some()).count();
     let is_of_one_run = !matches!(findings.source, Source::TwoRuns { .. });

@@ -1,4 +1,4 @@
-//! One run directory to findings.
+//! From one run directory to findings.
 
 use crate::aa::aa_comparisons;
 use crate::claim;
@@ -50,7 +50,8 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     findings
 }
 
-/// Why nothing of a run is judged: a foreign write, a void end, or a manifest that leaves out what was compared.
+/// Why nothing of a run is judged: another process changed a setting, the run ended void, or the manifest is
+/// incomplete.
 pub(crate) fn void_reason(manifest: &Manifest, trials: &[TrialRecord]) -> Option<String> {
     let foreign = trials.iter().flat_map(|t| &t.marks).find_map(|m| match m {
         Mark::Foreign { what } => Some(what.clone()),
@@ -68,7 +69,7 @@ pub(crate) fn void_reason(manifest: &Manifest, trials: &[TrialRecord]) -> Option
     foreign.or(ended).or(incomplete)
 }
 
-/// A verdict of ours belongs to a machine; a manifest that names none is never compared.
+/// A verdict on our own trials belongs to a machine, so a run whose manifest names no machine is not compared.
 pub(crate) fn machine_unknown(manifest: &Manifest) -> Option<String> {
     let unknown = manifest.order == OrderKnown::Randomized && manifest.environment.kernel_release.is_empty();
     unknown.then(|| "the manifest is incomplete: it names no kernel".to_owned())
@@ -141,7 +142,7 @@ fn methods(manifest: &Manifest) -> Vec<String> {
     methods
 }
 
-/// What an arm that is not applied needs.
+/// The fix for an arm that is not applied.
 const TO_APPLY: &str = "`--dry-run` says which rights the arms need, `schedlab tune show` what this kernel has";
 
 fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) -> Vec<Problem> {
@@ -217,11 +218,11 @@ fn of_workload(
     problems
 }
 
-/// Trials in which not one operation ended. They are results and stay, and a rate of nothing has no logarithm.
+/// A note on trials that completed no operation. They are valid results and stay, but a rate of 0 has no logarithm.
 fn idle_trials(manifest: &Manifest, part: &Workload<'_>) -> Option<String> {
     let used = part.selection.rows.iter().filter(|row| row.fate == Fate::Used);
     let idle = used.filter(|row| row.record.outcome.as_ref().is_some_and(|outcome| outcome.operations == 0)).count();
-    // Rows made elsewhere may say nothing of operations.
+    // Imported rows may not contain a number of operations.
     (idle > 0 && manifest.order == OrderKnown::Randomized).then(|| {
         format!(
             "{} completed no operation; they count as zero, so rates are compared as differences, not ratios",

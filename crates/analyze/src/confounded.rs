@@ -1,6 +1,6 @@
-//! When arms differ in more than their settings. Trials of one boot share memory layout, CPU numbering of interrupts and
-//! much else that a reboot redraws, so arms measured in different boots, kernels, hosts or days differ by those as well.
-//! With fewer than five units of that level on a side there is no verdict.
+//! Arms that differ in more than their settings. Trials of one boot share the memory layout, the CPUs that handle
+//! interrupts, and much else that a reboot changes. So arms measured in different boots, kernels, hosts or days differ
+//! by these as well. With fewer than five units of that level on a side there is no verdict.
 
 use crate::findings::Confounded;
 use crate::selection::Selection;
@@ -14,7 +14,7 @@ pub(crate) const LEAST_OF_LEVEL: usize = 5;
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
-/// Arms of one run: interleaved within every boot, or confounded with it.
+/// Arms of one run: interleaved within every boot, or confounded with the boots.
 pub(crate) fn within_run(selection: &Selection<'_>, control: u32, arm: u32) -> Option<Confounded> {
     let boots = |arm: u32| -> Vec<&str> { selection.used(Some(arm)).map(|r| r.boot_id.as_str()).collect() };
     let (a, b) = (boots(control), boots(arm));
@@ -23,7 +23,7 @@ pub(crate) fn within_run(selection: &Selection<'_>, control: u32, arm: u32) -> O
     }
     let (control, arm) = (count(&a), count(&b));
     let confounded = too_few("boot", control, arm)?;
-    // Only guests are booted within a run.
+    // Within a run, only guests have several boots.
     let sentence = format!(
         "the arms have guests, and so boots, of their own: {} against {} so far; a verdict needs {LEAST_OF_LEVEL} boots a side: go \
          on with `schedlab run PLAN --resume`, or give the plan more trials",
@@ -62,7 +62,8 @@ pub(crate) fn between_runs(
     Some(drift("the runs were made one after the other in the same boot"))
 }
 
-/// Rows that were measured elsewhere, perhaps one arm after the other; their boots and days are those of the import.
+/// Rows that were measured elsewhere, perhaps one arm after the other; the recorded boots and days are those of the
+/// import.
 pub(crate) fn imported() -> Confounded {
     drift("the order in which the rows were measured is unknown")
 }
@@ -75,7 +76,7 @@ fn drift(known: &str) -> Confounded {
     Confounded { level: "run".into(), units_control: 1, units_arm: 1, units_needed: None, sentence }
 }
 
-/// Whether most trials of a side ran in units the other side never saw.
+/// Whether most trials of a side ran in units that the other side never ran in.
 fn differ<T: Eq + Hash + Ord>(a: &[T], b: &[T]) -> bool {
     let mostly_alone = |own: &[T], other: &[T]| {
         let other: BTreeSet<&T> = other.iter().one_by_one();

@@ -1,5 +1,6 @@
-//! From rows to one number per independent unit: the mean log-ratio of a block, the log-ratio of a switchback trial, or,
-//! for rows whose order is not known, of a pair. The trial is the smallest unit, samples inside a trial are never n.
+//! From rows to one number per independent unit: the mean log-ratio of a block, the log-ratio of a switchback trial,
+//! or, for rows of unknown order, that of a pair. The trial is the smallest unit: samples inside a trial never count as
+//! n.
 
 use crate::findings::Scale;
 use crate::metric::{MetricKey, NoValue};
@@ -8,15 +9,15 @@ use schedlab_plan::{Direction, TrialRecord};
 use schedlab_stats::Window;
 use std::collections::BTreeMap;
 
-/// What the units of a contrast are.
+/// The kind of units of a contrast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnitKind {
     Blocks,
-    /// Boots of several blocks each.
+    /// Boots with several blocks each.
     Boots,
     SwitchbackTrials,
     Pairs,
-    /// No unit holds both arms: two independent samples.
+    /// No unit contains both arms: two independent samples.
     Trials,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Units {
     pub(crate) scale: Scale,
     /// Unit number and its effect: ln(arm/control), or arm − control. Empty for [`UnitKind::Trials`].
     pub(crate) effects: Vec<(u64, f64)>,
-    /// Values of the control by unit, on the scale (logs or plain).
+    /// Values of the control by unit, on the scale of the effects (logarithms or plain values).
     pub(crate) control: Vec<Vec<f64>>,
     /// Values of the arm by unit.
     pub(crate) arm: Vec<Vec<f64>>,
@@ -69,7 +70,7 @@ impl Units {
     }
 }
 
-/// The value of every used trial of an arm by block; an error when one trial cannot say it.
+/// The values of all used trials of an arm, by block; an error if a trial has no value.
 pub(crate) fn values_by_block(
     selection: &Selection<'_>,
     key: &MetricKey,
@@ -78,7 +79,7 @@ pub(crate) fn values_by_block(
     values_by(selection, key, arm, &|block| block)
 }
 
-/// The same by unit: by boot where blocks share boots.
+/// The same by unit: by boot if blocks share boots.
 pub(crate) fn values_by_unit(
     selection: &Selection<'_>,
     key: &MetricKey,
@@ -151,8 +152,8 @@ pub(crate) fn unit_kind(selection: &Selection<'_>) -> UnitKind {
     if selection.has_boots() { UnitKind::Boots } else { UnitKind::Blocks }
 }
 
-/// The second used trial of an arm against its first in each block that has both: equal by design. Unlike a mirrored
-/// contrast it holds the drift between the two.
+/// The second used trial of an arm against its first, in each block that has both: they are equal by design. Unlike a
+/// mirrored contrast this includes the drift between the two.
 pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control: u32) -> Result<Units, String> {
     let blocks = values_by_block(selection, key, control)?;
     let twice: Vec<(u32, f64, f64)> = blocks
@@ -178,12 +179,12 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
     Ok(Units { kind: unit_kind(selection), scale, effects, control, arm, control_mean })
 }
 
-/// A trial's windows as the statistics want them: log of operations per second of counted time.
+/// A trial's windows in the form that crate `stats` expects: the logarithm of operations per second of counted time.
 pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
     let windows = record.outcome.as_ref().map_or(&[][..], |o| o.windows.as_slice());
     let window = |(i, w): (usize, &schedlab_plan::Window)| {
         let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
-        // A window without an operation is a rate of nothing and counts; one without a length is unknown.
+        // A window without operations has a rate of 0, and counts; a window without a length has an unknown rate.
         let log_rate = if seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
         let previous = follows_at_once(windows, i).then(|| windows[i - 1].is_b);
         Window { is_b: w.is_b, previous, log_rate }
@@ -191,9 +192,10 @@ pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
     windows.iter().enumerate().map(window).collect()
 }
 
-/// Whether no window is missing before this one: a window that began too late is not stored, and between the two stored
-/// next to it another arm may have been active. A pair has one window of each arm, so two of one pair are neighbours,
-/// and the second of a pair and the first of the next; which of its pair a lone window was is not known.
+/// Whether no window is missing before this one. A window that began too late is not stored, and another arm may have
+/// been active between the two stored windows around it. A pair has one window of each arm, so the two windows of a
+/// pair are neighbours, and so are the second of a pair and the first of the next. If a pair has only one window, it is
+/// not known which of the two it is.
 fn follows_at_once(windows: &[schedlab_plan::Window], i: usize) -> bool {
     let pair = |i: usize| windows.get(i).map(|w| w.pair);
     let (Some(before), Some(now)) = (i.checked_sub(1).and_then(pair), pair(i)) else { return false };
@@ -201,7 +203,7 @@ fn follows_at_once(windows: &[schedlab_plan::Window], i: usize) -> bool {
     before == now || (before + 1 == now && both_whole)
 }
 
-/// One contrast per trial, only for the rate: a time has the opposite sign, a latency is not known by window.
+/// One contrast per trial, only for rates: a time has the opposite sign, and latencies are not known per window.
 fn switchback_units(selection: &Selection<'_>, key: &MetricKey) -> Result<Units, String> {
     let sign = switchback_sign(key).ok_or("known per trial only, and a switchback trial holds both arms")?;
     let mut units = Units {
@@ -226,7 +228,7 @@ fn switchback_units(selection: &Selection<'_>, key: &MetricKey) -> Result<Units,
     Ok(units)
 }
 
-/// +1 for operations per time, −1 for time per fixed work; `None` for what windows do not measure.
+/// +1 for operations per time, −1 for time per fixed work; `None` for a metric that windows do not measure.
 pub(crate) fn switchback_sign(key: &MetricKey) -> Option<f64> {
     match (key.direction, key.unit.as_str()) {
         (Direction::HigherIsBetter, unit) if unit.ends_with("/s") => Some(1.0),
@@ -235,7 +237,8 @@ pub(crate) fn switchback_sign(key: &MetricKey) -> Option<f64> {
     }
 }
 
-/// Mean log (or plain mean) of a metric per block over all arms: blind to which arm a trial belongs to.
+/// Mean log of a metric per block over all arms, whatever the arm of a trial; values of 0 have no logarithm and are
+/// left out.
 pub(crate) fn pooled_by_block(selection: &Selection<'_>, key: &MetricKey) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for row in selection.rows.iter().filter(|r| r.fate == Fate::Used) {

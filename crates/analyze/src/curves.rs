@@ -1,8 +1,9 @@
-//! Curves of a plan's arms: arms that differ in the number given to one setting alone, in the order of the numbers, and the
-//! regions that the primary metric has along them. Any plan may hold some; a `[[grid]]` makes many.
+//! Curves of a plan's arms: arms that differ only in the number given to one setting, in the order of the numbers, and
+//! the regions of the primary metric along them. Any plan may contain some; a `[[grid]]` makes many.
 //!
-//! Values lie where their numbers put them, by ratios if all are above 0 and by differences otherwise: a region is one line over
-//! that scale, so that unevenly spaced values, as a study puts around a step, make no boundary by themselves.
+//! The position of a value is the logarithm of its number if all numbers are above 0, otherwise the number itself. A
+//! region is one line over that scale, so values that are unevenly spaced, as a study may place them around a step,
+//! cause no boundary by themselves.
 
 use crate::contrasts::{mean, values_by_block, values_by_unit};
 use crate::estimate::effect;
@@ -15,20 +16,20 @@ use schedlab_stats::regions::LEAST_POINTS;
 use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, t_estimate, welch};
 use std::collections::BTreeMap;
 
-/// Metrics that show for each region who was switched out: metrics as every workload has them.
+/// Metrics that show, for each region, which tasks were switched out: every workload has these metrics.
 const SWITCHES: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
 
 /// A value of a setting: the number, the value as shown, and its arm.
 type Point = (f64, String, u32);
 
-/// Arms along one setting: its name, the other settings, and the arms by rising value.
+/// Arms along one setting: its name, the other settings, and the arms in the order of rising values.
 struct Series {
     knob: String,
     others: String,
     points: Vec<Point>,
 }
 
-/// The curves of one workload with enough points for two regions.
+/// The curves of one workload that have enough points for two regions.
 pub(crate) fn curves(part: &Workload<'_>) -> Vec<Curve> {
     let Some(key) = part.keys.iter().find(|key| key.role == Role::Primary) else { return Vec::new() };
     series(part).into_iter().filter_map(|series| curve(part, key, series)).collect()
@@ -63,7 +64,7 @@ fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> 
         series.points.iter().map(|(.., arm)| of_arm(*arm)).collect::<Option<_>>()?;
     let positive = raw.iter().flat_map(BTreeMap::values).flatten().all(|value| *value > 0.0);
     let values = free_of_blocks(positive.then_some(raw)?)?;
-    // A knob of times or sizes acts by ratios. Where one value is 0, as of a knob that can be off, there is none.
+    // A knob of times or sizes acts by ratios. If one value is 0, as for a knob that can be off, there is no ratio.
     let by_ratio = series.points[0].0 > 0.0;
     let x: Vec<f64> = series.points.iter().map(|(at, ..)| if by_ratio { at.ln() } else { *at }).collect();
     let level = 1.0 - part.manifest.alpha;
@@ -94,8 +95,8 @@ fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> 
     })
 }
 
-/// Logarithms, a mean for each block, without what all points of a block share: blocks take turns, so drift is of the block.
-/// (Where blocks share boots, for each boot.)
+/// Logarithms: one mean per block, minus the block's deviation from the overall mean. A block contains all points, so
+/// drift shifts them together. (If blocks share boots, one mean per boot.)
 fn free_of_blocks(raw: Vec<BTreeMap<u32, Vec<f64>>>) -> Option<Vec<Vec<f64>>> {
     let in_all = |block: &&u32| raw.iter().all(|of_arm| of_arm.contains_key(block));
     let blocks: Vec<u32> = raw.first()?.keys().filter(in_all).copied().collect();
@@ -158,7 +159,7 @@ fn mean_of(part: &Workload<'_>, name: &str, arms: &[u32]) -> Option<f64> {
     mean(&values.flat_map(BTreeMap::into_values).flatten().collect::<Vec<f64>>())
 }
 
-/// What a metric's mean over the second arms is above that over the first ones, by units.
+/// The change of a metric's mean from the first arms to the second, by units.
 fn change_of(part: &Workload<'_>, name: &str, before: &[u32], behind: &[u32], level: f64) -> Option<Effect> {
     let key = part.keys.iter().find(|key| key.name == name)?;
     let of_arm = |arm: &u32| values_by_unit(&part.selection, key, *arm).ok();

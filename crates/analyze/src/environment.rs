@@ -1,4 +1,4 @@
-//! The machine in print, and what changed between two looks at it.
+//! The machine as printed, and the changes between two readings of it.
 
 use crate::findings::{Change, CheckRow, EnvironmentFindings};
 use schedlab_plan::manifest::FLUCTUATING;
@@ -43,7 +43,8 @@ fn facts(e: &Environment) -> [(&'static str, String); 13] {
     ]
 }
 
-/// What differs: facts by name, checks by id; a check on one side only counts, one that moves by itself never does.
+/// The differences: facts by name, checks by id. A check that only one side has counts; one whose value changes by
+/// itself never does.
 pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     let change = |what: &str, before: &str, after: &str| Change {
         what: what.to_owned(),
@@ -67,7 +68,8 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     all
 }
 
-/// Every knob in which two machines differ; what only one has is named in one row. A run older than version 5 has none.
+/// Every knob in which two machines differ; knobs that only one of them has are listed in one row. A run older than
+/// version 5 has none.
 fn knobs(before: &Environment, after: &Environment) -> Vec<Change> {
     let (a, b) = (&before.knobs, &after.knobs);
     if a.is_empty() || b.is_empty() {

@@ -1,5 +1,5 @@
 //! From unit effects to an effect with its interval, and the second opinions shown with it: bootstrap, Hodges–Lehmann,
-//! a trimmed mean, rank tests, the estimate without far-out units. None of the views decides.
+//! a trimmed mean, rank tests, the estimate without far-out units. None of these affects the verdict.
 
 use crate::contrasts::{UnitKind, Units, mean};
 use crate::findings::{Effect, Scale, UnitEffect, View};
@@ -10,10 +10,10 @@ use schedlab_stats::{Interval, bootstrap_interval, hodges_lehmann, mad, median, 
 /// Beyond this many robust SDs from the median a unit is called far out (Iglewicz & Hoaglin 1993).
 const FAR_OUT_SDS: f64 = 3.5;
 
-/// Resamples of the bootstrap check: enough for an end to be steady to a few per cent of the width.
+/// Resamples of the bootstrap check: enough to fix an end of the interval to within a few per cent of the width.
 const RESAMPLES: usize = 2000;
 
-/// Fixed, so that a report made twice from one run is the same to the byte.
+/// Fixed, so that two reports of one run are byte-identical.
 const BOOTSTRAP_SEED: u64 = 0x5eed;
 
 /// The verdict's estimate.
@@ -34,7 +34,7 @@ pub(crate) fn estimate(units: &Units, rule: &Rule, alpha: f64) -> Option<Named> 
     rule.estimate(&units.values(), alpha, of)
 }
 
-/// How far from no effect the verdict's estimate must lie for its p to be `p` or less, on the scale of the units.
+/// How far from no effect the verdict's estimate must be for a p of `p` or less, on the scale of the units.
 pub(crate) fn margin(units: &Units, rule: &Rule, p: f64) -> Option<f64> {
     if units.kind == UnitKind::Trials {
         return Some(welch(units.control.first()?, units.arm.first()?, 1.0 - p)?.interval.half_width());
@@ -56,7 +56,7 @@ fn far_out(values: &[f64]) -> Vec<bool> {
     values.iter().map(|v| spread > 0.0 && ((v - center) / spread).abs() > FAR_OUT_SDS).collect()
 }
 
-/// The units as shown, far-out ones flagged.
+/// The units as shown, with far-out ones flagged.
 pub(crate) fn unit_effects(units: &Units) -> Vec<UnitEffect> {
     let far = far_out(&units.values());
     let shown = |x: f64| if units.scale == Scale::Ratio { x.exp() } else { x };
@@ -118,7 +118,7 @@ fn rank_view(name: &str, p: Option<f64>, n: usize) -> Option<View> {
     Some(View { name: name.into(), effect: None, p: Some(finite(p?)?), n })
 }
 
-/// The estimate without the far-out units: what dropping them would claim, beside the verdict that keeps them.
+/// The estimate without the far-out units, shown next to the verdict, which keeps them.
 fn without_far_out(units: &Units, rule: &Rule, alpha: f64) -> Option<View> {
     let values = units.values();
     let kept: Vec<f64> = values.iter().zip(far_out(&values)).filter(|(_, far)| !far).map(|(v, _)| *v).collect();

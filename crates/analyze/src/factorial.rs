@@ -1,6 +1,7 @@
 //! Main effects of a two-level factorial: for each factor one contrast per block, the mean over the arms in which it is
-//! high against the mean over those in which it is low. Every arm works for every factor, so a factor's effect is known
-//! as well as if all trials had been spent on it alone; what it is confounded with in a fraction is named.
+//! high against the mean over those in which it is low. Every arm contributes to every factor, so a factor's effect is
+//! known as well as if all trials had been spent on it alone. In a fraction, the interactions that it is confounded
+//! with are named.
 
 use crate::contrasts::{Units, mean, unit_kind, values_by_unit};
 use crate::findings::*;
@@ -12,7 +13,7 @@ use crate::workload::{Workload, empty_contrast, fill};
 use schedlab_plan::manifest::Factorial;
 use std::collections::BTreeMap;
 
-/// The main effects on one metric, a row for each factor.
+/// The main effects on one metric, one row per factor.
 pub(crate) fn main_effects(part: &Workload<'_>, key: &MetricKey) -> Vec<MainEffect> {
     let Some(factorial) = &part.manifest.factorial else { return Vec::new() };
     (0..factorial.factors.len()).map(|factor| main_effect(part, key, factorial, factor)).collect()
@@ -50,7 +51,7 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
     MainEffect { factor: factor as u32, metric: key.name.clone(), low_arms: low, high_arms: high, aliases, contrast }
 }
 
-/// The units of a factor's main effect, where there are any.
+/// The units of a factor's main effect, if it has any.
 pub(crate) fn units(part: &Workload<'_>, key: &MetricKey, factor: usize) -> Option<Units> {
     let factorial = part.manifest.factorial.as_ref()?;
     contrast_units(part, key, factorial, &Arms::present(part, factorial), factor).ok()
@@ -77,7 +78,7 @@ impl<'f> Arms<'f> {
         (numbers(low), numbers(high))
     }
 
-    /// A factor whose levels do not meet both levels of `factor` equally often: its effect would be mixed in.
+    /// A factor whose levels do not occur equally often with both levels of `factor`: its effect would be mixed in.
     fn unbalanced(&self, factors: usize, factor: usize) -> Option<usize> {
         let count = |level: bool, other: Option<usize>| {
             let has = |levels: &Vec<bool>| other.is_none_or(|other| is_high(levels, other));
@@ -157,7 +158,7 @@ fn contrast_units(
         arm: Vec::new(),
         control_mean: mean(&plain).unwrap_or(0.0),
     };
-    // An arm's mean first: an arm with a trial more must not weigh more.
+    // The mean of each arm comes first, because an arm with more trials must not have more weight.
     let side = |arms: &[BTreeMap<u32, Vec<f64>>], unit: u32| -> Option<Vec<f64>> {
         arms.iter().map(|arm| mean(&on_scale(arm.get(&unit)?))).collect()
     };

@@ -1,4 +1,5 @@
-//! What an arm did besides its metrics: failures, switches per operation, placement, loads, stamping cost, pictures.
+//! Facts about an arm besides its metrics: failures, switches per operation, placement, loads, stamping cost,
+//! distributions.
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Points of a distribution's curve: more than a picture can show.
 const CURVE_POINTS: usize = 200;
 
-/// Facts of all arms, in the arms' order. Switchback trials hold both arms: their facts are shown with the control.
+/// Facts of all arms, in the arms' order. Switchback trials contain both arms; their facts are shown with the control.
 pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<ArmFacts> {
     let netns = netns_counters([selection]);
     let mut all: Vec<ArmFacts> = (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm, &netns)).collect();
@@ -19,7 +20,8 @@ pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<A
     all
 }
 
-/// Counters of the network namespace that increased in any used trial. A trial has rows of those that did in it.
+/// Counters of the network namespace that increased in any used trial. A trial has rows only for those that increased
+/// in it.
 pub(crate) fn netns_counters<'s>(selections: impl IntoIterator<Item = &'s Selection<'s>>) -> BTreeSet<&'s str> {
     let used = selections.into_iter().flat_map(|s| &s.rows).filter(|r| r.fate == Fate::Used);
     let counters = used.filter_map(|r| r.record.outcome.as_ref()).flat_map(TrialOutcome::counted);
@@ -45,7 +47,7 @@ pub(crate) fn belongs(record: &TrialRecord, arm: u32) -> bool {
     record.arm.unwrap_or(0) == arm
 }
 
-/// The facts of one arm; `netns` as of [`netns_counters`].
+/// The facts of one arm; `netns` comes from [`netns_counters`].
 pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&str>) -> ArmFacts {
     let rows = || selection.rows.iter().filter(|r| belongs(r.record, arm));
     let used: Vec<&TrialOutcome> =
@@ -65,7 +67,7 @@ pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&st
         .find(|o| !o.groups.is_empty())
         .into_iter()
         .flat_map(|o| &o.groups)
-        // A kernel without autogroups has none to name.
+        // A kernel without autogroups names none.
         .map(|g| format!("{} | {}", g.autogroup, g.cgroup).trim_start_matches(" | ").to_owned());
     ArmFacts {
         arm,
@@ -120,7 +122,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     all
 }
 
-/// Counters of the workload per operation, and what its tasks' own rows add where no counter has the name.
+/// Counters of the workload per operation, and sums of the tasks' own rows where no counter has the name.
 fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOperation> {
     let mut values: BTreeMap<String, (Vec<f64>, Option<String>)> = BTreeMap::new();
     for outcome in used.iter().filter(|o| o.operations > 0) {
@@ -132,7 +134,7 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
                 Err(why) => entry.1 = Some(why),
             }
         };
-        // Calls are counted in the whole kernel, for a plan that asks for them.
+        // Calls are counted in the whole kernel, but only if the plan asks for them.
         let own = |c: &CounterValue<'_>| c.scope == "workload" || is_netns(c.scope) || c.name.starts_with(CALLS);
         for counter in outcome.counted().filter(own) {
             add(counter.name.to_owned(), counter.value.map_err(str::to_owned));
@@ -154,7 +156,8 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
     values.into_iter().map(row).collect()
 }
 
-/// Whether the namespace's counters were read, as the host's were in the same reading, and this one has no row.
+/// Whether the counters of the namespace were read but this one has no row: then it did not increase. The counters of
+/// the host show that they were read, because both are read together.
 fn stood_still(outcome: &TrialOutcome, name: &str) -> bool {
     let unread = |c: &CounterValue<'_>| is_netns(c.scope) && c.value.is_err();
     let has = |test: &dyn Fn(&CounterValue<'_>) -> bool| outcome.counted().any(|counter| test(&counter));
@@ -226,7 +229,7 @@ fn distributions(used: &[&TrialOutcome]) -> Vec<Distribution> {
         .collect()
 }
 
-/// Evenly spaced shares, and denser ones in the upper tail, where schedulers differ.
+/// Evenly spaced shares, with more in the upper tail, where schedulers differ.
 fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
     let body = CURVE_POINTS * 3 / 4;
     let shares = (0..body).map(|i| 0.99 * i as f64 / body as f64);

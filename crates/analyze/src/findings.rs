@@ -1,8 +1,8 @@
-//! What a comparison found: the one input of every report, and the schema of `--json`.
+//! The findings of a comparison: the only input of every report, and the schema of `--json`.
 //!
 //! Everything a reader sees is decided here and in the files that fill these types; a report only lays it out. Numbers
-//! are finite: what cannot be said is `None` with a reason next to it. Ratios are arm / control, as factors (1.10 is
-//! 10 % more), intervals are two-sided at `level`.
+//! are finite: a value that is not available is `None`, with a reason next to it. Ratios are arm / control, as factors
+//! (1.10 is 10 % more); intervals are two-sided at `level`.
 
 mod designs;
 mod environment;
@@ -60,14 +60,14 @@ pub struct Findings {
     pub problems: Vec<Problem>,
 }
 
-/// What weakens a comparison, and what to do about it; one string in JSON.
+/// A problem that weakens a comparison, and what to do about it; one string in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The workload's spec, or empty: the whole run's.
+    /// The workload's spec; empty if the problem concerns the whole run.
     pub place: String,
-    /// What is the matter.
+    /// What is wrong.
     pub text: String,
-    /// What helps; empty where nothing is known to.
+    /// The fix; empty if none is known.
     pub fix: String,
 }
 

@@ -1,5 +1,5 @@
-//! What keeps a verdict from being given and what was left out: settings not applied, marks that go with an arm,
-//! warm-up, contaminated blocks, and the count of it all.
+//! Reasons why no verdict is given, and what was left out: settings not applied, marks that go with an arm, warm-up,
+//! contaminated blocks, and the number of trials in each state.
 
 use crate::confounded;
 use crate::facts::belongs;
@@ -11,16 +11,16 @@ use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::{counted, noun};
 use schedlab_stats::wilson;
 
-/// Intervals of the share of marked trials, so sure that only a gross difference keeps them apart.
+/// Level of the intervals of the share of marked trials: so high that only a gross difference separates them.
 const MARKS_LEVEL: f64 = 0.999;
 
 /// The same for failed trials. Contamination comes from outside, and is chance unless it is gross. A failure is caused
-/// by the trial itself, so the trials that are left are a biased sample. For two equal rates these intervals are
-/// disjoint about once in two hundred.
+/// by the trial itself, so the remaining trials are a biased sample. For two equal rates these intervals are disjoint
+/// about once in two hundred cases.
 const FAILURES_LEVEL: f64 = 0.95;
 
 impl Workload<'_> {
-    /// Why an arm is not judged whatever its numbers are.
+    /// Why an arm is not judged, whatever its numbers are.
     pub(crate) fn barred(&self, arm: u32) -> Option<Verdict> {
         let not_applied = |arm: u32| {
             let reason = self.selection.not_applied.get(&arm)?;
@@ -35,7 +35,7 @@ impl Workload<'_> {
             .or_else(|| uneven(&self.side(&[arm], self.arm_name(arm)), &self.side(&[0], self.arm_name(0))))
     }
 
-    /// What else differs between an arm and the control, or may.
+    /// What else differs, or may differ, between an arm and the control.
     pub(crate) fn confounded(&self, arm: u32) -> Option<Confounded> {
         match self.manifest.order {
             OrderKnown::Unknown => Some(confounded::imported()),
@@ -48,22 +48,23 @@ impl Workload<'_> {
         Side { part: self, arms, name }
     }
 
-    /// Marked and all measured trials of an arm, warm-up aside.
+    /// Number of marked trials of an arm and of all its measured ones, without warm-up.
     pub(crate) fn marked_trials(&self, arm: u32) -> (usize, usize) {
         let rows = || self.selection.rows.iter().filter(|r| !r.record.warm_up && belongs(r.record, arm));
         let marked = |r: &&Row<'_>| r.record.marks.iter().any(|m| mark_text(m).is_some());
         (rows().filter(marked).count(), rows().count())
     }
 
-    /// Failed and all measured trials of an arm, warm-up aside; a switchback's hold both arms.
+    /// Number of failed trials of an arm and of all its measured ones, without warm-up; those of a switchback contain
+    /// both arms and do not count.
     fn failed_trials(&self, arm: u32) -> (usize, usize) {
         let rows = || self.selection.rows.iter().filter(|r| !r.record.warm_up && r.record.arm == Some(arm));
         let failed = rows().filter(|r| r.fate == Fate::Failed).count();
         (failed, rows().filter(|r| r.fate != Fate::NotApplied).count())
     }
 
-    /// Windows of an arm that began too late to be stored, and all that should be there, in the trials used. A trial's last
-    /// pair is left out: its time may have run out.
+    /// Windows of an arm that began too late to be stored, and the number that should exist, in the used trials. A
+    /// trial's last pair is left out, because its time may have run out.
     fn lost_windows(&self, arm: u32) -> (usize, usize) {
         let outcomes = self.selection.used(None).filter_map(|r| r.outcome.as_ref());
         let of_trial = |o: &schedlab_plan::TrialOutcome| {
@@ -74,7 +75,7 @@ impl Workload<'_> {
         sum(outcomes.map(of_trial))
     }
 
-    /// As the plan calls it.
+    /// The arm's name in the plan.
     pub(crate) fn arm_name(&self, arm: u32) -> &str {
         self.manifest.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
     }
@@ -133,7 +134,7 @@ impl Workload<'_> {
     }
 }
 
-/// One of two groups of arms that are compared; in a comparison of two runs each is of its own.
+/// One of two groups of arms that are compared; in a comparison of two runs each group comes from its own run.
 pub(crate) struct Side<'s> {
     part: &'s Workload<'s>,
     arms: &'s [u32],
@@ -146,9 +147,9 @@ impl Side<'_> {
     }
 }
 
-/// Why nothing is said of two sides, when what was marked or lost goes with one of them. Steal that goes with an arm is an
-/// effect of that arm, and repeating its blocks would select on it; so is a failure, and the trials that did not fail are
-/// a selection.
+/// Why two sides are not compared: the marked or lost trials are mostly those of one side. Steal that goes with an arm
+/// is an effect of that arm, and repeating its blocks would select on it. The same holds for failures: the trials that
+/// did not fail are a selection.
 pub(crate) fn uneven(other: &Side<'_>, control: &Side<'_>) -> Option<Verdict> {
     let differ = |what: &str, unit: &str, level: f64, count: fn(&Workload<'_>, u32) -> (usize, usize)| {
         let (a, b) = (control.sum(count), other.sum(count));
@@ -169,7 +170,7 @@ fn sum(counts: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
     counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// Whether the intervals of two shares, `(k, n)` each, do not meet.
+/// Whether the intervals of two shares, `(k, n)` each, are disjoint.
 fn apart(a: (usize, usize), b: (usize, usize), level: f64) -> bool {
     let interval = |(k, n): (usize, usize)| wilson(k as u64, n as u64, level);
     let (Some(a), Some(b)) = (interval(a), interval(b)) else { return false };

@@ -1,36 +1,36 @@
-//! What of a trial a comparison looks at, in the least room: a report of a run of a hundred thousand trials holds a
-//! kilobyte of each. [`crate::compare`] finds in packed trials what it finds in whole ones.
+//! The parts of a trial that a comparison reads, in the least memory: a report of a run of a hundred thousand trials
+//! keeps a kilobyte of each. [`crate::compare`] finds the same in packed trials as in complete ones.
 
 use schedlab_plan::packed::{Names, Packed, PackedHistogram};
 use schedlab_plan::{Applied, Count, Counter, Histogram, Manifest, TrialOutcome, TrialRecord};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One trial in this many of an arm keeps what is shown once for the arm: lines of the reference, groups, what an
-/// operation is.
+/// One trial in this many of an arm keeps what is shown once per arm: the reference tool's lines, the groups, and what
+/// an operation is.
 const SHOWN_OF: usize = 50;
 
-/// Lists of names that are compared with a trial's. Where counters come and go a run has some more; those of a trial are
-/// then its own.
+/// Most lists of names that a trial's names are compared with. A run in which counters come and go has more lists; then
+/// each trial keeps its own.
 const MOST_NAMES: usize = 64;
 
 /// Packs trials as they are read, in the order of time.
 #[derive(Debug, Default)]
 pub struct Packer {
     names: Vec<Arc<Names>>,
-    /// For each workload and arm how many trials there were, and what was applied in the last.
+    /// For each workload and arm, the number of trials so far, and the settings that were applied in the last one.
     seen: BTreeMap<(u32, Option<u32>), (usize, Vec<Applied>)>,
 }
 
 impl Packer {
-    /// The trial without what no report looks at.
+    /// The trial without the parts that no report reads.
     pub fn pack(&mut self, manifest: &Manifest, mut record: TrialRecord) -> TrialRecord {
         let Some(outcome) = record.outcome.take() else { return record };
         let is_swept = manifest.sweeps.iter().any(|sweep| sweep.workloads.contains(&record.workload));
         let (before, applied) = self.seen.entry((record.workload, record.arm)).or_default();
         let is_shown = before.is_multiple_of(SHOWN_OF);
         *before += 1;
-        // Settings that were applied are kept once, however often they were.
+        // Applied settings that do not change from trial to trial are kept only once.
         let is_news = *applied != outcome.applied;
         if is_news {
             applied.clone_from(&outcome.applied);
@@ -60,7 +60,7 @@ impl Packer {
             native_lines,
             applied,
             stamping: outcome.stamping,
-            // For the copies of a sweep, the report shows where each ran.
+            // The report shows where each copy of a sweep ran.
             tasks: if is_swept { outcome.tasks } else { Vec::new() },
             packed: Some(Box::new(packed)),
             ..TrialOutcome::default()
@@ -100,8 +100,8 @@ impl Packer {
     }
 }
 
-/// The counters of the workload and of its network namespace, the sums of its tasks where there is none by that name, and one
-/// of the host, which says that the namespace was read.
+/// The counters of the workload and of its network namespace, the sums of its tasks if there is no counter of that
+/// name, and one counter of the host, which shows that the namespace was read.
 fn counters(outcome: &TrialOutcome) -> Vec<(&str, &str, Result<u64, &str>)> {
     let of_host = outcome.counters.iter().find(|c| c.scope == "host");
     let own = outcome.counters.iter().filter(|c| c.scope == "workload" || crate::facts::is_netns(&c.scope));
@@ -122,7 +122,7 @@ fn counters(outcome: &TrialOutcome) -> Vec<(&str, &str, Result<u64, &str>)> {
     all
 }
 
-/// Only count and mean of a tier's distribution are reported.
+/// A histogram that keeps only count and mean: nothing else of a tier's distribution is reported.
 fn mean_alone(histogram: &Histogram) -> Histogram {
     let cells = histogram.cells.first().map(|&(cell, _)| (cell, histogram.count()));
     Histogram { cells: cells.into_iter().collect(), ..*histogram }

@@ -1,9 +1,9 @@
-//! Run directory to findings: arms, effects, verdicts. Pure: rows in, [`Findings`] out; no file, no clock, no privilege.
-//! The same code serves reports, `compare` and, through [`decided`], the stopping rule inside the trial loop.
+//! From a run directory to findings: arms, effects, verdicts. Pure: rows in, [`Findings`] out; no file, no clock, no
+//! privilege. Reports, `compare` and, through [`decided`], the stopping rule inside the trial loop use the same code.
 //!
-//! Read in this order: `findings` (what is said), `selection` (which rows count), `contrasts` (rows to one number a
-//! unit), `rule` (which interval the stopping rule allows), `verdict` (interval to word), `claim` (word to sentence), `noise` (what the
-//! verdict says of the noise).
+//! Read in this order: `findings` (the results), `selection` (which rows count), `contrasts` (from rows to one number
+//! per unit), `rule` (which interval the stopping rule allows), `verdict` (from an interval to a verdict), `claim`
+//! (from a verdict to a sentence), `noise` (what the verdict implies about the noise).
 #![forbid(unsafe_code)]
 
 mod aa;

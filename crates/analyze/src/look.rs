@@ -1,4 +1,4 @@
-//! The cheap part of the analysis, used inside the trial loop: the primary contrasts as they stand, and whether each is
+//! The cheap part of the analysis, used inside the trial loop: the primary contrasts so far, and whether each is
 //! decided.
 
 use crate::compare::void_reason;
@@ -25,9 +25,9 @@ pub fn primary_contrasts(manifest: &Manifest, trials: &[TrialRecord], workload: 
     primaries.flat_map(|key| part.others().map(move |arm| (key, arm))).map(|(key, arm)| one(key, arm)).collect()
 }
 
-/// Whether every primary contrast of the workload has its verdict: the trial loop's question. Holm is applied over all
-/// primary questions of the plan; those of workloads that have not run yet count as unanswered, so a difference that stops
-/// a workload survives whatever the others bring.
+/// Whether every primary contrast of the workload has its verdict, which the trial loop asks. Holm's method is applied
+/// over all primary questions of the plan. Questions of workloads that have not run yet count as unanswered, so a
+/// difference that stops a workload remains valid whatever the others show.
 pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
     let mut contrasts = primary_contrasts(manifest, trials, workload);
     let others = (0..manifest.workloads.len() as u32).filter(|&w| w != workload);
@@ -48,7 +48,7 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     let units = contrasts.iter().map(|c| c.contrast.units).max().unwrap_or(0);
     let counted = |c: &&PrimaryContrast| only_aa || !c.contrast.is_aa;
     let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
-    // No arm could be applied: more trials bring nothing.
+    // No arm could be applied, so more trials are useless.
     let none_left = asked.peek().is_none() && !contrasts.is_empty();
     none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
 }
@@ -61,7 +61,7 @@ fn not_applied(contrast: &Contrast) -> bool {
     matches!(contrast.verdict, Verdict::NoVerdict { why: Withheld::NotApplied, .. })
 }
 
-/// The p of each question another workload asks; 1 where it has no answer yet.
+/// The p of each question of another workload; 1 if it has no answer yet.
 fn questions(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Vec<f64> {
     if trials.iter().any(|t| t.workload == workload) {
         let contrasts = primary_contrasts(manifest, trials, workload);

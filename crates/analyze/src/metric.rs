@@ -1,5 +1,6 @@
-//! The metrics of a workload and their value in one trial. Quantiles come from the trial's own histogram, with the rule
-//! that at least ten samples are expected beyond one; what a trial cannot say is an error in words, never a number.
+//! The metrics of a workload and their value in one trial. Quantiles come from the trial's own histogram, if at least
+//! ten samples are expected beyond the quantile. If a trial has no value, the result is an error with a reason, never a
+//! number.
 
 use crate::findings::Role;
 use schedlab_plan::{Direction, InOrder, Manifest, TrialOutcome};
@@ -7,7 +8,7 @@ use schedlab_plan::{Direction, InOrder, Manifest, TrialOutcome};
 /// Quantiles derived from every whole histogram: the share, and how it is written.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p999")];
 
-/// Counts of the whole machine over the operations of the workload: whatever else ran is in them.
+/// Counts of the whole machine, divided by the operations of the workload: they include whatever else ran.
 pub(crate) const OF_MACHINE: [&str; 6] = [
     "page_faults_per_op",
     "machine_migrations_per_op",
@@ -26,7 +27,7 @@ pub(crate) struct MetricKey {
     pub(crate) role: Role,
     /// Histogram and share, for quantile metrics.
     pub(crate) quantile: Option<(String, f64)>,
-    /// The count of a whole trial is asked for, not that of an operation.
+    /// Whether the count of a whole trial is wanted, not that of an operation.
     pub(crate) undivided: bool,
 }
 
@@ -68,18 +69,19 @@ impl MetricKey {
         stated.map(|v| v * times).filter(|v| v.is_finite()).ok_or(NoValue::NotMeasured)
     }
 
-    /// Whether it is a number of events over the operations. Cycles are a time: a task that never sleeps has the same in each
-    /// trial, and what an operation takes of them is the figure.
+    /// Whether it is a number of events per operation. Cycles are a time: a task that never sleeps uses the same number
+    /// in each trial, and the cycles per operation are the result.
     pub(crate) fn is_event_count(&self) -> bool {
         self.unit == "1/op" && self.name != "cycles_per_op"
     }
 
-    /// Whether a count of the whole machine is among the exploratory metrics. As a primary one it is what was asked for.
+    /// Whether it is a count of the whole machine among the exploratory metrics. As a primary metric, the user asked
+    /// for it.
     pub(crate) fn is_background(&self) -> bool {
         self.role == Role::Secondary && OF_MACHINE.contains(&self.name.as_str())
     }
 
-    /// The same before it is divided by the operations.
+    /// The same count, not divided by the operations.
     pub(crate) fn per_trial(&self) -> Self {
         Self { undivided: true, ..self.clone() }
     }
@@ -132,7 +134,7 @@ pub(crate) fn metric_keys<'t>(
     keys
 }
 
-/// The plan's primaries; a workload without any is judged by the metric it states first.
+/// The plan's primary metrics; a workload without any is judged by the first metric that it reports.
 pub(crate) fn primary_names(manifest: &Manifest, workload: u32, first: Option<&MetricKey>) -> Vec<String> {
     match manifest.primary.get(workload as usize) {
         Some(names) if !names.is_empty() => names.clone(),
@@ -140,7 +142,7 @@ pub(crate) fn primary_names(manifest: &Manifest, workload: u32, first: Option<&M
     }
 }
 
-/// `latency_p99_ns`, `latency_p999_ns` or `latency_p99.9_ns` as histogram and share, when that histogram is there.
+/// Parses `latency_p99_ns`, `latency_p999_ns` or `latency_p99.9_ns` into histogram and share, if that histogram exists.
 fn quantile_of(name: &str, outcome: &TrialOutcome) -> Option<(String, f64)> {
     let (histogram, digits) = name.strip_suffix("_ns")?.rsplit_once("_p")?;
     outcome.has_distribution(histogram).then_some(())?;

@@ -1,7 +1,7 @@
-//! Metrics by names for people: `msgs_per_s` is `messages per second`, `latency_p99_ns` is `99th-percentile latency`. A name
-//! that is none of ours (of an import, of a command's output) stays as it is.
+//! Readable names of metrics: `msgs_per_s` is `messages per second`, `latency_p99_ns` is `99th-percentile latency`. A
+//! name that is not ours (from an import, or from a command's output) stays unchanged.
 
-/// Whole names that no rule reads.
+/// Names that do not follow the rules.
 const WHOLE: [(&str, &str); 19] = [
     ("msgs_per_s", "messages per second"),
     ("ops_per_s", "operations per second"),
@@ -25,7 +25,7 @@ const WHOLE: [(&str, &str); 19] = [
     ("achieved_cpu_share", "CPU share got"),
 ];
 
-/// The name for a person.
+/// The readable name.
 pub fn metric_name(name: &str) -> String {
     if let Some((_, whole)) = WHOLE.iter().find(|(ours, _)| *ours == name) {
         return (*whole).to_owned();
@@ -45,7 +45,7 @@ pub fn metric_name(name: &str) -> String {
     }
 }
 
-/// What a quantile is of, and its percentage: `latency_p999_ns` is of `latency`, 99.9.
+/// The base name of a quantile, and its percentage: `latency_p999_ns` is `latency`, 99.9.
 fn quantile(name: &str) -> Option<(&str, String)> {
     let (of, digits) = without_unit(name).rsplit_once("_p")?;
     let is_number = digits.len() >= 2 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -53,7 +53,7 @@ fn quantile(name: &str) -> Option<(&str, String)> {
     is_number.then(|| (of, if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") }))
 }
 
-/// The unit is shown next to every value.
+/// The name without its unit, which is shown next to every value.
 fn without_unit(name: &str) -> &str {
     ["_ns", "_s", "_bytes"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
 }

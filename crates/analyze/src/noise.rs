@@ -1,6 +1,6 @@
-//! The one statement about the noise of a comparison. It is the verdict read the other way round: not "is this estimate a
-//! difference" but "from where on is an estimate one", by the same units, spread, stopping rule and correction. So it cannot
-//! contradict the verdict, as a bound made of other trials or in other units can.
+//! The statement about the noise of a comparison. It inverts the verdict: not "is this estimate a difference" but "how
+//! large must an estimate be to be one", with the same units, spread, stopping rule and correction. So it cannot
+//! contradict the verdict, as a bound from other trials or in other units could.
 
 use crate::contrasts::Units;
 use crate::estimate::margin;
@@ -9,7 +9,7 @@ use crate::number::{FACTOR_FROM, factor_within, percent_within, significant};
 use crate::rule::Rule;
 use schedlab_plan::counted;
 
-/// The statement for a contrast that has its verdict, from the units that the verdict was made of.
+/// The statement for a contrast that has its verdict, from the same units as the verdict.
 pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str) -> Option<Noise> {
     let effect = contrast.effect?;
     let margin = margin(units, rule, contrast.p_needed?).filter(|margin| margin.is_finite() && *margin > 0.0)?;
@@ -27,8 +27,8 @@ pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str)
     smallest.is_finite().then_some(Noise { scale: effect.scale, smallest, sentence })
 }
 
-/// The margin of logs in the direction of the estimate, as a percentage or as a factor; with as many digits as set the two
-/// apart, since "20 %" must not appear next to an inconclusive "20 %".
+/// The margin (of logarithms) in the direction of the estimate, as a percentage or as a factor. It has enough digits to
+/// differ from the estimate, because "20 %" must not appear next to an inconclusive "20 %".
 fn in_ratio(margin: f64, effect: &Effect) -> String {
     let text = |log: f64, digits: f64| match log.abs() {
         size if size >= FACTOR_FROM.ln() => format!("a factor of {}", factor_within(size.exp(), digits)),

@@ -1,13 +1,13 @@
-//! Numbers as people read them: as many digits as the uncertainty carries, units scaled (ns → µs → ms). What is not a
-//! finite number prints as a dash, whatever came in.
+//! Numbers for people: as many digits as the uncertainty allows, and scaled units (ns → µs → ms). A number that is not
+//! finite is printed as a dash.
 
 use crate::findings::{Effect, Scale};
 use schedlab_plan::SHARE_OF_CYCLES;
 
-/// Stands for a number that is not there.
+/// Printed for a missing number.
 pub const NONE: &str = "–";
 
-/// Ratios beyond this (or below its reciprocal) read better as factors than as percentages.
+/// Ratios beyond this (or below its reciprocal) are printed as factors, not as percentages.
 pub(crate) const FACTOR_FROM: f64 = 1.5;
 
 /// `x` with `digits` significant digits, never in exponent form between 10⁻⁴ and 10⁷.
@@ -44,7 +44,7 @@ pub fn maybe_quantity(x: Option<f64>, unit: &str) -> String {
     x.filter(|x| x.is_finite()).map_or_else(|| NONE.into(), |x| quantity(x, unit))
 }
 
-/// The divisor and the unit in which values as large as `size` are shown: one for a whole axis or column.
+/// The divisor and the unit for values as large as `size`: the same for a whole axis or column.
 pub fn unit_for(size: f64, unit: &str) -> (f64, String) {
     let (base, per) = match unit.split_once('/') {
         Some((base, per)) => (base, format!("/{per}")),
@@ -80,7 +80,7 @@ pub fn unit_for(size: f64, unit: &str) -> (f64, String) {
     }
 }
 
-/// A size in seconds as (ns of the unit, its name).
+/// For a size in seconds: the unit in ns, and its name.
 fn pick_seconds(size: f64) -> (f64, &'static str) {
     match size {
         s if s >= 1.0 => (1e9, "s"),
@@ -116,13 +116,13 @@ pub fn percent(share: f64) -> String {
     format!("{text} %")
 }
 
-/// A share as the user gave it, without added digits: `5 %`, `0.5 %`.
+/// A share as the user wrote it, without added digits: `5 %`, `0.5 %`.
 pub fn given(share: f64) -> String {
     let text = percent(share);
     text.replace(".0 %", " %")
 }
 
-/// A share as a percentage with no more digits than its uncertainty carries.
+/// A share as a percentage, with no more digits than its uncertainty allows.
 pub(crate) fn percent_within(share: f64, half_width: f64) -> String {
     let digits = match half_width.abs() * 100.0 {
         w if w >= 3.0 => 0,
@@ -135,7 +135,7 @@ pub(crate) fn percent_within(share: f64, half_width: f64) -> String {
     format!("{text} %")
 }
 
-/// A factor with no more digits than an interval of this half-width carries.
+/// A factor, with no more digits than an interval of this half-width allows.
 pub(crate) fn factor_within(x: f64, half_width: f64) -> String {
     let digits = match half_width.abs() {
         w if w >= 1.0 => 0,
@@ -193,7 +193,7 @@ pub fn effect(e: &Effect, unit: &str) -> EffectText {
         Scale::Difference => {
             let (scale, shown) = unit_for([e.value, e.lo, e.hi].iter().fold(0.0, |m: f64, x| m.max(x.abs())), unit);
             let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| x / scale);
-            // So small that no fixed digits would show it: 12 migrations in a million operations are not none.
+            // So small that a fixed number of digits would show 0: 12 migrations in a million operations are not zero.
             let tiny = value.abs().max(lo.abs()).max(hi.abs()) < 5e-4 && hi > lo;
             let digits = decimals((hi - lo) / 2.0, value);
             let print = |x: f64| if tiny && x != 0.0 { format!("{x:+.1e}") } else { signed(x, digits) };
@@ -201,7 +201,8 @@ pub fn effect(e: &Effect, unit: &str) -> EffectText {
             EffectText { value, interval: format!("[{}, {}]", print(lo), print(hi)) }
         }
         Scale::Ratio if is_factor(e.value) => {
-            // A factor's lower arm is the shorter one: its digits keep `[0.5, 29.0]` from reading `[0, 29]`.
+            // The lower side of a factor's interval is the shorter one; its digits keep `[0.5, 29.0]` from being
+            // printed as `[0, 29]`.
             let digits = decimals(((e.hi - e.lo) / 2.0).min(e.value - e.lo), e.value);
             let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| fixed(x, digits));
             EffectText { value: format!("{value} ×"), interval: format!("[{lo}, {hi}]") }
@@ -220,7 +221,7 @@ pub fn is_factor(ratio: f64) -> bool {
     ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM
 }
 
-/// Decimals that show two digits of the half-width; without one, three digits of the value.
+/// Decimals that show two digits of the half-width, or three digits of the value if there is none.
 fn decimals(half_width: f64, value: f64) -> usize {
     if half_width <= 0.0 && value.abs() < 1e-9 {
         return 0;
@@ -229,7 +230,7 @@ fn decimals(half_width: f64, value: f64) -> usize {
     (digits - size.log10().floor()).clamp(0.0, 4.0) as usize
 }
 
-/// So many decimals, unless the number is too large for any.
+/// With this many decimals, or without any if the number is too large for them.
 fn fixed(x: f64, digits: usize) -> String {
     if x.is_finite() && x.abs() < 1e7 { format!("{x:.digits$}") } else { significant(x, 3) }
 }

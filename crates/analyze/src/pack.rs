@@ -1,5 +1,5 @@
-//! A run made a pack: what another person needs to repeat it, without what distinguishes one machine from others of its
-//! class.
+//! Makes a pack from a run: what another person needs to repeat it, without what distinguishes one machine from others
+//! of its class.
 
 use crate::findings::{Findings, MetricFindings, Role, Scale, Verdict};
 use schedlab_plan::manifest::Sweep;
@@ -64,7 +64,7 @@ pub fn pack(manifest: &Manifest, findings: &Findings) -> Result<Pack, PackError>
     })
 }
 
-/// What is of a class of machines.
+/// What a machine has in common with others of its class.
 pub(crate) fn packed_machine(of: &Environment) -> PackedMachine {
     let cpus = |list: &str| list.parse::<CpuList>().ok().map(|list| list.as_slice().len()).filter(|count| *count > 0);
     let cpus = cpus(&of.allowed_cpus).or_else(|| cpus(&of.online_cpus)).unwrap_or(1);
@@ -81,12 +81,12 @@ pub(crate) fn packed_machine(of: &Environment) -> PackedMachine {
     }
 }
 
-/// A guest's lane without its seed, of which a repetition has another.
+/// A guest's lane without its seed, because a repetition uses another seed.
 fn without_seed(value: &str) -> String {
     value.split(", ").filter(|part| !part.starts_with("seed ")).collect::<Vec<_>>().join(", ")
 }
 
-/// A kernel without the mails that its patches came in.
+/// A kernel without the text of the mails that contained its patches.
 fn portable(kernel: &BootedKernel) -> BootedKernel {
     let mut kernel = kernel.clone();
     if let KernelSource::Build { patches, .. } = &mut kernel.source {
@@ -95,12 +95,12 @@ fn portable(kernel: &BootedKernel) -> BootedKernel {
     kernel
 }
 
-/// The plan with its workloads as they ran: what follows the number of CPUs would be another workload elsewhere. Coins are
-/// tossed anew.
+/// The plan with its workloads as they ran: a workload that depends on the number of CPUs would be another one
+/// elsewhere. Without the seed, so coins are tossed again.
 fn resolved(manifest: &Manifest) -> Result<Plan, PackError> {
     let mut plan = Plan::parse(&manifest.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))?;
     plan.seed = None;
-    // A title is free text.
+    // A title is free text, which may name the host.
     let host = &manifest.environment.hostname;
     if !host.is_empty() {
         plan.title = plan.title.replace(host.as_str(), "this host");
@@ -159,7 +159,7 @@ pub(crate) fn control_mean(metric: &MetricFindings, control: u32) -> f64 {
     metric.values.iter().find(|values| values.arm == control).and_then(|values| values.mean).unwrap_or(0.0)
 }
 
-/// What a verdict claims.
+/// The verdict as a pack states it.
 pub(crate) fn said(verdict: &Verdict) -> Said {
     match verdict {
         Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => Said::Differs,

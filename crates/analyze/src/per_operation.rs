@@ -1,6 +1,6 @@
-//! Detects counts that do not grow with the number of operations. Something that happens once in a trial, at its set-up
-//! or at every tick, has about the same count in each trial; divided by the fewer operations of a slower arm it looks
-//! like more. A difference in such a figure is withheld.
+//! Detects counts that do not grow with the number of operations. Something that happens once per trial, at its set-up,
+//! or at every tick has about the same count in each trial; divided by the fewer operations of a slower arm it looks
+//! larger. A difference in such a count is withheld.
 
 use crate::findings::{Contrast, Verdict, Withheld};
 use crate::metric::MetricKey;
@@ -8,10 +8,10 @@ use crate::verdict::withheld;
 use schedlab_plan::TrialOutcome;
 use schedlab_stats::median;
 
-/// With fewer counts per trial it cannot be said that they grow with the operations.
+/// With fewer counts per trial it is not possible to tell whether they grow with the operations.
 const LEAST_TO_FOLLOW: f64 = 10.0;
 
-/// A count that follows the operations has this share of its relative spread left, or less, when it is divided by them.
+/// A count follows the operations if dividing by them leaves at most this share of its relative spread.
 const LEFT_OF_SPREAD: f64 = 0.8;
 
 /// One trial's count and the operations it is divided by.
@@ -33,9 +33,10 @@ impl CountOfTrial {
     }
 }
 
-/// Why an exploratory count of the whole machine is described and not judged. What else runs there comes and goes without
-/// regard to the arms, and a slower arm, which takes longer for the same work, gets more of it: neither a difference nor
-/// an equivalence is the arm's. No test on such counts can tell the two apart, so there is none.
+/// Why an exploratory count of the whole machine is described and not judged. Whatever else runs there comes and goes
+/// independently of the arms, and a slower arm, which takes longer for the same work, counts more of it: neither a
+/// difference nor an equivalence can be attributed to the arm. No test on such counts can separate the two, so none is
+/// made.
 pub(crate) fn of_machine(contrast: &Contrast, key: &MetricKey) -> Option<Verdict> {
     let is_judged = key.is_background() && !matches!(contrast.verdict, Verdict::NoVerdict { .. });
     let reason = "counted on the whole machine, with what else ran there: described only (a primary metric is judged)";
@@ -73,7 +74,7 @@ pub(crate) fn not_per_operation(
     Some(withheld(Withheld::NotPerOperation, reason))
 }
 
-/// Whether within the arms trials with more operations have more counts: dividing takes spread away.
+/// Whether, within the arms, trials with more operations have higher counts: then dividing reduces the spread.
 fn follows(sides: [&[CountOfTrial]; 2]) -> bool {
     let squares = |value: fn(&CountOfTrial) -> f64| -> f64 {
         let of_side = |side: &&[CountOfTrial]| {

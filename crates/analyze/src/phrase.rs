@@ -1,13 +1,13 @@
-//! Numbers and effects in words: small ratios as percentages, large ones as factors, no more digits than the interval
-//! carries.
+//! Numbers and effects in words: small ratios as percentages, large ones as factors, with no more digits than the
+//! interval allows.
 
 use crate::findings::{Effect, MetricFindings, Scale};
 use crate::metric_name::metric_name;
 use crate::number::{effect_text, factor_within, is_factor, percent_within};
 use schedlab_plan::Direction;
 
-/// An effect in words: `full` follows "makes WORKLOAD", `itself` the name of what is compared ("is 2 times slower"; none of a
-/// difference), `short` is used alone.
+/// An effect in words: `full` follows "makes WORKLOAD", `itself` follows the name of what is compared ("is 2 times
+/// slower"; `None` for a difference), `short` is used alone.
 pub(crate) struct Phrase {
     pub(crate) full: String,
     pub(crate) itself: Option<String>,
@@ -15,12 +15,12 @@ pub(crate) struct Phrase {
     pub(crate) names_metric: bool,
 }
 
-/// What an effect on a metric is in words.
+/// An effect on a metric in words.
 pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
     phrase_of(&metric.name, &metric.unit, metric.direction, effect)
 }
 
-/// The same of a metric by its name, unit and direction.
+/// The same for a metric given by its name, unit and direction.
 pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: &Effect) -> Phrase {
     if effect.scale == Scale::Difference {
         let short = format!("{} {}", metric_name(metric), effect_text(effect, unit));
@@ -30,7 +30,7 @@ pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: 
     let time = direction == Direction::LowerIsBetter && unit == "s";
     let large = is_factor(effect.value);
     if rate || (time && large) {
-        // A time's reciprocal is a speed; only far from 1 does it read better than "less time".
+        // The reciprocal of a time is a speed; only far from 1 is that easier to read than "less time".
         let effect = if rate { *effect } else { reciprocal(effect) };
         let text = size(&effect, "slower", "faster");
         return Phrase { full: text.clone(), itself: Some(format!("is {text}")), short: text, names_metric: false };
@@ -65,7 +65,8 @@ pub(crate) fn times(effect: &Effect, word: &str) -> String {
     format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))
 }
 
-/// `10 % WORD [9, 11]`: the bracket counts in the direction of the word, a negative end is the other one.
+/// `10 % WORD [9, 11]`: the numbers in brackets count in the direction of the word; a negative end is on the other side
+/// of zero.
 fn change(effect: &Effect, down: &str, up: &str) -> String {
     let half = (effect.hi - effect.lo) / 2.0;
     let (value, lo, hi, word) = if effect.value < 1.0 {

@@ -1,13 +1,13 @@
-//! Several run directories as one side of a comparison. A run holds one boot, and a verdict between kernels needs five
-//! boots a side: five runs of the same experiment, one in each boot, are that side.
+//! Combines several run directories into one side of a comparison. A run has one boot, and a verdict between kernels
+//! needs five boots per side: five runs of the same experiment, one in each boot.
 
 use schedlab_plan::{Manifest, RunEnd, TrialRecord};
 
-/// Adds the trials of a further run of the same experiment on the same kernel. Trials and blocks are numbered on, so that no
-/// two blocks become one; each trial keeps the boot and the time it ran in.
+/// Adds the trials of another run of the same experiment on the same kernel. Trials and blocks get new numbers, so that
+/// no two blocks become one; each trial keeps its boot and its time.
 ///
 /// # Errors
-/// In what the runs differ, as a part of a sentence; `side` is then as it was.
+/// How the runs differ, as part of a sentence; `side` is then unchanged.
 pub fn pool(side: &mut (Manifest, Vec<TrialRecord>), run: (Manifest, Vec<TrialRecord>)) -> Result<(), String> {
     let (manifest, trials) = run;
     if let Some(what) = difference(&side.0, &manifest) {
@@ -21,7 +21,7 @@ pub fn pool(side: &mut (Manifest, Vec<TrialRecord>), run: (Manifest, Vec<TrialRe
         repeats_block: t.repeats_block.map(|block| block + next_block),
         ..t
     }));
-    // One void run voids the side.
+    // One void run makes the side void.
     if matches!(manifest.end(), RunEnd::Void(_)) {
         side.0.ended.clone_from(&manifest.ended);
     }
@@ -29,7 +29,7 @@ pub fn pool(side: &mut (Manifest, Vec<TrialRecord>), run: (Manifest, Vec<TrialRe
     Ok(())
 }
 
-/// The difference because of which two runs cannot be pooled on one side.
+/// The difference between two runs that does not allow to pool them.
 fn difference(a: &Manifest, b: &Manifest) -> Option<String> {
     let (env_a, env_b) = (&a.environment, &b.environment);
     let texts = [

@@ -1,4 +1,4 @@
-//! What a plan can find, said before it is run.
+//! The effects that a plan can detect, computed before it runs.
 
 use crate::contrasts::mean;
 use crate::metric::metric_keys;
@@ -37,8 +37,9 @@ fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Op
     })
 }
 
-/// The forecast for a workload from whatever has run, the warm-up block included: the spread of trials of one arm within
-/// a block, since few blocks are there to differ. Drift between blocks cancels in the contrast and does not belong to it.
+/// The forecast for a workload from the trials so far, including the warm-up block. It uses the spread of trials of one
+/// arm within a block, because there are too few blocks to compare. Drift between blocks cancels in the contrast and is
+/// not included.
 pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, blocks: usize) -> Option<PowerForecast> {
     let rows: Vec<&TrialRecord> =
         trials.iter().filter(|t| t.workload == workload && matches!(t.status, TrialStatus::Ok)).collect();
@@ -59,15 +60,16 @@ pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, bloc
     if freedom == 0 {
         return None;
     }
-    // A block's log-ratio is the difference of two means: of `per_arm` trials, in a factorial of those of half its arms.
+    // The log-ratio of a block is the difference of two means, each over `per_arm` trials; in a factorial, over those
+    // of half of the arms.
     let arms_a_side = manifest.factorial.as_ref().map_or(1, |factorial| (factorial.levels.len() / 2).max(1));
     let sd = (2.0 * squares / freedom as f64 / (per_arm * arms_a_side) as f64).sqrt();
     let width_factor = Rule::planned_width_factor(&manifest.design);
     let Some(boots) = manifest.boots.map(|boots| boots as usize) else {
         return forecast_from_sd(sd, blocks, manifest.alpha, width_factor);
     };
-    // A boot's is the mean of those of its blocks. A pilot of one boot cannot show how much an effect varies from boot
-    // to boot.
+    // The log-ratio of a boot is the mean of those of its blocks. A pilot with one boot cannot show how much an effect
+    // varies from boot to boot.
     let of_boot = sd * (boots as f64 / blocks.max(1) as f64).sqrt();
     let found = forecast_from_sd(of_boot, boots, manifest.alpha, width_factor)?;
     let sentence = found.sentence.replacen("blocks", "boots", 1);

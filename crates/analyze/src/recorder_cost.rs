@@ -1,6 +1,6 @@
-//! What recording costs: an operation without a trace, with the events alone in a buffer that is not read, and with
-//! their recording. The events are the kernel's part, which no recorder can do without; the ratio of the two costs is
-//! what ours adds to it.
+//! The cost of recording: an operation without a trace, with events that go into a buffer that nobody reads, and with
+//! events that are recorded. The events are the kernel's part, which no recorder can avoid; the ratio of the two costs
+//! shows what our recorder adds.
 
 use schedlab_plan::{TrialRecord, TrialStatus};
 use schedlab_stats::{Estimate, ratio_of_means, t_estimate};
@@ -45,7 +45,7 @@ impl From<Estimate> for Range {
 const LEVEL: f64 = 0.95;
 
 /// From the trials of a self-test: arm 0 without a trace, arm 1 unread, arm 2 recorded; `rate` is the metric in
-/// operations per second. `None` below two whole blocks.
+/// operations per second. `None` for fewer than two complete blocks.
 pub fn recorder_cost(trials: &[TrialRecord], rate: &str) -> Option<RecorderCost> {
     let mut blocks: Vec<[f64; 3]> = Vec::new();
     let mut used: Vec<u32> = trials.iter().filter(|t| !t.warm_up).map(|t| t.block).collect();

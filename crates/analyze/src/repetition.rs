@@ -1,5 +1,5 @@
-//! Whether what a pack says is found again in a run here: each effect by [`schedlab_stats::replication`], all of them in one
-//! answer. What prevents an answer is named, not guessed around.
+//! Whether a run here reproduces the effects of a pack: each effect is compared by [`schedlab_stats::replication`], and
+//! all of them give one answer. If something prevents an answer, the reason is given.
 
 use crate::environment::changes;
 use crate::findings::{Change, Contrast, Effect, Findings, MetricFindings, Scale, Verdict};
@@ -9,7 +9,7 @@ use schedlab_plan::{Check, CheckState, Direction, Environment, Manifest, counted
 use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
 use serde::Serialize;
 
-/// The share of an effect's size that must be found: reported effects were selected for being large.
+/// The share of an effect's size that must be reproduced: reported effects were selected for being large.
 pub const KEPT: f64 = 0.5;
 
 /// The result of repeating a pack; the JSON of `schedlab repeat --json`.
@@ -42,7 +42,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// In words.
+    /// The answer in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -84,7 +84,7 @@ pub struct RepeatedEffect {
 }
 
 impl Repetition {
-    /// Where nothing can be run: `why` is a sentence part.
+    /// For a pack that cannot be run here: `why` is part of a sentence.
     pub fn not_here(pack: &Pack, why: &str) -> Self {
         Self {
             title: pack.title.clone(),
@@ -100,7 +100,7 @@ impl Repetition {
 /// Compares a pack with the run that repeats it.
 pub fn repetition(pack: &Pack, manifest: &Manifest, here: &Findings) -> Repetition {
     let asked = pack.effects.iter().filter(|effect| effect.said != Said::Open).count();
-    // Each of several questions gets its part of the error rate.
+    // The error rate is divided among the questions.
     let alpha = manifest.alpha / asked.max(1) as f64;
     let effects: Vec<RepeatedEffect> =
         pack.effects.iter().map(|effect| repeated(pack, effect, here, (manifest.sesoi, alpha))).collect();
@@ -120,7 +120,7 @@ fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) ->
     if let Some(first) = against.first() {
         let what = format!("{} on {} (`{}`)", first.metric, first.workload, first.arm);
         let of_all = format!("{} of {all}, {what}", against.len());
-        // What an effect needs may be the CPUs that are missing here.
+        // The effect may need the CPUs that are missing here.
         if machine.cpus < pack.machine.cpus {
             let (here, there) = (counted(machine.cpus, "CPUs"), pack.machine.cpus);
             return (
@@ -132,7 +132,7 @@ fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) ->
     }
     match open.first() {
         Some(first) => (Answer::CannotTell, first.because.clone().unwrap_or_default()),
-        // Such a pack was not made by `pack`, which refuses a run in which nothing was decided.
+        // `pack` refuses a run in which nothing was decided, so this pack was not made by it.
         None if again.is_empty() => (Answer::CannotTell, "no effect in the pack has a verdict".into()),
         None => (Answer::Reproduced, format!("found again: {all}")),
     }
@@ -190,7 +190,7 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
     effect
 }
 
-/// A metric of that name that is not what the pack says of it.
+/// How a metric of that name differs from what the pack says of it.
 fn another(expected: &ExpectedEffect, here: &MetricFindings) -> String {
     let said = |direction: Direction, unit: &str| match direction {
         Direction::HigherIsBetter => format!("{unit}, higher is better"),
@@ -205,7 +205,7 @@ fn another(expected: &ExpectedEffect, here: &MetricFindings) -> String {
     )
 }
 
-/// The rule's answer and the units that would give one; an error where there is nothing to compare.
+/// The answer of the rule, and the number of units that would decide; an error if there is nothing to compare.
 fn judged(
     expected: &ExpectedEffect,
     there: &Effect,
@@ -217,7 +217,7 @@ fn judged(
         return Err(reason.clone());
     }
     let effect = contrast.effect.ok_or_else(|| format!("{} has no numbers here", expected.metric))?;
-    // A trial in which nothing ended has no logarithm: both are then relative differences.
+    // A trial in which no operation completed has no logarithm; then both effects become relative differences.
     let is_mixed = effect.scale != there.scale;
     let scaled = |effect: &Effect, control: f64| if is_mixed { relative(effect, control) } else { Some(*effect) };
     let no_error = || format!("{} has no error that could be compared", expected.metric);
@@ -239,7 +239,7 @@ fn relative(effect: &Effect, control_mean: f64) -> Option<Effect> {
     is_possible.then_some(Effect { scale: Scale::Difference, value, lo, hi, level: effect.level })
 }
 
-/// On the scale on which it was estimated.
+/// The effect on the scale on which it was estimated.
 fn known(effect: &Effect, units: usize) -> Option<Known> {
     let scaled = |x: f64| if effect.scale == Scale::Ratio { x.ln() } else { x };
     let interval = Interval { lo: scaled(effect.lo), hi: scaled(effect.hi), level: effect.level };
@@ -249,7 +249,7 @@ fn known(effect: &Effect, units: usize) -> Option<Known> {
 fn too_noisy(effect: &RepeatedEffect) -> String {
     let (units, what) = (effect.units_here, &effect.unit_name);
     match (effect.units_needed, effect.said) {
-        // What is seen is less than what it was, or these units scatter little by luck.
+        // The effect here is smaller than it was there, or these units have little spread by chance.
         (Some(needed), _) if needed <= units as u64 => {
             format!(
                 "{units} {what} neither confirm it nor rule out half of it: run twice as many (--trials {})",
@@ -270,7 +270,7 @@ fn too_noisy(effect: &RepeatedEffect) -> String {
     }
 }
 
-/// As the checks of an environment, for one rule about what counts as a change.
+/// As an environment, so that one rule decides what counts as a change.
 fn environment_of(machine: &PackedMachine) -> Environment {
     let check = |(id, value): (&String, &String)| Check {
         id: id.clone(),

@@ -1,41 +1,41 @@
-//! Which interval a verdict may use, given how the run was stopped: a plain t interval for a fixed plan, the repeated
-//! interval at the last look of a budgeted one, a confidence sequence for one stopped at will.
+//! Which interval a verdict may use, depending on how the run was stopped: a plain t interval for a fixed plan, the
+//! repeated interval at the last look of a budgeted plan, a confidence sequence for a run stopped at will.
 
 use schedlab_plan::manifest::{Design, OrderKnown};
 use schedlab_plan::{InOrder, Manifest, TrialRecord};
 use schedlab_stats::{Estimate, GroupSequential, Look, TMixture, repeated_interval, t_estimate};
 
-/// Width of a t-mixture interval against a t interval, at the numbers of units that runs have.
+/// Width of a t-mixture interval relative to a t interval, for the usual numbers of units.
 pub(crate) const SEQUENCE_WIDTH: f64 = 1.6;
-/// Width of the last look's repeated interval against a t interval.
+/// Width of the last look's repeated interval relative to a t interval.
 const REPEATED_WIDTH: f64 = 1.03;
 
 /// The stopping rule of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rule {
-    /// Planned number of units.
+    /// The number of units was planned.
     Fixed,
     /// Rows of unknown order.
     Imported,
     /// A look of a group-sequential plan.
     Repeated(PlacedLook),
-    /// Valid at any stop.
+    /// Valid whenever the run is stopped.
     Sequence,
-    /// A sequential plan before its first look: nothing has been spent, nothing may be said.
+    /// A sequential plan before its first look: no error has been spent, and no verdict is allowed.
     BeforeFirstLook,
 }
 
-/// A look with the table that turns its fixed-sample p into one valid over all looks.
+/// A look, with the table that converts its fixed-sample p into one that is valid over all looks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PlacedLook {
     look: Look,
-    /// Which look, from 1.
+    /// Number of the look, from 1.
     number: usize,
     /// (nominal p at this look, overall α), rising.
     overall: Vec<(f64, f64)>,
 }
 
-/// An estimate and what it is called.
+/// An estimate and its name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named {
     pub(crate) estimate: Estimate,
@@ -63,7 +63,7 @@ impl Rule {
                         fractions.push(look.fraction.clamp(1e-3, 1.0));
                     }
                 }
-                // Blocks that came after the last look, in a run that was cut off: reading it now is one more look.
+                // The run was cut off and has blocks after its last look: reading them now is another look.
                 let cut_off = manifest.is_cut_off();
                 if cut_off && looks.last().is_none_or(|l| (l.blocks as usize) < units) {
                     let spent: u64 = trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum();
@@ -72,7 +72,7 @@ impl Rule {
                         fractions.push(now);
                     }
                 }
-                // A run that ended before any look was recorded has spent nothing: its end is its only look.
+                // A run that ended before any look was recorded has spent no error: its end is its only look.
                 if fractions.is_empty() && !cut_off {
                     fractions.push(1.0);
                 }
@@ -103,7 +103,7 @@ impl Rule {
         }
     }
 
-    /// How far from no effect a mean of these effects must lie for its p to be `p` or less.
+    /// How far from no effect a mean of these effects must be for a p of `p` or less.
     pub(crate) fn margin(&self, effects: &[f64], p: f64) -> Option<f64> {
         let estimate = match self {
             Self::Fixed | Self::Imported => t_estimate(effects, 1.0 - p)?,
@@ -114,7 +114,8 @@ impl Rule {
         Some(estimate.interval.half_width())
     }
 
-    /// How much wider than a fixed plan's interval that of a run is that will end as planned: a forecast is made before it has.
+    /// The width of the interval of a run that ends as planned, relative to that of a fixed plan. A forecast needs it
+    /// before the run has ended.
     pub(crate) fn planned_width_factor(design: &Design) -> f64 {
         match design {
             Design::OpenEnded { .. } => SEQUENCE_WIDTH,
@@ -136,7 +137,8 @@ impl PlacedLook {
         Some(Self { look, number: fractions.len(), overall })
     }
 
-    /// The overall α at which a fixed-sample p at this look would just have stopped; interpolated between log points.
+    /// The overall α at which this look would just have stopped at a fixed-sample p of `p`; interpolated between the
+    /// logarithms of the table.
     fn overall_p(&self, p: f64) -> f64 {
         let above = self.overall.partition_point(|&(nominal, _)| nominal < p);
         let Some(&(x1, y1)) = self.overall.get(above) else { return 1.0 };
@@ -148,7 +150,8 @@ impl PlacedLook {
         (y0.ln() + share * (y1.ln() - y0.ln())).exp().clamp(p.min(1.0), 1.0)
     }
 
-    /// The fixed-sample p at this look that is `p` over all looks: the other way round, by bisection, since it must agree.
+    /// The fixed-sample p at this look that corresponds to `p` over all looks: inverts [`Self::overall_p`] by
+    /// bisection, because the two must agree.
     fn nominal_p(&self, p: f64) -> f64 {
         let (mut lo, mut hi) = (0.0, 1.0);
         for _ in 0..60 {
@@ -176,7 +179,7 @@ mod tests {
     fn the_overall_p_agrees_with_the_exact_one_and_with_the_bound() {
         let fractions = [0.4, 0.6, 1.0];
         let placed = PlacedLook::place(&fractions, 0.05).unwrap();
-        // The smallest overall α whose last look would have stopped at p, by bisection.
+        // The smallest overall α whose last look would have stopped at p, found by bisection.
         let exact = |p: f64| {
             let (mut lo, mut hi) = (p, 1.0 - 1e-9);
             while hi - lo > 1e-6 {

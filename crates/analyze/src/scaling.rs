@@ -1,5 +1,5 @@
-//! The scaling table of a swept option: the score at each value, how linear it is, how far runs spread, how fairly the
-//! copies shared it, and where each pair ran. Descriptive: a value is not an arm, and no verdict is given here.
+//! The scaling table of a swept option: the score at each value, how linear it is, the spread of the runs, how evenly
+//! the copies shared it, and where each pair ran. Descriptive: a value is not an arm, and there is no verdict.
 
 use crate::contrasts::{mean, values_by_unit};
 use crate::estimate::effect;
@@ -43,8 +43,8 @@ fn of_sweep(manifest: &Manifest, sweep: &Sweep, parts: &[Workload<'_>]) -> Optio
     })
 }
 
-/// The table of single trials, one for each value: what `bench` can say of a list. `parallel`: the option says how much
-/// runs at the same time. `None` where the trials have no metric.
+/// The table of single trials, one for each value, for `bench` with a list of values. `parallel` says whether the
+/// option is a number of things that run at the same time. `None` if the trials have no metric.
 pub fn scaling_of_trials(option: &str, parallel: bool, trials: &[(String, TrialOutcome)]) -> Option<Scaling> {
     let (first_value, first) = trials.first()?;
     let metric = first.metrics.first()?;
@@ -71,7 +71,7 @@ pub fn scaling_of_trials(option: &str, parallel: bool, trials: &[(String, TrialO
     })
 }
 
-/// The workload as every value of the option has it.
+/// The part of the workload that is the same for every value of the option.
 fn without(spec: &WorkloadSpec, option: &str) -> String {
     let mut spec = spec.clone();
     spec.args.remove(option);
@@ -82,7 +82,7 @@ fn number(value: &str) -> Option<f64> {
     value.parse().ok().filter(|n: &f64| *n > 0.0)
 }
 
-/// How many times the first score this value's would be if it were linear; only for rates over a number of copies.
+/// The factor from the first score to this value's if scaling were linear; only for rates over a number of copies.
 fn linear_factor(direction: Direction, unit: &str, value: Option<f64>, base: Option<f64>) -> Option<f64> {
     (direction == Direction::HigherIsBetter && unit.ends_with("/s")).then_some(())?;
     Some(value? / base?)
@@ -111,7 +111,7 @@ fn row(
     row
 }
 
-/// What the tasks report, whatever the metric.
+/// What the tasks report, independent of the metric.
 fn described(value: &str, arm: u32, outcomes: &[&TrialOutcome]) -> ScalingRow {
     let fairness: Vec<f64> =
         outcomes.iter().filter_map(|o| o.stated().find(|m| m.name == "fairness_jain").map(|m| m.value)).collect();
@@ -136,8 +136,8 @@ fn spread(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt() / centre)
 }
 
-/// Score ÷ (first score × times), with blocks as units: Welch's interval on log block means, since the blocks of two
-/// values took turns and are not pairs.
+/// Score ÷ (first score × factor), with blocks as units. Welch's interval on log block means, because the blocks of two
+/// values alternate and are not pairs.
 fn linearity(
     blocks: &BTreeMap<u32, Vec<f64>>,
     base: &BTreeMap<u32, Vec<f64>>,

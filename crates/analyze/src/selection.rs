@@ -1,18 +1,19 @@
-//! Which rows of a workload enter the verdict. Every row keeps its fate, so that a report can show all of them: warm-up,
-//! failed, not applied, in a contaminated block that was repeated, in a block that was never completed, or used.
+//! Which rows of a workload enter the verdict. Every row keeps its state, so that a report can show all of them:
+//! warm-up, failed, not applied, in a contaminated block that was repeated, in a block that was never completed, or
+//! used.
 //!
-//! The rules look at marks, positions and completeness, never at which arm was faster.
+//! The rules use marks, positions and completeness, never which arm was faster.
 
 use schedlab_plan::manifest::SharedBoots;
 use schedlab_plan::{InOrder, LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a row.
+/// How a row is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// In the verdict.
+    /// It is used for the verdict.
     Used,
-    /// Before block 0, or in a block cut because the pooled trials had not settled.
+    /// Before block 0, or in a block that was cut because the pooled trials had not settled.
     WarmUp,
     /// No outcome.
     Failed,
@@ -20,11 +21,11 @@ pub(crate) enum Fate {
     NotApplied,
     /// Its block is repeated by that block.
     Repeated(u32),
-    /// Its arm has not all its trials in this block.
+    /// Its arm lacks trials in this block.
     Incomplete,
 }
 
-/// A row with its fate.
+/// A row with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Row<'t> {
     pub(crate) record: &'t TrialRecord,
@@ -42,11 +43,11 @@ pub(crate) struct Selection<'t> {
     pub(crate) marked: BTreeMap<u32, (String, Option<u32>)>,
     /// Blocks cut from the front as warm-up.
     pub(crate) cut_blocks: BTreeSet<u32>,
-    /// Where blocks share boots.
+    /// How blocks share boots, if they do.
     boots: Option<SharedBoots>,
 }
 
-/// What a contaminating mark says, `None` for marks that do not spoil a block.
+/// The text of a contaminating mark; `None` for marks that do not spoil a block.
 pub(crate) fn mark_text(mark: &Mark) -> Option<String> {
     match mark {
         Mark::Steal { share } => Some(format!("steal {:.1} %", share * 100.0)),
@@ -56,7 +57,7 @@ pub(crate) fn mark_text(mark: &Mark) -> Option<String> {
     }
 }
 
-/// The trials of an arm that ended well in complete blocks that were not repeated, in time order. A warm-up that only
+/// The trials of an arm that completed, in complete blocks that were not repeated, in time order. A warm-up that only
 /// the values show is not cut.
 pub fn used_trials<'t>(
     manifest: &Manifest,
@@ -68,14 +69,14 @@ pub fn used_trials<'t>(
 }
 
 impl<'t> Selection<'t> {
-    /// Sorts out the rows of a workload; without the warm-up detection, see [`Self::cut_warm_up`].
+    /// Determines the state of each row of a workload, without the warm-up detection; see [`Self::cut_warm_up`].
     pub(crate) fn new(manifest: &Manifest, trials: &'t [TrialRecord], workload: u32) -> Self {
         let mut records: Vec<&TrialRecord> = trials.iter().filter(|t| t.workload == workload).collect();
         records.in_order_by_key(|t| t.trial);
         let mut not_applied = BTreeMap::new();
         for record in &records {
             if let (TrialStatus::NotApplied(reason), arm) = (&record.status, record.arm) {
-                // A switchback trial holds both arms: neither can be judged.
+                // A switchback trial contains both arms: neither can be judged.
                 for arm in arm.map_or(0..manifest.arms.len() as u32, |a| a..a + 1) {
                     not_applied.entry(arm).or_insert_with(|| reason.clone());
                 }
@@ -100,12 +101,12 @@ impl<'t> Selection<'t> {
         Self { workload, rows, not_applied, marked, cut_blocks: BTreeSet::new(), boots: manifest.shared_boots() }
     }
 
-    /// Whether boots are the units, each of several blocks.
+    /// Whether the units are boots with several blocks each.
     pub(crate) fn has_boots(&self) -> bool {
         self.boots.is_some()
     }
 
-    /// The independent unit that a block is, or is part of: what a boot happens to be is in all its blocks.
+    /// The independent unit that a block is, or is part of: the peculiarities of a boot are the same in all its blocks.
     pub(crate) fn unit_of(&self, block: u32) -> u32 {
         self.boots.map_or(block, |shared| shared.of(block))
     }
@@ -121,8 +122,8 @@ impl<'t> Selection<'t> {
         self.rows.iter().filter(move |r| r.fate == Fate::Used && r.record.arm == arm).map(|r| r.record)
     }
 
-    /// Cuts the first blocks when the pooled series of block means has not settled there: one cut for all arms. As many
-    /// blocks as a verdict needs always stay.
+    /// Cuts the first blocks if the pooled series of block means has not settled there: one cut for all arms. At least
+    /// as many blocks as a verdict needs remain.
     pub(crate) fn cut_warm_up(&mut self, pooled: &BTreeMap<u32, f64>) {
         if pooled.len() <= LEAST_UNITS {
             return;
@@ -137,7 +138,7 @@ impl<'t> Selection<'t> {
         }
     }
 
-    /// The same rows with repeated blocks put back beside their repeats: the unfiltered estimate.
+    /// The same rows with repeated blocks and their repeats together: for the unfiltered estimate.
     pub(crate) fn unfiltered(&self) -> Self {
         let mut all = self.clone();
         for row in &mut all.rows {
@@ -148,7 +149,7 @@ impl<'t> Selection<'t> {
         all
     }
 
-    /// How many rows have this fate.
+    /// Number of rows in this state.
     pub(crate) fn count(&self, fate: impl Fn(&Fate) -> bool) -> usize {
         self.rows.iter().filter(|r| fate(&r.fate)).count()
     }
@@ -159,7 +160,7 @@ fn is_spoilt(record: &TrialRecord) -> bool {
     matches!(record.status, TrialStatus::Failed(_)) || record.marks.iter().any(|m| mark_text(m).is_some())
 }
 
-/// Good trials per (block, arm) and how many a complete block has.
+/// Good trials per (block, arm), and the number in a complete block.
 struct Completeness {
     good: BTreeMap<(u32, Option<u32>), usize>,
     expected: BTreeMap<Option<u32>, usize>,
@@ -189,7 +190,7 @@ impl Completeness {
         Self { good, expected, live_arms }
     }
 
-    /// The mirror cancels drift only when an arm has all its trials in the block.
+    /// The mirror cancels drift only if an arm has all its trials in the block.
     fn is_complete(&self, block: u32, arm: Option<u32>) -> bool {
         self.good.get(&(block, arm)).copied().unwrap_or(0) >= self.expected.get(&arm).copied().unwrap_or(1)
     }

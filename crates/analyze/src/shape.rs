@@ -1,5 +1,5 @@
-//! Shape of an arm's trials: is it steadier, and has it more than one mode? Both have verdicts of their own: "not
-//! faster, but three times steadier" is a finding.
+//! The distribution of an arm's trials: is it steadier, and does it have more than one mode? Both have verdicts of
+//! their own: "not faster, but three times steadier" is a finding.
 
 use crate::contrasts::{UnitKind, Units, units};
 use crate::estimate::effect;
@@ -12,14 +12,14 @@ use crate::workload::empty_contrast;
 use schedlab_plan::{LEAST_UNITS, TrialOutcome, counted};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio, dispersion_ratio_blocked, modes};
 
-/// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.
+/// A change of the spread by less than a quarter is of no interest: it takes dozens of trials to detect any.
 const DISPERSION_SESOI: f64 = 0.25;
 
-/// Fewer trials cannot show two modes.
+/// With fewer trials, two modes cannot be detected.
 const LEAST_FOR_MODES: usize = 12;
 
-/// The arm's spread over the control's on one metric: ratio of robust log-SDs, below 1 is steadier. Within blocks where
-/// there are blocks; over all trials of imported rows, whose order is not known.
+/// The arm's spread over the control's on one metric: ratio of robust log-SDs, below 1 is steadier. Within blocks if
+/// there are any; over all trials for imported rows, whose order is unknown.
 pub(crate) fn dispersion(
     selection: &Selection<'_>,
     key: &MetricKey,
@@ -39,7 +39,7 @@ pub(crate) fn dispersion(
     contrast
 }
 
-/// Puts the ratio of the spreads, its p and its verdict into a contrast.
+/// Fills the ratio of the spreads, its p and its verdict into a contrast.
 fn spread(contrast: &mut Contrast, units: &Units, alpha: f64) {
     let level = 1.0 - alpha;
     let (estimate, fewest, shown) = if matches!(units.kind, UnitKind::Blocks | UnitKind::Boots) {

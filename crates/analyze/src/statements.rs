@@ -1,5 +1,6 @@
-//! What a plan's statements come down to in its run: each is a contrast of arms, a trend along a setting, a ratio of spreads or a
-//! set in which the best arm lies, and holds, does not hold or is not decided. All intervals together keep the run's error rate.
+//! Judges a plan's statements by its run. Each statement becomes a contrast of arms, a trend along a setting, a ratio
+//! of spreads, or a set that should contain the best arm; it holds, does not hold, or is not decided. All intervals
+//! together keep the run's error rate.
 
 use crate::contrasts::{self, mean, values_by_unit};
 use crate::estimate::effect;
@@ -13,18 +14,18 @@ use std::collections::BTreeMap;
 
 mod trend;
 
-/// A ratio of spreads that is of interest, the logarithm of 1.25.
+/// The smallest ratio of spreads of interest: the logarithm of 1.25.
 const SPREAD_OF_INTEREST: f64 = 0.223;
 
-/// Logarithms of a metric: by arm and independent unit the values of the trials.
+/// Logarithms of a metric: the values of the trials, by arm and independent unit.
 struct Logs {
     of: Vec<BTreeMap<u32, Vec<f64>>>,
-    /// Units that all arms have.
+    /// Units in which all arms have values.
     units: Vec<u32>,
 }
 
 impl Logs {
-    /// What it lacks where the metric is not positive, or an arm has no value.
+    /// An error if the metric is not positive, or if an arm has no value.
     fn new(part: &Workload<'_>, key: &MetricKey, arms: &[u32]) -> Result<Self, String> {
         let mut of = vec![BTreeMap::new(); part.manifest.arms.len()];
         for &arm in arms {
@@ -48,19 +49,19 @@ impl Logs {
         mean(&self.of[arm as usize][&unit]).unwrap_or(f64::NAN)
     }
 
-    /// A number for each unit, the mean of what the matched sets say.
+    /// One number per unit: the mean of `says` over the matched sets.
     fn by_unit(&self, sets: &[Matched], says: impl Fn(&Matched, u32) -> f64) -> Vec<f64> {
         let of_unit = |unit: &u32| sets.iter().map(|set| says(set, *unit)).sum::<f64>() / sets.len() as f64;
         self.units.iter().map(of_unit).collect()
     }
 
-    /// The mean of one side over that of the other.
+    /// The mean logarithm of one side minus that of the other.
     fn difference(&self, set: &Matched, unit: u32) -> f64 {
         let side = |points: &[Point]| points.iter().map(|p| self.mean(p.arm, unit)).sum::<f64>() / points.len() as f64;
         side(&set.arms) - side(&set.than)
     }
 
-    /// How far a straight line rises from the first value to the last.
+    /// The rise of a straight line from the first value to the last.
     fn rise(&self, set: &Matched, unit: u32) -> f64 {
         let place = places(&set.arms);
         let points: Vec<(f64, f64)> = set.arms.iter().map(|p| (place(p), self.mean(p.arm, unit))).collect();
@@ -68,8 +69,8 @@ impl Logs {
         line(&points).1 * (span(f64::max, f64::NEG_INFINITY) - span(f64::min, f64::INFINITY))
     }
 
-    /// What trials are off their line along the setting, or without one off their arm's mean; what all arms of a unit share is
-    /// not in it.
+    /// The residuals of the trials from a line along the setting, or, without a varying setting or with fewer than
+    /// three values, from their arm's mean; the mean of all arms in a unit is subtracted first.
     fn residuals(&self, side: &[Point], all: &[Point]) -> Vec<f64> {
         let place = places(side);
         let shared = |unit: u32| all.iter().map(|p| self.mean(p.arm, unit)).sum::<f64>() / all.len() as f64;
@@ -86,13 +87,14 @@ impl Logs {
     }
 }
 
-/// Where points lie: values act by ratios, unless one of them has no logarithm.
+/// The position of each point: its logarithm, because values act by ratios, or the value itself if some value has no
+/// logarithm.
 fn places(points: &[Point]) -> impl Fn(&Point) -> f64 + Copy {
     let by_ratio = points.iter().all(|point| point.at.is_none_or(|at| at > 0.0));
     move |point| point.at.map_or(0.0, |at| if by_ratio { at.ln() } else { at })
 }
 
-/// Mean x and y joined by least squares: the value at x = 0 and the slope, 0 where all x are one.
+/// The least-squares line: its value at x = 0 and its slope, which is 0 if all x are equal.
 fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let n = points.len() as f64;
     let (x, y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
@@ -102,7 +104,7 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (y - slope * x, slope)
 }
 
-/// Residuals, as large as they would be if the line were known.
+/// Residuals, widened to what they would be if the line were known.
 fn off_line(points: &[(f64, f64)]) -> Vec<f64> {
     let (at_zero, slope) = line(points);
     let n = points.len() as f64;
@@ -191,7 +193,7 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
     })
 }
 
-/// What an interval says of a claim. What is smaller than the least effect of interest is no effect.
+/// What an interval says about a claim. An effect below the smallest effect of interest counts as none.
 fn decided(claim: Assertion, direction: Direction, interval: Interval, of_interest: f64) -> Result<Standing, String> {
     let better = match direction {
         Direction::HigherIsBetter => 1.0,
@@ -222,7 +224,7 @@ fn primary<'w>(part: &'w Workload<'_>) -> Option<&'w MetricKey> {
     part.keys.iter().find(|key| key.role == Role::Primary)
 }
 
-/// Whether the arms that may be the best all lie in the sets, or none does.
+/// Whether all arms that may be the best are in the sets, or none of them is.
 fn best_lies_in(part: &Workload<'_>, key: &MetricKey, sets: &[Matched], level: f64) -> Result<Answered, String> {
     let best = best_of(part, key, level).ok_or("fewer than six units have all arms")?;
     let name = |arm: u32| part.manifest.arms[arm as usize].name.as_str();
@@ -242,7 +244,7 @@ fn best_lies_in(part: &Workload<'_>, key: &MetricKey, sets: &[Matched], level: f
     Ok((answer, best.effect, reason))
 }
 
-/// The best arm where the arms make curves.
+/// The best arm, for runs with curves.
 pub(crate) fn best(part: &Workload<'_>) -> Option<BestArm> {
     best_of(part, primary(part).filter(|_| part.void.is_none())?, 1.0 - part.manifest.alpha)
 }

@@ -1,5 +1,5 @@
-//! Placement as a cause: the change of a mean latency split into a change of where pairs ran and a change of how fast
-//! they were there. The scheduler chooses the tier, so under free placement this describes and proves nothing.
+//! Placement as a cause: the change of a mean latency, split into a change of where pairs ran and a change of how fast
+//! they were there. The scheduler chooses the tier, so under free placement this is a description, not a proof.
 
 use crate::findings::{TierRow, TierSplit};
 use crate::selection::Selection;
@@ -7,7 +7,7 @@ use schedlab_plan::{Histogram, Manifest, Setting, Tier, TrialOutcome};
 use schedlab_stats::decompose;
 use std::collections::BTreeMap;
 
-/// The split for one arm against the control, for the first histogram that is kept per tier.
+/// The split for one arm against the control, for the first histogram that is recorded per tier.
 pub(crate) fn tier_split(
     manifest: &Manifest,
     selection: &Selection<'_>,

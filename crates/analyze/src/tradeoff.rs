@@ -1,11 +1,12 @@
-//! What the arms of a sweep gain in one question and lose in another: its questions are objectives, and the arms that no other
-//! beats in all of them are the Pareto front. A choice between those is the reader's: a server's is another than a desktop's.
+//! What the arms of a sweep gain in one question and lose in another. The questions are objectives, and the arms that
+//! no other arm beats in all of them are the Pareto front. Choosing among those is up to the reader: a server needs
+//! another choice than a desktop.
 
 use crate::findings::{Effect, Findings, MetricFindings, Role, Scale, Tradeoff, TradeoffObjective};
 use schedlab_plan::{Direction, InOrder};
 use schedlab_stats::front;
 
-/// Fewer arms beside the control are no sweep.
+/// With fewer arms besides the control there is no trade-off to show.
 const LEAST_ARMS: usize = 3;
 
 /// `None` for one objective, a few arms, or a void run.
@@ -31,7 +32,7 @@ pub(crate) fn tradeoff(findings: &Findings) -> Option<Tradeoff> {
     })
 }
 
-/// By how much an arm is better than the control in each objective; `None` where one has no estimate.
+/// How much better an arm is than the control in each objective; `None` if it lacks an estimate in one of them.
 fn gains(metrics: &[(u32, &MetricFindings)], arm: u32) -> Option<Vec<f64>> {
     let gain = |(_, metric): &(u32, &MetricFindings)| match arm {
         0 => Some(0.0),
@@ -40,7 +41,7 @@ fn gains(metrics: &[(u32, &MetricFindings)], arm: u32) -> Option<Vec<f64>> {
     metrics.iter().map(gain).collect()
 }
 
-/// Positive where it is better.
+/// The change with the sign that makes larger better.
 fn good(metric: &MetricFindings, effect: Effect) -> f64 {
     let change = match effect.scale {
         Scale::Ratio => effect.value.ln(),

@@ -1,5 +1,5 @@
-//! Two run directories: two kernels, two days, two machines. Their trials were never interleaved, so the unit is the boot
-//! and most pairs of runs get a description instead of a verdict.
+//! Comparison of two run directories: two kernels, two days, two machines. Their trials were never interleaved, so the
+//! unit is the boot, and most pairs of runs get a description instead of a verdict.
 
 use crate::arms::values_of;
 use crate::claim;
@@ -19,8 +19,8 @@ use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast, note_of};
 use schedlab_plan::{Manifest, TrialRecord, WorkloadSpec, lane};
 
-/// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
-/// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.
+/// Compares each arm of run B with the arm of the same name in run A. Arms without a partner are named in `problems`,
+/// and if no name is shared, the two controls are compared. The findings list the arms alternately: A's, B's, A's, B's.
 pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRecord>)) -> Findings {
     let (manifest, other) = (&a.0, &b.0);
     let mut problems = Vec::new();
@@ -87,7 +87,7 @@ fn two_run_rules(manifest: &Manifest) -> Rules {
     Rules { design: "two runs, not interleaved".to_owned(), methods, ..rules(manifest) }
 }
 
-/// Why two runs cannot be set side by side at all.
+/// Why two runs cannot be compared at all.
 fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     if let Some(why) = lane::differ(&a.environment, &b.environment) {
         return Some(why);
@@ -261,7 +261,7 @@ impl Pair<'_> {
         })
     }
 
-    /// What the primary verdicts over boots say of the noise.
+    /// Adds what the primary verdicts over boots imply about the noise.
     fn state_noise(&self, found: &mut WorkloadFindings) {
         for metric in found.metrics.iter_mut().filter(|metric| metric.role == Role::Primary) {
             let Some(key) = self.a.keys.iter().find(|key| key.name == metric.name) else { continue };
@@ -319,12 +319,12 @@ impl Pair<'_> {
     }
 }
 
-/// The means of boots, or, where the boots are too few for a verdict, of blocks.
+/// The means of boots; if there are too few boots for a verdict, the means of blocks.
 fn units_of(a: &[Valued], b: &[Valued], by_boot: bool) -> Units {
     let positive = a.iter().chain(b).all(|row| row.value > 0.0);
     let means = |rows: &[Valued]| {
         let shown = |v: f64| if positive { v.ln() } else { v };
-        // Under confounding the interval only says how sure the number is within these boots.
+        // If boots are confounded, the interval only shows the uncertainty within these boots.
         unit_means(rows.iter().map(|r| ((r.boot.clone(), if by_boot { 0 } else { r.block }), shown(r.value))))
     };
     let plain: Vec<f64> = a.iter().map(|r| r.value).collect();
@@ -338,7 +338,7 @@ fn units_of(a: &[Valued], b: &[Valued], by_boot: bool) -> Units {
     }
 }
 
-/// What is to be said of each side, as one text.
+/// The notes about each side as one text.
 fn sides(a: &str, b: &str) -> String {
     let said = [("A", a), ("B", b)].into_iter().filter(|(_, text)| !text.is_empty());
     said.map(|(side, text)| format!("{side}: {text}")).collect::<Vec<_>>().join(" ")

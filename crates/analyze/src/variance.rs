@@ -1,5 +1,6 @@
-//! Where the variance of a metric comes from: between boots, between blocks (drift), between trials, and what placement and steal
-//! explain of it. It says what would make the next run shorter: pinning, more trials a block, a quieter host.
+//! Where the variance of a metric comes from: between boots, between blocks (drift), between trials, and the parts that
+//! placement and steal explain. It shows what would make the next run shorter: pinning, more trials per block, a
+//! quieter host.
 
 use crate::findings::VarianceSplit;
 use crate::metric::MetricKey;
@@ -8,7 +9,7 @@ use schedlab_plan::{Mark, Tier, TrialRecord};
 use schedlab_stats::{components, share_explained};
 use std::collections::BTreeMap;
 
-/// The split over the used trials of all arms, each arm's own mean removed first.
+/// The split over the used trials of all arms, after each arm's own mean is subtracted.
 pub(crate) fn variance_split(selection: &Selection<'_>, key: &MetricKey, arms: u32) -> Option<VarianceSplit> {
     let mut rows: Vec<(&TrialRecord, f64)> = Vec::new();
     for arm in 0..arms {
@@ -27,7 +28,7 @@ pub(crate) fn variance_split(selection: &Selection<'_>, key: &MetricKey, arms: u
         components(&units.into_values().collect::<Vec<_>>())
     };
     let parts = parts_by(&|block| block)?;
-    // Blocks differ by their boots, too.
+    // Blocks also differ because their boots do.
     let between_boots = selection.has_boots().then(|| parts_by(&|block| selection.unit_of(block))).flatten();
     let between_boots = between_boots.map(|boots| boots.between.min(parts.between));
     let total = parts.between + parts.within;
@@ -46,11 +47,11 @@ pub(crate) fn variance_split(selection: &Selection<'_>, key: &MetricKey, arms: u
     })
 }
 
-/// Shares of the variance that go with placement and with steal; `None` for a covariate that never varies.
+/// Shares of the variance explained by placement and by steal; `None` for a covariate that does not vary.
 fn explained(rows: &[(&TrialRecord, f64)]) -> (Option<f64>, Option<f64>) {
     let values: Vec<f64> = rows.iter().map(|r| r.1).collect();
     let varies = |column: &Vec<f64>| column.iter().any(|v| (v - column[0]).abs() > 1e-9);
-    // One tier's share is one minus the others': the last column would be redundant.
+    // The shares of the tiers add up to one, so the last column would be redundant.
     let mut tiers: Vec<Vec<f64>> = Tier::ALL
         .into_iter()
         .map(|tier| rows.iter().map(|(r, _)| tier_share(r, tier)).collect::<Vec<f64>>())

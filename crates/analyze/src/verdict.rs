@@ -1,7 +1,7 @@
-//! From an effect to a word, the correction for many questions, and the exit status.
+//! From an effect to a verdict, the correction for several questions, and the exit status.
 //!
-//! A verdict is withheld, with its reason, before any number is looked at: a void run, a setting that did not take, too
-//! few tail samples, arms confounded with boots, fewer than six units, marks that favour an arm.
+//! A verdict is withheld, with its reason, before any number is considered: a void run, a setting that had no effect,
+//! too few tail samples, arms confounded with boots, fewer than six units, marks that go with an arm.
 
 use crate::contrasts::Units;
 use crate::findings::*;
@@ -9,10 +9,10 @@ use crate::rule::SEQUENCE_WIDTH;
 use schedlab_plan::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{DecisionTarget, Estimate, decide, range_to_decide, t_estimate};
 
-/// The chance of a verdict for which a forecast names a number of units.
+/// Probability of a verdict for which a forecast computes the number of units.
 const POWER: f64 = 0.8;
 
-/// The level of the variance's interval from which a forecast is made.
+/// Level of the interval of the variance from which a forecast is computed.
 const FORECAST_LEVEL: f64 = 0.8;
 
 /// More than this many times the units of a run are considered out of reach.
@@ -23,7 +23,8 @@ pub(crate) fn withheld(why: Withheld, reason: impl Into<String>) -> Verdict {
     Verdict::NoVerdict { why, reason: reason.into() }
 }
 
-/// The smallest effect of interest on the scale of the units; 0 when a share of nothing cannot be formed.
+/// The smallest effect of interest on the scale of the units; 0 if the control's mean is 0, of which no share can be
+/// formed.
 pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
     match units.scale {
         Scale::Ratio => sesoi.ln_1p(),
@@ -31,7 +32,7 @@ pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
     }
 }
 
-/// The word for an estimate, before the correction for many questions.
+/// The verdict on an estimate, before the correction for several questions.
 pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
     if units.count() < LEAST_UNITS {
         let units = counted(units.count(), units.kind.name());
@@ -56,7 +57,7 @@ fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> 
     let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio && contrast.units >= LEAST_UNITS)?;
     let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
     let (n, estimate) = (logs.len(), t_estimate(&logs, effect.level)?);
-    // A confidence sequence is wider than the t interval that the question speaks of.
+    // A confidence sequence is wider than the t interval that the forecast assumes.
     let width = if contrast.is_sequence { SEQUENCE_WIDTH } else { 1.0 };
     let sd = width * estimate.se * (n as f64).sqrt();
     let question = DecisionTarget {
@@ -68,13 +69,14 @@ fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> 
     };
     let limit = REACH * n;
     let range = range_to_decide(sd, n, &question, FORECAST_LEVEL, n + limit)?;
-    // With as many as there are it was open, whatever the chance of that was.
+    // The question is open with the present number of units, even if the forecast says that they suffice.
     let more = |total: usize| (total - n).max(1);
     Some(MoreUnits { least: range.least.map(more), most: range.most.map(more), limit })
 }
 
-/// Adjusts the p of every judged contrast and withdraws differences that do not survive: Holm over the primaries of the
-/// whole run, Benjamini–Hochberg over the rest. A/A contrasts are comparisons of equals, not questions: a family of their own.
+/// Adjusts the p of every judged contrast, and withdraws differences that do not survive: Holm over the primary
+/// contrasts of the whole run, Benjamini–Hochberg over the others. A/A contrasts compare equals and are not questions,
+/// so they are a family of their own.
 pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64) {
     for (primary, is_aa) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut family: Vec<&mut Contrast> = workloads
@@ -119,7 +121,7 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
         let survives = p <= alpha;
         if difference && !survives {
             contrast.verdict = Verdict::Inconclusive;
-            // For the many exploratory ones, an open verdict says as much.
+            // For the many exploratory contrasts, the verdict alone is enough.
             if primary {
                 contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
             }
@@ -130,7 +132,7 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
     }
 }
 
-/// How many of the other questions are differences whatever this one brings.
+/// How many of the other questions are differences, whatever the result of this one.
 fn found_beside(p_values: &[f64], this: usize, holm: bool, alpha: f64) -> usize {
     let mut others = p_values.to_vec();
     others[this] = 1.0;
@@ -138,11 +140,11 @@ fn found_beside(p_values: &[f64], this: usize, holm: bool, alpha: f64) -> usize 
     adjusted.iter().enumerate().filter(|&(i, &p)| i != this && p <= alpha).count()
 }
 
-/// The p that one more of `n` questions must reach when `found` others are differences already and the rest stay open: what
-/// is forecast must count the correction that will be made. Holm steps down, so what has been found weighs no more and
-/// the smallest of the rest is multiplied by their number; Benjamini–Hochberg steps up, and each difference found helps.
-/// Equivalence is not corrected: its error is to overlook a difference, and a claim of "no more than this" is made for
-/// each question by its own interval.
+/// The p that one more of `n` questions must reach if `found` others are differences already and the rest stay open: a
+/// forecast must include the correction that will be made. Holm steps down, so questions that are already decided no
+/// longer count, and the smallest p of the rest is multiplied by their number. Benjamini–Hochberg steps up, and each
+/// difference found helps. Equivalence is not corrected: its error is to overlook a difference, and a claim of "no more
+/// than this" is made for each question by its own interval.
 fn rate_of_next(holm: bool, n: usize, found: usize, alpha: f64) -> f64 {
     match holm {
         true => alpha / n.saturating_sub(found).max(1) as f64,
@@ -161,8 +163,8 @@ pub enum FailOn {
     Void,
 }
 
-/// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
-/// setting did not take is a question without an answer, and an A/A control is not a question.
+/// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, otherwise 0; only the requested ones count. An arm
+/// whose setting had no effect is a question without an answer; an A/A control is not a question.
 pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     let asked = |what| fail_on.contains(&what);
     if asked(FailOn::Void) && findings.void.is_some() {
@@ -179,7 +181,7 @@ pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     0
 }
 
-/// What a run asks of a workload: its primary contrasts, or the main effects that a factorial is run for.
+/// The questions of a workload: its primary contrasts, or the main effects that a factorial is run for.
 fn questions<'f>(findings: &Findings, workload: &'f WorkloadFindings) -> Vec<&'f Verdict> {
     if !findings.factors.is_empty() {
         let measured = |effect: &&MainEffect| !effect.low_arms.is_empty() && !effect.high_arms.is_empty();
@@ -197,7 +199,7 @@ mod tests {
     fn the_rate_forecast_is_the_one_at_which_the_correction_lets_a_difference_pass() {
         let (n, alpha) = (6, 0.05);
         for found in 0..5 {
-            // `found` sure differences, one question at the rate, the rest open.
+            // `found` certain differences, one question at the rate, and the rest open.
             let adjusted = |correct: fn(&[f64]) -> Vec<f64>, p: f64| {
                 let mut p_values = vec![1e-9; found];
                 p_values.push(p);

@@ -1,5 +1,5 @@
-//! What changes a difference between two arms: the difference of one run, what goes with it, and what a screen of toggles
-//! says of it. Pure, like all of this crate.
+//! What causes a difference between two arms: the difference in one run, what goes with it, and the result of a screen
+//! of toggles. Pure, like all of this crate.
 
 use crate::compare::compare;
 use crate::findings::{Contrast, Effect, MetricFindings, Role, Scale, Verdict};
@@ -54,7 +54,7 @@ pub struct Beside {
 }
 
 impl Difference {
-    /// Reads a run; the error says in words why it is nothing for a screen to work on.
+    /// Reads a run; the error explains why there is nothing for a screen to work on.
     pub fn of(manifest: &Manifest, trials: &[TrialRecord]) -> Result<Self, String> {
         let findings = compare(manifest, trials);
         if let Some(why) = findings.void {
@@ -204,7 +204,7 @@ pub struct WhyFindings {
 }
 
 impl WhyFindings {
-    /// From the difference and the screen as far as it is; none: there was nothing to screen.
+    /// From the difference and the state of the screen; without a screen there was nothing to screen.
     pub fn new(
         title: &str,
         difference: Difference,
@@ -259,7 +259,7 @@ impl WhyFindings {
     }
 }
 
-/// An estimate of logarithms as a ratio.
+/// A log estimate as a ratio.
 pub(crate) fn ratio(estimate: &Estimate) -> Effect {
     let Interval { lo, hi, level } = estimate.interval.map(f64::exp);
     Effect { scale: Scale::Ratio, value: estimate.mean.exp(), lo, hi, level }

@@ -1,4 +1,4 @@
-//! One difference over a list of kernels: where it came, and where it went.
+//! One difference over a list of kernels: where it appears, and where it disappears.
 
 use crate::findings::{Effect, Verdict};
 use crate::why::{Difference, ratio};
@@ -52,7 +52,7 @@ pub struct WhyKernelsFindings {
 }
 
 impl WhyKernelsFindings {
-    /// From the differences on the first ones of `all`, or why there is none on one.
+    /// From the differences on the first kernels of `all`, or the reason why a kernel has none.
     pub fn new(title: &str, alpha: f64, told: &[(String, Result<Difference, String>)], all: &[String]) -> Self {
         let measured = told.iter().filter_map(|(kernel, told)| Some((kernel, told.as_ref().ok()?)));
         let measured: Vec<(&String, &Difference)> = measured.collect();

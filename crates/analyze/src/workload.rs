@@ -1,4 +1,4 @@
-//! Everything about one workload: rows selected, metrics compared, shapes, splits and marks.
+//! The analysis of one workload: row selection, metrics, shapes, splits and marks.
 
 use crate::arms::arm_values;
 use crate::contrasts::{self, UnitKind, Units, pooled_by_block, values_by_block};
@@ -17,14 +17,14 @@ use schedlab_plan::manifest::OrderKnown;
 use schedlab_plan::{Manifest, TrialRecord, counted, noun};
 use schedlab_stats::carry_over_test;
 
-/// A carry-over as sure as this bars a switchback verdict.
+/// A carry-over with a smaller p than this prevents a switchback verdict.
 const CARRY_OVER_P: f64 = 0.01;
 
-/// Trials of a workload up to which each one's value of the secondary metrics is among the findings, too: of thirty metrics
-/// they would be most of what a long run's report holds.
+/// Up to this many trials of a workload, the findings also contain each trial's value of the secondary metrics. With
+/// thirty metrics they would be most of a long run's report.
 const MOST_SHOWN: usize = 20_000;
 
-/// One workload with its rows sorted out.
+/// One workload with the state of its rows.
 pub(crate) struct Workload<'t> {
     pub(crate) manifest: &'t Manifest,
     pub(crate) selection: Selection<'t>,
@@ -39,7 +39,7 @@ impl<'t> Workload<'t> {
         let mut selection = Selection::new(manifest, trials, workload);
         let keys = metric_keys(manifest, workload, selection.rows.iter().filter_map(|r| r.record.outcome.as_ref()));
         let rule = Rule::of(manifest, trials, workload, selection.used_blocks().len());
-        // From boot to boot the level changes for good: a series over boots has steps that are no warm-up.
+        // The level changes from boot to boot, so a series over several boots has steps that are not warm-up.
         let one_boot = selection.rows.windows(2).all(|pair| pair[0].record.boot_id == pair[1].record.boot_id);
         if manifest.order == OrderKnown::Randomized
             && one_boot
@@ -59,7 +59,7 @@ impl<'t> Workload<'t> {
 
     pub(crate) fn is_aa(&self, arm: u32) -> bool {
         let settings = |i: u32| self.manifest.arms.get(i as usize).map(|a| &a.settings);
-        // Imported arms state no settings: equal by default, not by design.
+        // Imported arms have no settings: equal by default, not by design.
         self.manifest.order == OrderKnown::Randomized && settings(arm) == settings(0)
     }
 
@@ -106,7 +106,7 @@ impl<'t> Workload<'t> {
         })
     }
 
-    /// What the primary verdicts, which must be the corrected ones, say of the noise.
+    /// Adds what the primary verdicts imply about the noise; they must have been corrected before.
     pub(crate) fn state_noise(&self, found: &mut WorkloadFindings) {
         let order_known = self.manifest.order == OrderKnown::Randomized;
         let primaries = self.keys.iter().zip(&mut found.metrics).filter(|(key, _)| key.role == Role::Primary);
@@ -131,7 +131,7 @@ impl<'t> Workload<'t> {
         contrast
     }
 
-    /// The estimate with repeated blocks beside their repeats, when there are any.
+    /// The estimate that includes repeated blocks as well as their repeats, if there are any.
     fn unfiltered_view(&self, key: &MetricKey, arm: u32, order_known: bool) -> Option<View> {
         self.selection.rows.iter().find(|r| matches!(r.fate, Fate::Repeated(_)))?;
         let units = contrasts::units(&self.selection.unfiltered(), key, 0, arm, order_known).ok()?;
@@ -149,7 +149,7 @@ impl<'t> Workload<'t> {
         let Some(test) = carry_over_test(&units, 1.0 - self.manifest.alpha) else { return };
         let (percent, p) = (test.mean.exp_m1() * 100.0, test.p_value);
         contrast.notes.push(format!("Carry-over into the next window: {percent:+.2} % (p {p:.3})."));
-        // A tenth of the smallest effect of interest, or of the effect where that is larger, changes no answer.
+        // A tenth of the smallest effect of interest, or of the effect if that is larger, does not change an answer.
         let size = contrast.effect.map_or(0.0, |ratio| ratio.value.ln().abs());
         let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p().max(size);
         if p < CARRY_OVER_P && matters {
@@ -160,7 +160,7 @@ impl<'t> Workload<'t> {
         }
     }
 
-    /// All findings but the correction for many questions.
+    /// All findings, without the correction for several questions.
     pub(crate) fn findings(&self) -> WorkloadFindings {
         let index = self.selection.workload as usize;
         let outcome = self.selection.rows.iter().find_map(|r| r.record.outcome.as_ref());
@@ -241,7 +241,7 @@ impl<'t> Workload<'t> {
     }
 }
 
-/// What is to be said of a metric whose figures are shown and not judged.
+/// The note for a metric whose numbers are shown and not judged.
 pub(crate) fn note_of(contrast: &Contrast) -> Option<String> {
     match &contrast.verdict {
         Verdict::NoVerdict { why: Withheld::NotPerOperation | Withheld::OfMachine, reason } => Some(reason.clone()),
@@ -249,7 +249,7 @@ pub(crate) fn note_of(contrast: &Contrast) -> Option<String> {
     }
 }
 
-/// A contrast that says nothing yet.
+/// A contrast without a result.
 pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
     Contrast {
         arm,
@@ -275,7 +275,7 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
     }
 }
 
-/// Puts estimate, p and verdict into a contrast.
+/// Fills estimate, p and verdict into a contrast.
 pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
     contrast.units = units.count();
     contrast.unit_name = units.kind.name().to_owned();
@@ -304,7 +304,7 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     contrast.p = finite(named.estimate.p_value);
     contrast.verdict = judge(units, &named.estimate, key.direction, manifest.sesoi);
     if contrast.effect.is_none() {
-        // The first looks of a sequential plan have an interval without ends.
+        // At the first looks, a sequential plan has an interval of infinite width.
         describe(contrast, units, manifest.alpha);
         contrast
             .notes
@@ -312,7 +312,7 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     }
 }
 
-/// A t interval without the right to a verdict.
+/// A t interval that allows no verdict.
 fn describe(contrast: &mut Contrast, units: &Units, alpha: f64) {
     if let Some(e) = schedlab_stats::t_estimate(&units.values(), 1.0 - alpha) {
         contrast.effect = effect(units.scale, e.mean, e.interval);

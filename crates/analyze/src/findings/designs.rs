@@ -1,4 +1,5 @@
-//! What a run's design adds: the main effects of a factorial, how a swept option scales, and the regions along a knob.
+//! Findings of particular designs: the main effects of a factorial, how a swept option scales, and the regions along a
+//! knob.
 
 use super::{Contrast, Effect};
 use serde::Serialize;

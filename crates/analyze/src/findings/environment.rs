@@ -1,4 +1,4 @@
-//! The machine, its checks, and what differed.
+//! The machine, its checks, and what changed.
 
 use schedlab_plan::CheckState;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What the scheduler did in each arm: counts, placement, loads beside it. Not judged.
+//! What the scheduler did in each arm: counts, placement, background loads. Not judged.
 
 use super::Distribution;
 use schedlab_plan::Tier;

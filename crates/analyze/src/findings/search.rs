@@ -1,4 +1,4 @@
-//! What a search over knobs found: measured by its rounds, chosen by crate `tune`, said here.
+//! The findings of a search over knobs: measured by its rounds, selected by crate `tune`, and put into sentences here.
 
 use super::{Effect, Scale, Verdict};
 use crate::metric_name::metric_name;
@@ -123,18 +123,19 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// With its interval; `None` where it has none.
+    /// The effect with its interval; `None` if it has none.
     pub fn effect(&self) -> Option<Effect> {
         let (lo, hi) = self.lo.zip(self.hi)?;
         Some(Effect { scale: self.scale, value: self.value, lo, hi, level: self.level })
     }
 
-    /// The estimate alone, in an interval without a width.
+    /// The estimate alone, with an interval of no width.
     pub fn point(&self) -> Effect {
         Effect { scale: self.scale, value: self.value, lo: self.value, hi: self.value, level: self.level }
     }
 
-    /// Whether other trials say something else: by more than the errors of both. `None` where its own is not known.
+    /// Whether other trials contradict it: the difference exceeds the errors of both. `None` if its own error is not
+    /// known.
     fn is_contradicted(&self, fresh: &Effect) -> Option<bool> {
         let on = |x: f64| if self.scale == Scale::Ratio { x.ln() } else { x };
         let half = |effect: &Effect| 0.5 * (on(effect.hi) - on(effect.lo));
@@ -152,7 +153,7 @@ pub struct LeftOut {
 }
 
 impl SearchFindings {
-    /// The finding in a sentence.
+    /// The finding as a sentence.
     pub fn claim(&self) -> String {
         let (Some(winner), Some(objective)) = (self.confirmed.first(), self.objectives.first()) else {
             return format!("No point was measured again on {}: {}", self.workload, self.stopped);
@@ -181,7 +182,7 @@ impl SearchFindings {
         }
     }
 
-    /// What became of the search's own estimate, which was the highest of many.
+    /// How the search's own estimate, which was the highest of many, compares with the fresh trials.
     pub fn shrinkage(&self) -> Option<String> {
         let (winner, objective) = (self.confirmed.first()?, self.objectives.first()?);
         let (seen, fresh) = (winner.search.first()?, winner.fresh.first().copied().flatten()?);
@@ -193,7 +194,7 @@ impl SearchFindings {
         };
         let before = match seen.effect() {
             Some(effect) => short(&effect),
-            // Brackets without a width would be a claim.
+            // Without an interval, brackets would claim one.
             None => short(&seen.point()).split(" [").next().unwrap_or_default().to_owned(),
         };
         Some(format!(
@@ -204,8 +205,8 @@ impl SearchFindings {
         ))
     }
 
-    /// Runners-up that the fresh trials cannot distinguish from the winner, or show to be better: by their pairs in
-    /// each block.
+    /// Runners-up that the fresh trials cannot distinguish from the winner, or show to be better, judged by pairs
+    /// within each block.
     pub fn rivals(&self) -> Vec<String> {
         let Some(objective) = self.objectives.first() else { return Vec::new() };
         let of_point = |point: &SearchedPoint| {

@@ -157,7 +157,7 @@ pub struct MoreUnits {
 }
 
 impl MoreUnits {
-    /// `4 to 22 more blocks`, or `None` where no number is within reach.
+    /// `4 to 22 more blocks`, or `None` if no number is within reach.
     pub fn range(&self, unit_name: &str) -> Option<String> {
         Some(match (self.least?, self.most) {
             (least, Some(most)) if least == most => format!("about {least} more {}", noun(least, unit_name)),
@@ -166,7 +166,7 @@ impl MoreUnits {
         })
     }
 
-    /// The forecast as a part of a sentence.
+    /// The forecast as part of a sentence.
     pub fn in_words(&self, unit_name: &str) -> String {
         match self.range(unit_name) {
             Some(range) => format!("{range} would decide an effect of this size"),

@@ -38,7 +38,7 @@ pub struct InstructionShare {
     pub text: String,
 }
 
-/// The functions of a name, as indices into the profile; else one sentence that names the nearest.
+/// The functions of a name, as indices into the profile; otherwise a sentence that gives the nearest name.
 pub fn functions_named(profile: &Profile, name: &str) -> Result<Vec<usize>, String> {
     let by = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let functions = profile.functions.iter().enumerate();
@@ -49,7 +49,7 @@ pub fn functions_named(profile: &Profile, name: &str) -> Result<Vec<usize>, Stri
     if !found.is_empty() {
         return Ok(found);
     }
-    // Kernels rename with a prefix: pipe_write is anon_pipe_write from 6.15 on.
+    // Kernels rename functions by adding a prefix: from 6.15 on, pipe_write is anon_pipe_write.
     let longer = by(&|of| plain(of).strip_suffix(name).is_some_and(|prefix| prefix.ends_with('_')));
     let names: BTreeSet<&str> = longer.iter().map(|at| plain(&profile.functions[*at].name)).collect();
     if names.len() == 1 && !name.is_empty() {
@@ -59,7 +59,8 @@ pub fn functions_named(profile: &Profile, name: &str) -> Result<Vec<usize>, Stri
     Err(format!("no sample is in a function `{name}`{}", hint(name, named)))
 }
 
-/// The samples of a function by instruction. `instructions` are its own, or why they are not to be had.
+/// The samples of a function by instruction. `instructions` are those of the function, or the reason why they are not
+/// available.
 pub fn annotate(
     profile: &Profile,
     function: usize,
@@ -67,7 +68,7 @@ pub fn annotate(
     instructions: &Result<Vec<Instruction>, String>,
 ) -> Annotation {
     let tallies = tally(profile, during_ns);
-    // Offset → samples and weight: those of the innermost frame alone.
+    // Offset → samples and weight, only of innermost frames.
     let mut by_offset: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let (mut samples, mut weight) = (0, 0);
     for (chain, tally) in profile.chains.iter().zip(&tallies.by_chain).filter(|(_, tally)| tally.samples > 0) {

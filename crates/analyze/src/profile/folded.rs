@@ -1,10 +1,10 @@
-//! Folded stacks, the form that flame graphs are drawn from: `comm;outermost;…;innermost samples`.
+//! Folded stacks, the input of flame graphs: `comm;outermost;…;innermost samples`.
 
 use super::tally::{functions, tally};
 use schedlab_plan::profile::{Function, Profile};
 use std::collections::BTreeMap;
 
-/// Each stack once, in the order of its text, with its samples. Idle CPUs are left out.
+/// Each distinct stack with its number of samples, sorted by text. Idle CPUs are left out.
 pub fn folded(profile: &Profile, during_ns: Option<(u64, u64)>) -> BTreeMap<String, u64> {
     let mut lines = BTreeMap::new();
     for (chain, tally) in profile.chains.iter().zip(tally(profile, during_ns).by_chain) {
@@ -35,7 +35,7 @@ pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Without what separates frames and lines.
+/// Without the characters that separate frames and lines.
 fn plain(name: &str) -> String {
     schedlab_plan::plain::line(&name.replace(';', ":"))
 }

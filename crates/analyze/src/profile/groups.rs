@@ -1,5 +1,5 @@
-//! Which part of the kernel functions are of (`groups.txt`, by name), and what each part has of a profile, or of the
-//! difference between two.
+//! The parts of the kernel that functions belong to (`groups.txt`, by name), and the share of each part in a profile or
+//! in the difference between two.
 
 use super::tally::plain;
 use schedlab_plan::InOrder;
@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 
 /// The groups and their functions.
 const TABLE: &str = include_str!("groups.txt");
-/// Functions that no row fits, and code without a name.
+/// Functions that match no row, and code without a name.
 const OTHER: &str = "other";
-/// What is not the kernel's.
+/// Code that is not in the kernel.
 const PROGRAMS: &str = "programs";
-/// Below this part of all that moved up and down, what is left of it is too little to be shared out.
+/// If the sum of all changes is a smaller share of their absolute sum than this, it is too small to be divided into
+/// shares.
 const LEAST_LEFT: f64 = 0.05;
 
-/// A function's name, none where it is not the kernel's, with its weight per operation.
+/// A function's name (`None` outside the kernel), with its weight per operation.
 pub type Weight<'f> = (Option<&'f str>, f64);
 
 /// What each part of the kernel has of a profile, or of the difference between two.
@@ -87,18 +88,18 @@ impl GroupFindings {
 }
 
 impl GroupShare {
-    /// Per operation more than in the profile that was compared with, or than nothing.
+    /// The difference per operation from the reference profile, or from 0 if there is none.
     pub fn difference(&self) -> f64 {
         self.this - self.against.unwrap_or(0.0)
     }
 }
 
-/// The part of the kernel that a function is of, by its name.
+/// The part of the kernel that a function belongs to, by its name.
 pub fn group_of(function: &str) -> &'static str {
     group_in(&table(), function)
 }
 
-/// The part of the kernel that a source file is of, by its path in the tree.
+/// The part of the kernel that a source file belongs to, by its path in the tree.
 pub fn group_of_source(path: &str) -> &'static str {
     let heads = TABLE.lines().filter(|line| !line.starts_with(['#', ' '])).filter_map(|line| line.split_once(':'));
     let places = heads.flat_map(|(group, places)| places.split_whitespace().map(move |place| (place, group)));

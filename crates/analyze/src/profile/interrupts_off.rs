@@ -4,7 +4,7 @@
 
 use super::tally::plain;
 
-/// Functions of the kernel that turn interrupts back on, by the names that `tally::plain` leaves.
+/// Kernel functions that re-enable interrupts, with names as returned by `tally::plain`.
 const TURNS_INTERRUPTS_ON: &[&str] = &[
     // The switch itself, and everything under a run queue's lock.
     "finish_task_switch",
@@ -24,13 +24,13 @@ const TURNS_INTERRUPTS_ON: &[&str] = &[
     "try_to_wake_up",
     "___slab_alloc",
     "__slab_free",
-    // Ends of interrupts, and the soft ones that begin with them on.
+    // Ends of interrupts; softirqs begin by re-enabling interrupts.
     "handle_softirqs",
     "__do_softirq",
     "do_softirq",
     "__local_bh_enable_ip",
     "irqentry_exit",
-    // Ways in and out of the kernel.
+    // Entry into the kernel and exit from it.
     "do_syscall_64",
     "entry_SYSCALL_64_after_hwframe",
     "syscall_enter_from_user_mode",
@@ -49,7 +49,7 @@ const TURNS_INTERRUPTS_ON: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// Whether samples of a kernel function may be of code before it that ran with interrupts off.
+/// Whether samples in a kernel function may belong to earlier code that ran with interrupts off.
 pub(super) fn turns_interrupts_on(name: &str) -> bool {
     TURNS_INTERRUPTS_ON.contains(&plain(name))
 }

@@ -9,7 +9,7 @@ use schedlab_plan::profile::Profile;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// With fewer, half the interval of a share is beyond 7 %.
+/// With fewer samples, half the interval of a share exceeds 7 %.
 const LEAST_SAMPLES: u64 = 200;
 
 /// Version of the JSON document.
@@ -25,7 +25,7 @@ pub enum SortBy {
     Total,
 }
 
-/// What to find.
+/// Options of the analysis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProfileOptions {
     /// The operations that the time was spent on, if they are known.
@@ -183,7 +183,7 @@ pub fn profile(profile: &Profile, options: &ProfileOptions) -> ProfileFindings {
     }
 }
 
-/// What shares are of.
+/// The totals that shares refer to.
 struct Whole {
     busy: Tally,
     operations: Option<u64>,
@@ -205,13 +205,13 @@ impl Whole {
     }
 }
 
-/// Rows, the largest share first, and the sum of the samples taken where interrupts are re-enabled.
+/// Rows, the largest share first, and the sum of the samples taken in functions that re-enable interrupts.
 fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortBy) -> (Vec<FunctionShare>, Tally) {
     let mut alone = vec![Tally::default(); profile.functions.len()];
     let mut with_callees = alone.clone();
     let mut met = Vec::new();
     for (chain, tally) in profile.chains.iter().zip(by_chain).filter(|(_, tally)| tally.samples > 0) {
-        // A function that calls itself is in the chain several times, and counts once.
+        // A recursive function is in the chain several times, but counts once.
         met.clear();
         met.extend(functions(profile, chain));
         if let Some(innermost) = met.first() {
@@ -255,7 +255,7 @@ fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortB
 }
 
 impl ProfileFindings {
-    /// Its parts, to be held against those of another profile; few samples have none that would be found again.
+    /// Its groups, for a comparison with another profile; an error if it has too few samples for that.
     pub fn comparable_groups(&self) -> Result<&GroupFindings, String> {
         match self.samples {
             few if few < LEAST_SAMPLES => {
@@ -275,7 +275,7 @@ fn by_group(profile: &Profile, rows: &[FunctionShare], whole: &Whole, operation:
     GroupFindings::of(&profile.unit, operation, rows.iter().filter(|row| row.samples > 0).map(weight))
 }
 
-/// Chains with the same functions are one, whatever the places in them and the task.
+/// Call chains with the same functions count as one, whatever the offsets in them and the task.
 fn by_chain(profile: &Profile, by_chain: &[Tally], whole: &Whole) -> Vec<ChainShare> {
     let mut found: HashMap<Vec<usize>, Tally> = HashMap::new();
     for (chain, tally) in profile.chains.iter().zip(by_chain).filter(|(_, tally)| tally.samples > 0) {
@@ -310,7 +310,7 @@ fn by_task(profile: &Profile, by_chain: &[Tally], whole: &Whole) -> Vec<TaskShar
     rows
 }
 
-/// Cuts a table to its first rows; how many are left out.
+/// Cuts a table to its first rows; returns how many are left out.
 fn cut<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
     let all = rows.len();
     rows.truncate(top.unwrap_or(all));

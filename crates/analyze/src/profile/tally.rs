@@ -1,4 +1,4 @@
-//! Samples by call chain: the counting that every view of a profile begins with.
+//! Counts samples by call chain, from which every view of a profile is computed.
 
 use schedlab_plan::profile::{CallChain, Profile, Sample};
 
@@ -21,7 +21,7 @@ const IDLE_FUNCTIONS: [&str; 14] = [
     "cpu_do_idle",
 ];
 
-/// Samples and their weight.
+/// Number of samples and their weight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) samples: u64,
@@ -35,7 +35,7 @@ impl Tally {
     }
 }
 
-/// The samples of a stretch of time.
+/// The samples of an interval.
 pub(super) struct Tallies {
     /// For each chain of the profile, without the idle ones.
     pub(super) by_chain: Vec<Tally>,
@@ -45,7 +45,7 @@ pub(super) struct Tallies {
     pub(super) idle: Tally,
 }
 
-/// Counts the samples of a stretch of time (CLOCK_MONOTONIC ns, `None`: all).
+/// Counts the samples of an interval (CLOCK_MONOTONIC ns; `None`: all).
 pub(super) fn tally(profile: &Profile, during_ns: Option<(u64, u64)>) -> Tallies {
     let is_idle: Vec<bool> = profile.chains.iter().map(|chain| is_idle(profile, chain)).collect();
     let mut found =
@@ -75,7 +75,7 @@ fn is_idle(profile: &Profile, chain: &CallChain) -> bool {
     chain.idle_task && IDLE_FUNCTIONS.contains(&name)
 }
 
-/// The function of a frame; `None` in a profile that was damaged.
+/// The function of a frame; `None` if the profile is damaged.
 pub(super) fn function_of(profile: &Profile, frame: u32) -> Option<usize> {
     let function = profile.frames.get(frame as usize)?.function as usize;
     (function < profile.functions.len()).then_some(function)
@@ -86,7 +86,7 @@ pub(super) fn functions<'p>(profile: &'p Profile, chain: &'p CallChain) -> impl 
     chain.frames.iter().filter_map(|frame| function_of(profile, *frame))
 }
 
-/// A name without what the compiler appends to the copies it makes: `.isra.0`, `.constprop.0`, `.part.0`, `.cold`.
+/// A name without the suffixes of the compiler's clones: `.isra.0`, `.constprop.0`, `.part.0`, `.cold`.
 pub(super) fn plain(name: &str) -> &str {
     let suffixes = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."];
     let ends = suffixes.iter().filter_map(|suffix| name.find(suffix));

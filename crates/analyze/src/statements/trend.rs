@@ -1,5 +1,6 @@
-//! What a straight line along a setting hides: a hump has no rise, and a dip may lie within one. A span is level where each of its
-//! values is; it rises where no step from one value to the next falls by an effect of interest.
+//! Details that a straight line along a setting hides: a hump may have no overall rise, and a rise may include a dip. A
+//! span is level if each of its values is at its mean; it rises if no step from one value to the next falls by an
+//! effect of interest.
 
 use super::Logs;
 use crate::findings::Standing;
@@ -8,10 +9,11 @@ use schedlab_plan::statement::{Assertion, Matched, Point};
 use schedlab_plan::units::parse_number;
 use schedlab_stats::{Estimate, t_estimate};
 
-/// A value against the span, or against the one before, in each curve that has it; and where that is.
+/// A value against the mean of the span, or against the value before, in each curve that contains it; with a label for
+/// it.
 pub(super) type Piece = (String, Vec<Matched>);
 
-/// The pieces that a claim on a trend is about; none for other claims.
+/// The pieces that decide a claim about a trend; none for other claims.
 pub(super) fn pieces<'n>(claim: Assertion, sets: &[Matched], name: impl Fn(u32) -> &'n str) -> Vec<Piece> {
     let sorted = |set: &Matched| {
         let mut points = set.arms.clone();
@@ -49,7 +51,8 @@ pub(super) fn pieces<'n>(claim: Assertion, sets: &[Matched], name: impl Fn(u32) 
     found
 }
 
-/// What speaks most against the claim, if something does: that a piece contradicts it, or of a level that a piece leaves it open.
+/// The strongest evidence against the claim, if there is any: a piece that contradicts it, or, for a level, a piece
+/// that leaves it open.
 pub(super) fn against(
     claim: Assertion,
     logs: &Logs,
@@ -57,7 +60,7 @@ pub(super) fn against(
     level: f64,
     of_interest: f64,
 ) -> Option<(Standing, Estimate, String)> {
-    // A piece contradicts on one side only, as the line does, so that both together keep the level.
+    // A piece can contradict on one side only, like the line itself, so both together keep the level.
     let of_many = 1.0 - (1.0 - level) / pieces.len().max(1) as f64;
     let all_at = |level: f64| {
         let one = move |(label, curves): &Piece| {

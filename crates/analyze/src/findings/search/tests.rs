@@ -53,7 +53,8 @@ fn seen(value: f64, half: Option<f64>) -> Seen {
     Seen { scale: Scale::Ratio, value, lo, hi, level: 0.95 }
 }
 
-/// The search's estimate has an error, too: what one block saw, or a few noisy ones, is not contradicted by less.
+/// The search's estimate also has an error, of one block or of a few noisy ones; a smaller difference does not
+/// contradict it.
 #[test]
 fn what_the_search_saw_is_weighed_with_its_own_error() {
     let shrinkage = |of: Seen| {
@@ -67,7 +68,7 @@ fn what_the_search_saw_is_weighed_with_its_own_error() {
     assert!(alone.contains("9 % faster (4 blocks)") && alone.contains("the first that have an error"), "{alone}");
 }
 
-/// Two intervals still overlap long after pairs have separated the points.
+/// Two intervals may still overlap although pairs separate the points.
 #[test]
 fn a_runner_up_is_told_from_the_winner_by_pairs() {
     let rivals = |over| findings(Verdict::Better, 1.05, over).rivals();
