@@ -1,6 +1,7 @@
-//! Which CPUs each thread may use, where the trace says. Our own recordings do for their start and their end. In between a
-//! thread may have been given others: where system calls and moves between cgroups were recorded, it is known when; where
-//! not, start and end may differ, and then it is not known. A child has what its parent has, an unknown set included.
+//! The CPUs that each thread may use, if the trace shows them. Our own recordings contain them for their start and
+//! their end. In between, a thread's affinity may have changed. If system calls and moves between cgroups were
+//! recorded, the time of the change is known; otherwise start and end may differ, and the affinity in between is
+//! unknown. A child inherits the set of its parent, even if it is unknown.
 
 use super::processes::Processes;
 use schedlab_plan::units::CpuList;
@@ -8,16 +9,16 @@ use schedlab_trace::recording::{Moment, Snapshot, ThreadState};
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Syscall, Tid, What};
 use std::collections::{BTreeMap, HashMap};
 
-/// Different sets of CPUs that are kept apart; of a thread with another one nothing is known.
+/// Most distinct sets of CPUs; if a thread has yet another set, it counts as unknown.
 const MOST_SETS: usize = 64;
 
-/// Sets of CPUs, by number. Number 0 is all of them.
+/// Number of a set of CPUs. Number 0 is all CPUs.
 pub(super) type SetId = u16;
 
-/// May use any CPU.
+/// The thread may use any CPU.
 pub(super) const ALL: SetId = 0;
 
-/// Nobody knows: it may be able to use any.
+/// Not known: the thread may be able to use any CPU.
 pub(super) const UNKNOWN: SetId = SetId::MAX;
 
 /// The kinds of events that show when a set changes.
@@ -29,27 +30,27 @@ pub(super) struct Affinity {
     /// By number; the first is empty and stands for all.
     sets: Vec<Vec<u32>>,
     known: bool,
-    /// By thread id; who is not there has an unknown set.
+    /// By thread id; threads that are missing have an unknown set.
     now: HashMap<u32, SetId>,
     ahead: Ahead,
 }
 
-/// What is to come, as far as the recording could be read ahead.
+/// What happens later in the trace, as far as the recording could be read ahead.
 #[derive(Debug, Default)]
 struct Ahead {
     /// The set of each thread at the end.
     end: HashMap<u32, SetId>,
-    /// Those that are the same threads as at the start, for ids may be used again.
+    /// The same for threads that already existed at the start; other threads may have reused an id.
     since_start: HashMap<u32, SetId>,
-    /// When each thread's set is changed for the last time, and when each process is moved.
+    /// Time of the last change of each thread's set, and of the last move of each process.
     last_change: HashMap<u32, u64>,
     last_move: HashMap<u32, u64>,
-    /// When each thread was forked, the last one of its id.
+    /// Time of the fork of each thread; the last one if an id was reused.
     born: HashMap<u32, u64>,
     processes: Processes,
-    /// Forks were recorded, so that a reused id is recognized.
+    /// Whether forks were recorded, so that a reused id is recognized.
     forks: bool,
-    /// sched_setaffinity(2), where its number on the trace's architecture is known.
+    /// The number of sched_setaffinity(2) on the trace's architecture, if it is known.
     setaffinity: Option<Syscall>,
 }
 
@@ -68,12 +69,12 @@ impl Affinity {
         Self::between(at(Moment::Start), at(Moment::End).unwrap_or_default(), ahead)
     }
 
-    /// From the threads at the start, those at the end (none where that is not known) and the changes to come.
+    /// From the threads at the start, those at the end (empty if they are not known), and the later changes.
     fn between(start: Option<&[ThreadState]>, end: &[ThreadState], ahead: Ahead) -> Self {
         let known = start.is_some();
         let start = start.unwrap_or_default();
         let mut affinity = Self { sets: vec![Vec::new()], known, ahead, ..Self::default() };
-        // The thread with the largest set may use all CPUs of this machine.
+        // The thread with the largest set is assumed to be allowed on all CPUs of this machine.
         let of_all = start.iter().chain(end).filter_map(|thread| cpus(&thread.cpus_allowed));
         let widest = of_all.map(|cpus| cpus.len()).max().unwrap_or(0);
         let mut numbers = BTreeMap::new();
@@ -92,8 +93,8 @@ impl Affinity {
         ahead.processes.learn(end);
         for (tid, (_, set)) in before {
             let end = ahead.since_start.get(&tid).copied();
-            // Two moments that differ, with nothing traced between them: from when on is not known. Nor is from when on the
-            // id is another thread's.
+            // Start and end differ and no change in between was traced, so the time of the change is not known. Without
+            // forks, neither is the time at which another thread got the id.
             let unseen = end.is_some_and(|end| end != set) && ahead.last_change_of(tid).is_none();
             let unseen = unseen || end.is_none() && ahead.end.contains_key(&tid) && !ahead.forks;
             affinity.now.insert(tid, if unseen { UNKNOWN } else { set });
@@ -101,7 +102,7 @@ impl Affinity {
         affinity
     }
 
-    /// Whether the trace says.
+    /// Whether the trace contains affinities.
     pub(super) fn is_known(&self) -> bool {
         self.known
     }
@@ -117,12 +118,13 @@ impl Affinity {
         if self.known { self.now.get(&tid.0).copied().unwrap_or(UNKNOWN) } else { UNKNOWN }
     }
 
-    /// Whether a set is one CPU.
+    /// Whether a set is a single CPU.
     pub(super) fn is_one(&self, set: SetId) -> bool {
         self.sets.get(usize::from(set)).is_some_and(|cpus| cpus.len() == 1)
     }
 
-    /// Takes an event that may change sets; returns the threads whose set differs from now on, except for a new thread.
+    /// Processes an event that may change sets; returns the threads whose set differs from now on, except for a new
+    /// thread.
     pub(super) fn take(&mut self, event: &Event) -> Vec<Tid> {
         if !self.known {
             return Vec::new();
@@ -131,7 +133,7 @@ impl Affinity {
             What::Fork { parent, child, .. } => self.fork(parent, child),
             What::Exec { tid, old_tid } if tid != old_tid => self.fork(old_tid, tid),
             What::CgroupAttach { tid, .. } => {
-                // A cpuset may hold the group, and be changed without a trace: nothing is known up to the end.
+                // The group may be in a cpuset, which can change without an event, so the set is unknown up to the end.
                 let moved = self.ahead.processes.moved(tid);
                 moved.iter().for_each(|tid| _ = self.now.insert(tid.0, UNKNOWN));
                 return moved;
@@ -145,7 +147,7 @@ impl Affinity {
         Vec::new()
     }
 
-    /// A child may use what its parent may.
+    /// A child inherits the set of its parent.
     fn fork(&mut self, parent: Tid, child: Tid) {
         let inherited = self.of(parent);
         // If it has another set at the end and no change of its own is traced, the time of the change is not known.
@@ -157,7 +159,7 @@ impl Affinity {
 }
 
 impl Ahead {
-    /// Notes an event that is to come.
+    /// Notes an event that comes later in the trace.
     fn note(&mut self, event: &Event) {
         let latest = |times: &mut HashMap<u32, u64>, tid: Tid| {
             let time = times.entry(tid.0).or_default();
@@ -174,8 +176,9 @@ impl Ahead {
         }
     }
 
-    /// The thread whose set a system call is about to change: the caller if it names none. In a pid namespace of its
-    /// own a caller names another thread than the one of that number here; then start and end differ without a change.
+    /// The thread whose set a system call is about to change: the caller if the call names none. A caller in a pid
+    /// namespace names threads by other ids than the trace; then start and end differ without a change, and the set is
+    /// unknown.
     fn target(&self, event: &Event) -> Option<Tid> {
         let What::SysEnter { tid, number, arg0, .. } = event.what else { return None };
         if self.setaffinity != Some(number) {
@@ -187,15 +190,15 @@ impl Ahead {
         }
     }
 
-    /// When a thread's set changes for the last time, as far as that is traced.
+    /// Time of the last change of a thread's set, as far as changes were traced.
     fn last_change_of(&self, tid: u32) -> Option<u64> {
         let process = self.last_move.get(&self.processes.of(Tid(tid)));
         let own = [self.last_change.get(&tid), self.last_move.get(&tid), process];
         own.into_iter().flatten().copied().max()
     }
 
-    /// The set that a thread has from its change at `ts` on, up to the end: known of the last change, and where the thread at
-    /// the end is this one.
+    /// The set that a thread has from its change at `ts` up to the end. It is known only if this is the last change and
+    /// the thread at the end is the same one.
     fn settled(&self, tid: Tid, ts: u64) -> Option<SetId> {
         let end = *self.end.get(&tid.0)?;
         let same = self.since_start.contains_key(&tid.0) || self.born.get(&tid.0).is_some_and(|born| *born <= ts);
@@ -203,7 +206,7 @@ impl Ahead {
     }
 }
 
-/// Threads that may use other CPUs at the end of a recording than at its start, after both were read.
+/// Number of threads whose affinity at the end of a recording differs from that at its start, after both were read.
 pub(super) fn changed(snapshots: &[Snapshot]) -> u64 {
     let at = |moment| snapshots.iter().filter(move |s| s.moment == moment).flat_map(|snapshot| &snapshot.threads);
     let start: HashMap<(u32, u64), &str> =
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn a_start_and_an_end_that_differ_leave_the_time_between_unknown() {
         let start = threads(&[(1, "0-3"), (2, "1"), (3, "2"), (4, "3")]);
-        // 4 is another thread at the end; 9 and 8 are children, of which one was given other CPUs.
+        // 4 is another thread at the end; 9 and 8 are children, and the affinity of one of them was changed.
         let mut end = threads(&[(1, "0-3"), (2, "0,2-3"), (3, "2"), (4, "2"), (8, "2"), (9, "1")]);
         end[3].start_boot_ns = 5;
         let of = |forks| Affinity::between(Some(&start), &end, Ahead { forks, ..Ahead::default() });

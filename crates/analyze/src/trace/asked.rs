@@ -1,13 +1,13 @@
-//! What is asked of an analysis.
+//! The request to an analysis.
 
 use super::kworkers::Symbols;
 use super::latency::LatencySort;
 use super::scope::Scope;
 
-/// Slices of a picture over time, by default.
+/// Default number of slices of a picture over time.
 const SLICES: usize = 60;
 
-/// What is asked: each analysis takes of it what it has a use for.
+/// The request: each analysis uses the parts that apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// Which tasks and waits, when, and on which CPUs.
@@ -16,13 +16,13 @@ pub struct Asked {
     pub each_task: bool,
     /// The order of the rows of latencies.
     pub sort: LatencySort,
-    /// Most rows of each table, and most names with a sign; all when `None`.
+    /// Most rows of each table, and most names with a sign; all if `None`.
     pub top: Option<usize>,
-    /// Slices of a picture over time, at most.
+    /// Most slices of a picture over time.
     pub slices: usize,
-    /// CPUs that share a last-level cache, `sd_llc_size`; all CPUs of the trace when `None`.
+    /// Number of CPUs that share a last-level cache, `sd_llc_size`; all CPUs of the trace if `None`.
     pub llc_size: Option<u32>,
-    /// Names of work functions that the trace gives by address.
+    /// Names of work functions that the trace only gives by address.
     pub symbols: Symbols,
 }
 

@@ -1,18 +1,18 @@
-//! In which system call each thread is, where system calls were recorded.
+//! The system call that each thread is in, if system calls were recorded.
 
 use schedlab_trace::engine::Engine;
 use schedlab_trace::{Event, Kind, StateClass, Syscall, Tid, What};
 use std::collections::HashMap;
 
-/// The kinds of events that it follows.
+/// The kinds of events that it needs.
 pub(super) const KINDS: [Kind; 2] = [Kind::SysEnter, Kind::SysExit];
 
-/// The calls that threads are in, each since when, ns.
+/// The calls that threads are in, each with its start time, ns.
 #[derive(Debug, Default)]
 pub(super) struct Calls(HashMap<Tid, (Syscall, u64)>);
 
 impl Calls {
-    /// Takes the next event; `left` is the state in which a switch takes a thread from its CPU.
+    /// Processes the next event; `left` is the state in which a thread was switched out.
     pub(super) fn take(&mut self, event: &Event, left: StateClass) {
         match event.what {
             What::SysEnter { tid, number, .. } => {
@@ -21,7 +21,7 @@ impl Calls {
             What::SysExit { tid, .. } | What::Fork { child: tid, .. } => {
                 self.0.remove(&tid);
             }
-            // exit(2) does not return, and a thread of the same id that comes later is another one.
+            // exit(2) does not return, and a later thread with the same id is another one.
             What::Switch { prev, .. } if left == StateClass::Dead => {
                 self.0.remove(&prev);
             }
@@ -29,8 +29,8 @@ impl Calls {
         }
     }
 
-    /// The call that a thread is in; `None` outside of one, where its begin is not in the trace, and where events are missing
-    /// since: it may have returned on any CPU.
+    /// The call that a thread is in. `None` outside of a call, if its start is not in the trace, or if events have been
+    /// lost since its start on any CPU, because the return may be among them.
     pub(super) fn of(&self, tid: Tid, engine: &Engine) -> Option<Syscall> {
         const ANY_CPU: u64 = u64::MAX;
         self.0.get(&tid).filter(|(_, since)| !engine.missed(*since, ANY_CPU)).map(|(number, _)| *number)

@@ -1,6 +1,6 @@
-//! Which threads are in a cgroup. Our own recordings say it of every thread at their start and at their end, and of moves in
-//! between where `cgroup_attach_task` was recorded. Those of `perf record --all-cgroups` say it whenever a thread traces something. A child is in the cgroup of
-//! its parent.
+//! Which threads are in a cgroup. Our own recordings contain the cgroup of every thread at their start and at their
+//! end, and moves in between if `cgroup_attach_task` was recorded. Recordings of `perf record --all-cgroups` contain
+//! the cgroup of a thread with each of its samples. A child is in the cgroup of its parent.
 
 use super::filter::matches;
 use super::processes::Processes;
@@ -8,25 +8,25 @@ use schedlab_trace::recording::{Moment, ThreadState};
 use schedlab_trace::{Kind, Kinds, Reader, SeenCgroups, Tid, TraceError, What};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Groups that an error names.
+/// Most groups named in an error.
 const MOST_NAMED: usize = 8;
 
 /// A cgroup filter that cannot be used.
 #[derive(Debug)]
 pub enum CgroupError {
-    /// The trace does not say.
+    /// The trace has no cgroups.
     Unknown {
         /// Its format.
         format: &'static str,
     },
     /// No thread was in such a group.
     Nobody {
-        /// What was asked for.
+        /// The groups that were requested.
         asked: String,
-        /// Groups that there are.
+        /// The groups that exist.
         known: Vec<String>,
     },
-    /// More threads and cgroups than are remembered.
+    /// The trace has more threads and cgroups than are kept.
     TooMany,
     /// The trace cannot be read.
     Trace(TraceError),
@@ -53,13 +53,15 @@ impl std::fmt::Display for CgroupError {
 
 impl std::error::Error for CgroupError {}
 
-/// The kinds of events that are needed; switches only for readers that refuse a file of which they read no event.
+/// The kinds of events that it needs. Switches are included only because some readers refuse a file from which they
+/// read no event.
 pub fn wanted() -> Kinds {
     Kinds::of(&[Kind::SchedSwitch, Kind::SchedProcessFork, Kind::TaskNewtask, Kind::CgroupAttachTask])
 }
 
-/// The ids of threads that were in one of these cgroups, or below it: at the start or at the end of the recording, moved
-/// there meanwhile, whenever they traced something, or as children of such. A `*` in a group's path stands for any characters. Reads the trace to its end.
+/// The ids of threads that were in one of these cgroups, or below it, at any time: at the start or the end of the
+/// recording, after a move, with any of their samples, or as children of such threads. A `*` in a group's path stands
+/// for any characters. Reads the trace to its end.
 pub fn cgroup_members(reader: &mut Reader, groups: &[String]) -> Result<HashSet<u32>, CgroupError> {
     reader.watch_cgroups();
     let holds = |group: &str| groups.iter().any(|pattern| holds(pattern, group));
@@ -116,8 +118,8 @@ pub fn cgroup_members(reader: &mut Reader, groups: &[String]) -> Result<HashSet<
     }
 }
 
-/// The groups in which there are threads, and those into which some were moved, after the trace was read. Of a thread that ended while it was looked at none is
-/// known, nor of a number without a name.
+/// The groups that contain threads, and those that threads were moved to, after the trace was read. The group of a
+/// thread that ended while the snapshot was taken is not known, nor is a group that has a number but no name.
 fn known<'a>(reader: &'a Reader, moved_to: &'a BTreeSet<String>) -> Result<BTreeSet<&'a str>, CgroupError> {
     let threads = reader.snapshots().iter().flat_map(|snapshot| &snapshot.threads);
     let of_snapshots = threads.map(|thread| thread.cgroup.as_str());
@@ -132,7 +134,7 @@ fn known<'a>(reader: &'a Reader, moved_to: &'a BTreeSet<String>) -> Result<BTree
     }
 }
 
-/// The first groups by name, and how many more there are.
+/// The first groups by name, and the number of others.
 fn shown(known: &BTreeSet<&str>) -> Vec<String> {
     let more = known.len().saturating_sub(MOST_NAMED);
     let mut shown: Vec<String> = known.iter().take(MOST_NAMED).map(|group| (*group).to_owned()).collect();
@@ -140,7 +142,7 @@ fn shown(known: &BTreeSet<&str>) -> Vec<String> {
     shown
 }
 
-/// Whether a group is the one that a pattern describes, or below it.
+/// Whether a group matches a pattern, or is below a group that does.
 fn holds(pattern: &str, group: &str) -> bool {
     let pattern = pattern.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(pattern);
     let below = if pattern == "/" { "/*".to_owned() } else { format!("{pattern}/*") };

@@ -1,5 +1,5 @@
-//! Can this trace be believed? CPU by CPU: how much of it is there, where events are missing, and which analyses its
-//! events are enough for.
+//! Can this trace be trusted? For each CPU: how much of it was recorded, where events are missing, and for which
+//! analyses its events are sufficient.
 
 use super::completeness::{Completeness, Losses};
 use super::facts::TraceFacts;
@@ -12,12 +12,12 @@ use serde::Serialize;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-check/1";
 
-/// The kinds of events that are looked at.
+/// The kinds of events that it reads.
 pub fn wanted() -> Kinds {
     Kinds::ALL
 }
 
-/// Gaps that are listed with their times; the others are counted.
+/// Most gaps that are listed with their times; the others are only counted.
 const MOST_LISTED: usize = 100;
 
 /// The events of one CPU.
@@ -143,7 +143,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     })
 }
 
-/// Problems because of which events may be missing although no loss was reported.
+/// Problems that may mean missing events although no loss was reported.
 const UNREAD: [ProblemKind; 6] = [
     ProblemKind::Truncated,
     ProblemKind::BadRecord,
@@ -170,7 +170,7 @@ fn lacking(kinds: Kinds) -> Vec<String> {
         (Kind::IrqHandlerEntry, "time in interrupts counts for what they interrupt"),
         (Kind::WorkqueueExecuteStart, "the work of kworkers is not known"),
     ];
-    // Either event shows a new thread.
+    // Either event shows that a thread is new.
     let kinds = if kinds.has(Kind::TaskNewtask) { kinds.with(Kind::SchedProcessFork) } else { kinds };
     let is_said = |kind| kind == Kind::SchedWakeup && !kinds.has(Kind::SchedWaking);
     let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind) && !is_said(*kind));
@@ -185,7 +185,7 @@ struct OpenCpu {
 
 #[derive(Default)]
 struct Seen {
-    /// By number; the unknown one last.
+    /// By number; the unknown CPU last.
     cpus: Vec<Option<OpenCpu>>,
     gaps: Vec<Gap>,
     events: u64,
@@ -196,7 +196,7 @@ impl Seen {
     fn take(&mut self, event: &Event) {
         let Event { ts, cpu, what } = *event;
         if matches!(what, What::WaitsUnknown { .. }) || event.is_from_before() && !what.is_mark() {
-            // Names of threads that were there are no events of the trace.
+            // Names of threads that existed before the trace are not events of the trace.
             return;
         }
         let at = usize::from(cpu.0);

@@ -1,4 +1,4 @@
-//! Whether events of a trace are missing: what the recorder says of losses, and what the events themselves show.
+//! Whether events of a trace are missing: what the recorder reports about losses, and what the events themselves show.
 
 use super::check::CpuCheck;
 use serde::Serialize;
@@ -31,8 +31,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// From the losses in gaps, and the recorder's own sum. That sum has those in gaps as well, and what was lost where it
-    /// gave no number.
+    /// From the losses in gaps and the recorder's own total. The total includes the losses in gaps, and also those for
+    /// which the recorder gave no number at the gap.
     pub(super) fn new(cpus: &[CpuCheck], reported_lost: u64) -> Self {
         let sum = |of: fn(&CpuCheck) -> u64| cpus.iter().map(of).sum::<u64>();
         let (in_gaps, uncounted) = (sum(|cpu| cpu.lost), sum(|cpu| cpu.uncounted_losses));
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(losses(&[cpu(0, 0)], 0), (0, 0, 0));
         assert_eq!(losses(&[cpu(3, 0), cpu(4, 0)], 7), (7, 0, 0));
         assert_eq!(losses(&[cpu(3, 2)], 5), (3, 2, 0));
-        // The sum knows what the two uncounted losses were.
+        // The total includes the two uncounted losses.
         assert_eq!(losses(&[cpu(3, 2)], 90), (90, 0, 0));
         assert_eq!(losses(&[cpu(0, 1)], 612), (612, 0, 0));
         assert_eq!(losses(&[cpu(0, 0)], 9), (0, 0, 9));

@@ -1,4 +1,4 @@
-//! Everything that explains waits, after one reading: a long trace is read once for five pages.
+//! All analyses that explain waits, in one pass: a long trace is read once for five pages.
 
 use super::asked::Asked;
 use super::blame::{self, Blame};
@@ -41,7 +41,7 @@ pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explain, TraceError
     let (mut counter, mut tracker) = (blame::counter(reader, asked), chains::tracker(asked));
     let (mut detector, mut items) = (inversions::detector(asked), Items::new(&asked.scope));
     let mut painter = Painter::new(asked);
-    // In halves that take as long.
+    // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut counter, &mut painter];
     let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
     let engine = follow_apart(reader, &asked.scope.tasks, here, there)?;

@@ -1,5 +1,5 @@
-//! What every analysis of a trace says beside its findings: where the trace is from, what was wrong with it, and what
-//! the metrics mean.
+//! What every analysis of a trace reports in addition to its findings: the origin of the trace, its problems, and the
+//! definitions of the metrics.
 
 use super::scope::Scope;
 use schedlab_plan::counted;
@@ -52,12 +52,12 @@ pub struct TraceFacts {
 }
 
 impl TraceFacts {
-    /// After an engine took the trace for what `scope` asks for.
+    /// After an engine has processed the trace for the request `scope`.
     pub(super) fn of(reader: &Reader, engine: &Engine, scope: &Scope) -> Self {
         Self::new(reader, (&engine.counts(), engine.span()), &|tid| engine.may_have_met(tid), scope)
     }
 
-    /// After the trace was read for what `scope` asks for. `may_have`: whether a task of this id may be in it.
+    /// After the trace was read for the request `scope`. `may_have`: whether the trace may contain a task with this id.
     pub(super) fn new(
         reader: &Reader,
         (counts, span): (&Counts, Option<(u64, u64)>),
@@ -88,8 +88,8 @@ impl TraceFacts {
         }
     }
 
-    /// Why an analysis found nothing: `known`, which says what it looks for; where filters narrowed the trace down, that they
-    /// match nothing, and what they can choose among.
+    /// Why an analysis found nothing. Without filters it is `known`, which says what the analysis looks for; with
+    /// filters, that nothing matches them, and what the trace contains.
     pub fn nothing(&self, known: &str) -> String {
         let Some(holds) = &self.holds else { return known.to_owned() };
         let why = if self.unmatched.is_empty() { known.to_owned() } else { self.unmatched.join("; ") };
@@ -105,7 +105,7 @@ impl TraceFacts {
     }
 }
 
-/// What filters can choose among: `143 tasks on CPUs 0 to 1, from 815.083866 to 816.460630 s`.
+/// What the trace contains for filters to select: `143 tasks on CPUs 0 to 1, from 815.083866 to 816.460630 s`.
 fn holds(counts: &Counts, (start, end): (u64, u64)) -> String {
     let cpus = match counts.cpus {
         0 => String::new(),

@@ -1,22 +1,23 @@
-//! Which tasks an analysis is about.
+//! Selection of tasks for an analysis.
 
 use schedlab_trace::engine::Task;
 use schedlab_trace::{Ended, Names, Tid};
 use std::collections::HashSet;
 
-/// Tasks by name and id; none of either lets all through.
+/// Selects tasks by name and id; without either, all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskFilter {
     /// Names; a `*` stands for any characters.
     pub comms: Vec<String>,
     /// Thread ids.
     pub tids: Vec<u32>,
-    /// Of these, only those in this set: the members of cgroups, from [`super::cgroup_members`]. All when `None`.
+    /// Restricts these to the threads in this set: the members of cgroups, from [`super::cgroup_members`]. No
+    /// restriction if `None`.
     pub within: Option<HashSet<u32>>,
 }
 
 impl TaskFilter {
-    /// Whether a task is meant, by its last or its first name, or by its id.
+    /// Whether a task is selected, by its last or its first name, or by its id.
     pub fn has(&self, task: &Task, names: &Names) -> bool {
         if !self.may_be(task.tid) {
             return false;
@@ -28,49 +29,48 @@ impl TaskFilter {
         self.tids.contains(&task.tid.0) || by_name(task.comm) || task.first_comm.is_some_and(by_name)
     }
 
-    /// Whether a thread of this id and name is meant.
+    /// Whether a thread with this id and name is selected.
     pub fn has_thread(&self, tid: Tid, comm: &str) -> bool {
         self.may_be(tid) && (self.is_open() || self.names(comm) || self.tids.contains(&tid.0))
     }
 
-    /// Neither names nor ids are asked for.
+    /// Whether neither names nor ids are requested.
     pub(super) fn is_open(&self) -> bool {
         self.comms.is_empty() && self.tids.is_empty()
     }
 
-    /// Whether a thread is in the cgroups that are asked for.
+    /// Whether a thread is in the requested cgroups.
     #[inline]
     pub(super) fn may_be(&self, tid: Tid) -> bool {
         self.within.as_ref().is_none_or(|members| members.contains(&tid.0))
     }
 
-    /// Whether a name is described by one of the patterns.
+    /// Whether a name matches one of the patterns.
     pub(super) fn names(&self, text: &str) -> bool {
         self.comms.iter().any(|pattern| matches(pattern, text))
     }
 
-    /// As what a task that has ended is remembered, where there are too many to remember each: by name, and who is asked for
-    /// by its id also by that. Not at all if it cannot be meant.
+    /// The key under which an ended task is counted if there are too many to keep each: its name, and its id if the
+    /// filter names it. `None` if the filter cannot select it.
     pub(super) fn ended(&self, task: &Task) -> Option<Ended> {
         let tid = Some(task.tid).filter(|tid| self.tids.contains(&tid.0));
         let selected = tid.is_some() || self.tids.is_empty() || !self.comms.is_empty();
         (selected && self.may_be(task.tid)).then_some(Ended { comm: task.comm, first_comm: task.first_comm, tid })
     }
 
-    /// Whether tasks that are remembered so are meant.
+    /// Whether tasks that are counted under this key are selected.
     pub(super) fn has_ended(&self, ended: &Ended, names: &Names) -> bool {
         let by_name = |name| self.names(names.text(name));
         self.is_open() || ended.tid.is_some() || by_name(ended.comm) || ended.first_comm.is_some_and(by_name)
     }
 }
 
-/// The row of tasks that have ended, if each task has a row: after those that are remembered, which have their own
-/// numbers.
+/// The row number of ended tasks if each task has a row: after those that are kept, which have their own numbers.
 pub(super) fn ended_row(ended: &Ended) -> u32 {
     ended.tid.map_or(u32::MAX, |tid| u32::MAX - 1 - tid.0)
 }
 
-/// Whether a text is what a pattern with `*` describes.
+/// Whether a text matches a pattern with `*`.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };

@@ -1,5 +1,5 @@
-//! Reading a trace once for an analysis that wants more than the engine's intervals: the events too, and what is known of
-//! each task beside its states.
+//! Reads a trace once for an analysis that needs more than the engine's intervals: also the events, and what is known
+//! of each task besides its states.
 
 use super::filter::TaskFilter;
 use super::lanes::OnCpu;
@@ -22,23 +22,23 @@ pub(super) struct Now<'a> {
     pub(super) waker: Option<TaskId>,
 }
 
-/// An event that the engine has processed.
+/// An event that the engine has processed, passed on to an analysis.
 pub(super) struct Taken<'a> {
     pub(super) event: &'a Event,
     /// Class of the state in a switch.
     pub(super) class: StateClass,
     pub(super) engine: &'a Engine,
-    /// What is known of the tasks with the event.
+    /// What is known of the tasks after the event.
     pub(super) known: &'a KnownTasks,
-    /// CPUs and queues with the event, as far as an analysis asks for them.
+    /// CPUs and queues after the event, as far as an analysis needs them.
     pub(super) queues: &'a RunQueues,
-    /// Who left a CPU, who got one and who is being woken: `None` for idle threads.
+    /// The tasks that left a CPU, got a CPU, or are being woken: `None` for idle threads.
     pub(super) out: Option<TaskId>,
     pub(super) into: Option<TaskId>,
     pub(super) woken: Option<TaskId>,
 }
 
-/// What is followed for an analysis; each includes those before it.
+/// What an analysis needs to be followed; each includes those before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Follows {
     /// What is known of each task.
@@ -46,11 +46,11 @@ pub(super) enum Follows {
     Tasks,
     /// What each CPU does and did.
     Cpus,
-    /// Who waits in whose queue.
+    /// Which threads wait in which queue.
     Queues,
 }
 
-/// Passes each event to the follower: first what the engine derives from it, then the event itself.
+/// Receives for each event first what the engine derives from it, then the event itself.
 pub(super) trait Analysis: Send {
     fn follows(&self) -> Follows {
         Follows::Tasks
@@ -64,7 +64,7 @@ pub(super) trait Analysis: Send {
 }
 
 /// Reads a trace to its end. One state machine is compiled for all analyses: a virtual call costs less than the compile
-/// time and the code size of one for each.
+/// time and the code size of one per analysis.
 pub(super) fn follow(
     reader: &mut Reader,
     filter: &TaskFilter,
@@ -82,8 +82,8 @@ pub(super) fn follow(
     Ok(follower.finish())
 }
 
-/// The same with some of the analyses in a thread of their own, both with a state machine: where there are CPUs for it,
-/// that is faster than to follow once.
+/// The same with some of the analyses in a thread of their own, each thread with its own state machine. If CPUs are
+/// free, this is faster than one thread with one state machine.
 pub(super) fn follow_apart(
     reader: &mut Reader,
     filter: &TaskFilter,
@@ -91,7 +91,7 @@ pub(super) fn follow_apart(
     there: &mut [&mut dyn Analysis],
 ) -> Result<Engine, TraceError> {
     if !filter.comms.is_empty() {
-        // Which threads are meant is found out batch by batch, on one thread.
+        // The selected threads are determined batch by batch, in one thread.
         let mut all: Vec<&mut dyn Analysis> = Vec::new();
         here.iter_mut().for_each(|analysis| all.push(&mut **analysis));
         there.iter_mut().for_each(|analysis| all.push(&mut **analysis));
@@ -146,7 +146,7 @@ impl<'s, 'a> Follower<'s, 'a> {
     }
 }
 
-/// Analyses as a single observer of the engine. What none of them asks for is not passed on.
+/// Combines all analyses into a single observer of the engine. What no analysis needs is not passed on.
 struct Relay<'s, 'a> {
     all: &'s mut [&'a mut dyn Analysis],
     known: KnownTasks,
@@ -228,7 +228,7 @@ impl Observer for Relay<'_, '_> {
     }
 }
 
-/// What the events say of a task beside its states.
+/// What the events show of a task besides its states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) tid: Tid,
@@ -241,11 +241,11 @@ pub(super) struct Known {
     /// Where it was switched in or out last.
     pub(super) cpu: Option<Cpu>,
     pub(super) on_cpu: bool,
-    /// It is asked for, by its present name or one before.
+    /// Whether the filter selects it, by its present or an earlier name.
     pub(super) chosen: bool,
 }
 
-/// A task that no event mentioned.
+/// The default for a task that no event has mentioned.
 static STRANGER: Known = Known {
     tid: Tid::IDLE,
     comm: Name::UNKNOWN,
@@ -290,7 +290,7 @@ impl KnownTasks {
         self.lose(old);
     }
 
-    /// Who is being woken, after the engine took it.
+    /// The task that is being woken, after the engine has processed the event.
     #[inline]
     fn woken(&mut self, wake: &Wake, engine: &Engine, chosen: &Chosen) -> Option<TaskId> {
         let task = if wake.tid == Tid::IDLE { None } else { engine.task(wake.tid) }?;
@@ -300,7 +300,7 @@ impl KnownTasks {
         Some(task)
     }
 
-    /// Who left and who came, after the engine took a switch: their numbers, `None` for idle threads.
+    /// The tasks that left and got the CPU, after the engine has processed the switch; `None` for idle threads.
     #[inline]
     fn switch(
         &mut self,
@@ -340,12 +340,12 @@ impl Known {
         self.chosen = self.chosen || chosen.has(self.tid, comm);
     }
 
-    /// It has been preempted, and is in a queue.
+    /// Whether it was preempted and is in a queue.
     pub(super) fn waits(&self) -> bool {
         !self.on_cpu && self.left.is_runnable()
     }
 
-    /// It is asleep, as far as is known.
+    /// Whether it is asleep, as far as is known.
     pub(super) fn asleep(&self) -> bool {
         !self.on_cpu && !self.left.is_runnable()
     }

@@ -3,7 +3,7 @@
 
 use schedlab_trace::{Cpu, Event, PerCpu, Tid, TimeWindow, What};
 
-/// Such a time of a CPU.
+/// Such a time on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hole {
     /// Which CPU.
@@ -14,27 +14,28 @@ pub struct Hole {
     pub end_ns: u64,
 }
 
-/// Finds them while a trace goes by.
+/// Finds holes while a trace is read.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
-    /// When the trace begins.
+    /// Time of the first event.
     first: Option<u64>,
     cpus: PerCpu<Known>,
 }
 
-/// Whether it is known who has a CPU.
+/// Whether it is known which thread has a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 enum Known {
-    /// The CPU was not met yet.
+    /// No switch was seen on the CPU yet.
     #[default]
     NotYet,
-    /// With the time since when a thread has it; how long it had it is not known if a gap follows. None when idle.
+    /// With the time of the switch-in: if a gap follows, it is not known how long the thread ran. `None` if the CPU is
+    /// idle.
     Yes(Option<u64>),
     NotSince(u64),
 }
 
 impl Holes {
-    /// The hole that ends with an event, as far as it lies in the window.
+    /// The hole that ends with an event, limited to the window.
     pub(super) fn take(&mut self, event: &Event, window: &TimeWindow) -> Option<Hole> {
         let (ts, cpu) = (event.ts, event.cpu);
         if !event.is_from_before() {
@@ -66,7 +67,7 @@ impl Holes {
         }
     }
 
-    /// Those that the end of the trace ends.
+    /// The holes that last until the end of the trace.
     pub(super) fn finish(self, end: u64, window: &TimeWindow) -> impl Iterator<Item = Hole> {
         let open = |(cpu, known): (usize, &Known)| match known {
             Known::NotSince(start) => within(Hole { cpu: cpu as u16, start_ns: *start, end_ns: end }, window),
@@ -76,7 +77,7 @@ impl Holes {
     }
 }
 
-/// What of it lies in the window.
+/// The part of a hole in the window.
 fn within(hole: Hole, window: &TimeWindow) -> Option<Hole> {
     let start_ns = hole.start_ns.max(window.from_ns);
     let end_ns = window.to_ns.map_or(hole.end_ns, |to| hole.end_ns.min(to));
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_hole_lasts_to_the_next_switch_of_its_cpu() {
-        // How long the thread of CPU 0 ran nobody knows; CPU 1 was idle up to its gap.
+        // It is not known how long the thread of CPU 0 ran; CPU 1 was idle until its gap.
         let all = [(1, 10, 25), (0, 10, 50), (1, 60, 80), (0, 55, 90)];
         assert_eq!(found(&TimeWindow::default()), all);
         let window = TimeWindow { from_ns: 35, to_ns: Some(45), cpus: Some(vec![Cpu(0)]) };

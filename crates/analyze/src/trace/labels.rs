@@ -1,4 +1,4 @@
-//! Names for what threads and CPUs do, the same in every analysis.
+//! Labels for what threads and CPUs do, the same in every analysis.
 
 use super::lanes::Does;
 use schedlab_trace::{Ended, Name, Names, Tid};
@@ -7,7 +7,7 @@ use schedlab_trace::{Ended, Name, Names, Tid};
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Names of per-CPU kernel threads, which may run nowhere else, up to the CPU's number.
+/// Names of per-CPU kernel threads, without the CPU's number.
 const OF_ONE_CPU: [&str; 9] = [
     "ksoftirqd/",
     "migration/",
@@ -20,7 +20,7 @@ const OF_ONE_CPU: [&str; 9] = [
     "stopper/",
 ];
 
-/// A thread's name; that of a thread without one is its id.
+/// A thread's name, or its id if it has none.
 pub(super) fn thread(names: &Names, comm: Name, tid: Tid) -> String {
     match names.text(comm) {
         _ if tid == Tid::IDLE => "(idle)".into(),
@@ -29,12 +29,12 @@ pub(super) fn thread(names: &Names, comm: Name, tid: Tid) -> String {
     }
 }
 
-/// The name of tasks that have ended.
+/// The name for tasks that have ended.
 pub(super) fn ended(names: &Names, ended: &Ended) -> String {
     ended.tid.map_or_else(|| names.text(ended.comm).to_owned(), |tid| thread(names, ended.comm, tid))
 }
 
-/// What a CPU does: a thread's name, or what is not a thread in parentheses.
+/// What a CPU does: a thread's name, or something else in parentheses.
 pub(super) fn does(names: &Names, does: Does<Name>) -> String {
     match does {
         Does::Unknown => "(not known)".into(),
@@ -48,7 +48,7 @@ pub(super) fn does(names: &Names, does: Does<Name>) -> String {
     }
 }
 
-/// A line and its handler.
+/// An interrupt's line and handler.
 pub(super) fn irq_name(irq: u32, handler: &str) -> String {
     format!("{irq} {handler}").trim_end().to_owned()
 }
@@ -58,11 +58,11 @@ pub(super) fn softirq(vec: u32) -> String {
     SOFTIRQS.get(vec as usize).map_or_else(|| vec.to_string(), |name| (*name).to_owned())
 }
 
-/// Whether a name is that of a kernel thread that belongs to one CPU.
+/// Whether a name is that of a per-CPU kernel thread.
 pub(super) fn of_one_cpu(comm: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let bound_worker = || {
-        // kworker/3:1H of CPU 3; kworker/u8:2 and kworker/R-… of none.
+        // kworker/3:1H belongs to CPU 3; kworker/u8:2 and kworker/R-… belong to none.
         let (cpu, rest) = comm.strip_prefix("kworker/")?.split_once(':')?;
         Some(number(cpu) && rest.starts_with(|c: char| c.is_ascii_digit()))
     };

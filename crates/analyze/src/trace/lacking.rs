@@ -1,18 +1,18 @@
-//! What the recorded events are not enough for.
+//! What cannot be computed because events were not recorded.
 
 use schedlab_trace::{Kind, Kinds};
 
-/// What nothing can replace.
+/// The consequence of missing switches, which no other event replaces.
 pub(super) const NO_SWITCH: &str = "it is not known when threads got a CPU, so no wait can be measured";
 
-/// A sentence for each kind of event that is needed and not in the trace.
+/// A sentence for each kind of event that is needed and was not recorded.
 pub(super) fn lacking(kinds: Kinds, needs: &[(Kind, &str)]) -> Vec<String> {
     let no_wakeups = !kinds.has(Kind::SchedWaking) && !kinds.has(Kind::SchedWakeup);
     let is_of_wakeups = |kind: Kind| matches!(kind, Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedWakeupNew);
     let lacks = needs.iter().filter(|(kind, _)| !(kinds.has(*kind) || no_wakeups && is_of_wakeups(*kind)));
     let (switches, others): (Vec<_>, Vec<_>) = lacks.partition(|(kind, _)| *kind == Kind::SchedSwitch);
     let sentence = |(kind, then): &(Kind, &str)| format!("{} was not recorded: {then}", kind.name());
-    // Instead of what is said of each kind of wakeup.
+    // Replaces the sentences about each kind of wakeup.
     let of_wakeups = no_wakeups.then(|| {
         "neither sched_waking nor sched_wakeup was recorded: only waits after preemptions and of new threads are known"
             .to_owned()

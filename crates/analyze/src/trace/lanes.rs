@@ -1,18 +1,18 @@
-//! Who had each CPU lately: the history that a wait is held against when it ends. What is remembered is bounded; what
-//! lies further back is reported as unknown, never guessed.
+//! The recent history of each CPU, by which a wait is divided when it ends. The history is bounded; anything older is
+//! reported as unknown, never guessed.
 
 use super::recent::Recent;
 use schedlab_trace::engine::TaskId;
 use schedlab_trace::{Cpu, Event, Name, PerCpu, Prio, What};
 
-/// Changes that are remembered, over all CPUs: 64 MiB.
+/// Most changes that are kept, over all CPUs: 64 MiB.
 const MOST_MARKS: usize = 1 << 22;
 
 /// Most and fewest entries for one CPU: powers of two.
 const MOST_OF_A_CPU: usize = 1 << 16;
 const LEAST_OF_A_CPU: usize = 1 << 12;
 
-/// A thread that has a CPU, as it was switched in.
+/// A thread on a CPU, with its name and priority at the switch-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OnCpu {
     pub(super) task: TaskId,
@@ -23,7 +23,7 @@ pub(super) struct OnCpu {
 /// What a CPU does; threads are identified by `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Does<T = OnCpu> {
-    /// Nobody knows.
+    /// Not known.
     Unknown,
     /// Nothing.
     Idle,
@@ -39,7 +39,7 @@ pub(super) enum Does<T = OnCpu> {
 #[derive(Debug)]
 struct CpuHistory {
     marks: Recent<(u64, Does)>,
-    /// Who has it when no interrupt does, and since when.
+    /// The thread that has the CPU when no interrupt runs, and the time of its switch-in.
     thread: Does,
     switched: u64,
     hard: Option<(u32, Name)>,
@@ -57,17 +57,17 @@ impl CpuHistory {
 pub(super) struct Lanes(Vec<CpuHistory>);
 
 impl Lanes {
-    /// Who got a CPU: `None` is the idle thread.
+    /// A switch to a thread; `None` is the idle thread.
     #[inline]
     pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
         let lane = self.lane(cpu);
         (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
-        // An interrupt that is still open at a switch has lost its exit event.
+        // If an interrupt is still open at a switch, its exit event was lost.
         (lane.hard, lane.soft) = (None, None);
         lane.mark(ts);
     }
 
-    /// Interrupts and gaps; other events change nothing.
+    /// Processes interrupts and gaps; other events change nothing.
     pub(super) fn take_rare(&mut self, event: &Event) {
         if event.what == What::GapBegin && event.cpu == Cpu::ANY {
             return self.0.iter_mut().for_each(|lane| lane.lose(event.ts));
@@ -91,12 +91,12 @@ impl Lanes {
         self.0.get(usize::from(cpu.0)).map_or(Does::Unknown, CpuHistory::does)
     }
 
-    /// When a CPU was switched last, ns; 0 where that is not known.
+    /// Time of the last switch on a CPU, ns; 0 if it is not known.
     pub(super) fn switched(&self, cpu: Cpu) -> u64 {
         self.0.get(usize::from(cpu.0)).map_or(0, |lane| lane.switched)
     }
 
-    /// Hands out what a CPU did between two times, the latest first, without holes.
+    /// Calls `each` with what a CPU did between two times, the latest first, without holes.
     #[inline]
     pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does)) {
         let mut end = to;
@@ -126,7 +126,7 @@ impl Lanes {
         &mut self.0[at]
     }
 
-    /// The more CPUs there are, the less is remembered of each.
+    /// Adds a CPU: the more CPUs there are, the shorter the history of each.
     #[cold]
     fn meet(&mut self, cpu: usize) {
         let share = (MOST_MARKS / (cpu + 1)).clamp(LEAST_OF_A_CPU, MOST_OF_A_CPU);
@@ -152,18 +152,19 @@ impl CpuHistory {
 
     #[inline]
     fn mark(&mut self, ts: u64) {
-        // A gap is marked where it begins, which may be before events that were taken since.
+        // A gap is recorded at its beginning, which may be earlier than events that have been processed since.
         let ts = ts.max(self.marks.last().map_or(0, |(last, _)| *last));
         self.marks.push((ts, self.does()));
     }
 }
 
-/// For how long some CPU has been idle: the time that a thread could have run elsewhere.
+/// How long at least one CPU has been idle: the time in which a thread could have run elsewhere.
 #[derive(Debug)]
 pub(super) struct IdleTimes {
     idle: PerCpu<bool>,
     number: u32,
-    /// Changes between some and none: when, and the time of some until then.
+    /// Changes between at least one idle CPU and none: the time, the total idle time until then, and whether some are
+    /// idle.
     marks: Recent<(u64, u64, bool)>,
 }
 
@@ -174,7 +175,7 @@ impl Default for IdleTimes {
 }
 
 impl IdleTimes {
-    /// A CPU became idle, or not idle or not known to be.
+    /// A CPU became idle, or it is not idle or not known to be.
     #[inline]
     pub(super) fn set(&mut self, ts: u64, cpu: Cpu, idle: bool) {
         if cpu == Cpu::ANY || std::mem::replace(self.idle.of(cpu), idle) == idle {
@@ -188,17 +189,17 @@ impl IdleTimes {
         }
     }
 
-    /// All events are lost from here.
+    /// All events are lost from here on.
     pub(super) fn lose_all(&mut self, ts: u64) {
         (0..self.idle.all().len()).for_each(|cpu| self.set(ts, Cpu(cpu as u16), false));
     }
 
-    /// How long some CPU had been idle up to a time; `None` where that is further back than is remembered.
+    /// The total time with an idle CPU up to `ts`; `None` if that is older than the history.
     #[inline]
     pub(super) fn at(&self, ts: u64) -> Option<u64> {
         match self.marks.newest_where(|(since, ..)| *since <= ts) {
             Some((since, until, some)) => Some(if *some { until + (ts - since) } else { *until }),
-            // Before the first change no CPU was known to be idle.
+            // Before the first change, no CPU was known to be idle.
             None => (self.marks.first() == 0).then_some(0),
         }
     }

@@ -1,5 +1,5 @@
-//! How long tasks waited for a CPU: after a wakeup and after a preemption, never mixed, with exact maxima and where they
-//! are in the trace.
+//! How long tasks waited for a CPU: after a wakeup and after a preemption, kept separate, with exact maxima and their
+//! place in the trace.
 
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts, definitions};
@@ -32,7 +32,7 @@ pub enum LatencySort {
     Preempt,
     /// Time on a CPU.
     Run,
-    /// Waits after wakeups, by number.
+    /// The number of waits after wakeups.
     Count,
 }
 
@@ -127,8 +127,8 @@ pub struct Latency {
 }
 
 /// Reads a trace to its end.
-/// Times on a CPU and switches are those of the tasks whatever their state or priority; a task without a wait of the
-/// states and priorities that are asked for has no row.
+/// Times on a CPU and switches are those of the selected tasks, whatever their state or priority; a task without a wait
+/// of the requested states and priorities has no row.
 pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError> {
     let scope = &asked.scope;
     let unsaid = Cell::new(0);
@@ -203,11 +203,11 @@ fn sort(rows: &mut [LatencyRow], by: LatencySort) {
         LatencySort::Run => row.run_ns as f64,
         LatencySort::Count => row.wakeup.count as f64,
     };
-    // Rows come in the order of their names, which decides among equals.
+    // The rows are in the order of their names, which decides between equals.
     rows.in_order_by(|a, b| key(b).total_cmp(&key(a)));
 }
 
-/// Tasks added up.
+/// A sum over tasks.
 #[derive(Default)]
 struct Sum {
     row: LatencyRow,
@@ -221,13 +221,13 @@ struct Sum {
 struct WaitSum {
     cells: Cells,
     longest: Longest,
-    /// Whose the longest was.
+    /// The task of the longest wait.
     who: Option<(Option<u32>, String)>,
     censored: [u64; 3],
 }
 
 impl Sum {
-    /// Adds tasks; a thread id is that of one task.
+    /// Adds tasks; `tid` is given if it is a single task.
     fn add(&mut self, (tasks, tid): (u64, Option<u32>), comm: &str, done: &TaskTally) {
         let who = (tid, comm);
         let row = &mut self.row;
@@ -270,7 +270,7 @@ impl WaitSum {
     fn waits(self) -> Waits {
         let histogram = self.cells.histogram();
         let count = histogram.count();
-        // The parts of a wait have no place of their own.
+        // For the parts of a wait, the place is not known.
         let known = self.longest.end > 0;
         let at = |ns: u64| known.then_some(ns);
         let (tid, comm) = self.who.filter(|_| known).unzip();

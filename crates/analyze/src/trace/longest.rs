@@ -1,6 +1,6 @@
-//! The longest of many, as far as they are listed.
+//! The longest of many items, up to a limit.
 
-/// Items by how long they took, the longest first; of those that took as long, the one that came first.
+/// Items by duration, the longest first; among equals, the earliest.
 #[derive(Debug)]
 pub(super) struct Longest<T> {
     most: usize,
@@ -8,12 +8,12 @@ pub(super) struct Longest<T> {
 }
 
 impl<T> Longest<T> {
-    /// Keeps `most` of them.
+    /// Keeps at most `most` items.
     pub(super) fn new(most: usize) -> Self {
         Self { most, all: Vec::new() }
     }
 
-    /// Whether one of this length would be kept.
+    /// Whether an item of this length would be kept.
     #[inline]
     pub(super) fn has_room(&self, ns: u64) -> bool {
         self.all.last().filter(|_| self.all.len() >= self.most).is_none_or(|(least, _)| ns > *least)
@@ -25,7 +25,7 @@ impl<T> Longest<T> {
         self.all.truncate(self.most);
     }
 
-    /// Takes out the one that is meant, with its length.
+    /// Removes the first item for which `is` holds, and returns it with its length.
     pub(super) fn take(&mut self, is: impl Fn(&T) -> bool) -> Option<(u64, T)> {
         let at = self.all.iter().position(|(_, item)| is(item))?;
         Some(self.all.remove(at))

@@ -1,4 +1,5 @@
-//! Who is on each CPU, line by line: a line for each change, with all CPUs beside each other, as `perf sched map` draws it.
+//! The thread on each CPU, line by line: one line per change, with all CPUs side by side, in the form of `perf sched
+//! map`.
 
 use super::facts::TraceFacts;
 use super::labels;
@@ -17,10 +18,10 @@ pub fn wanted() -> Kinds {
 pub const UNKNOWN: &str = "?";
 /// An idle CPU.
 pub const IDLE: &str = ".";
-/// A thread that was not asked for.
+/// A thread that the filter excludes.
 pub const OTHER: &str = "-";
 
-/// Threads that get letters, whatever a file holds.
+/// Most threads that get letters.
 const MOST_LETTERS: usize = 1 << 16;
 
 /// One change.
@@ -42,11 +43,11 @@ pub struct MapRow {
     pub cpus: Vec<String>,
 }
 
-/// Who takes a row; false is enough.
+/// Receives each row; returning false stops the analysis.
 pub type Sink<'a> = &'a mut dyn FnMut(&MapRow) -> bool;
 
-/// Reads a trace to its end, or until `each` has seen enough. Of the scope a priority is that of who gets the CPU;
-/// states are of who waits, and select nothing here.
+/// Reads a trace to its end, or until `each` returns false. Priorities in the scope select by the thread that gets the
+/// CPU; states belong to waits, and select nothing here.
 pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFacts, TraceError> {
     let (mut engine, mut drawing, mut batch) = (Engine::default(), Drawing::default(), Vec::new());
     drawing.row.cpus = vec![UNKNOWN.to_owned(); reader.info().cpus.unwrap_or(0).min(1024) as usize];
@@ -65,7 +66,7 @@ pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFa
     Ok(TraceFacts::of(reader, &engine, scope))
 }
 
-/// The engine counts; its callbacks are not needed here.
+/// An observer for an engine that only counts; the callbacks are not needed here.
 pub(super) struct Nobody;
 
 impl Observer for Nobody {}
@@ -73,12 +74,12 @@ impl Observer for Nobody {}
 #[derive(Default)]
 struct Drawing {
     row: MapRow,
-    /// A thread of another name has other letters.
+    /// A thread that changes its name gets other letters.
     letters: BTreeMap<(Tid, Name), String>,
 }
 
 impl Drawing {
-    /// Whether the event changes a CPU.
+    /// Processes an event; returns whether it changes a CPU.
     fn take(&mut self, event: &Event, reader: &Reader, scope: &Scope) -> bool {
         let cpu = event.cpu;
         let mut prio = Prio::UNKNOWN;

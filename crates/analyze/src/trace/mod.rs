@@ -1,5 +1,6 @@
-//! Traces to findings: what the tasks of a machine waited for. Each analysis reads a trace once, in bounded memory, and
-//! answers findings **and** what was wrong with the trace; a wait that a loss may have falsified is counted apart.
+//! From traces to findings: what the tasks of a machine waited for. Each analysis reads a trace once, in bounded
+//! memory, and returns findings **and** the problems of the trace; a wait that a loss may have falsified is counted
+//! separately.
 
 pub mod affine;
 mod affinity;

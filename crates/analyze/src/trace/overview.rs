@@ -1,4 +1,4 @@
-//! Which task ran on each CPU over the time of a trace, in slices that fit a line: the one that ran most of a slice.
+//! The task on each CPU over the time of a trace, in slices that fit on a line: the task that ran most of a slice.
 
 use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
@@ -21,14 +21,14 @@ pub const DEFINITIONS: &[Definition] = &[Definition {
             each slice, all its threads together, or idle, or not known (before the first switch and over missing events)",
 }];
 
-/// Signs for names, in the order of their time.
+/// Signs for names, assigned in the order of their time.
 const SIGNS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// An idle CPU.
 pub const IDLE: char = '.';
 /// Not known.
 pub const UNKNOWN: char = '?';
-/// A thread that was not asked for.
+/// A thread that the filter excludes.
 pub const OTHER: char = '-';
 /// A name without a sign of its own.
 pub const MANY: char = '*';
@@ -83,21 +83,21 @@ pub struct Overview {
 }
 
 /// Reads a trace to its end.
-/// The scope says which tasks have signs, when, at which priorities and on which CPUs; states are of who waits, and
-/// select nothing here. There are at least four fifths as many slices as are asked for, but in a very short trace.
+/// The scope selects the tasks that get signs, the time, priorities and CPUs; states belong to waits, and select
+/// nothing here. The result has at least four fifths of the requested slices, except for a very short trace.
 pub fn overview(reader: &mut Reader, asked: &Asked) -> Result<Overview, TraceError> {
     let mut painter = Painter::new(asked);
     let engine = follow(reader, &asked.scope.tasks, &mut [&mut painter])?;
     Ok(findings(painter, &engine, reader, asked))
 }
 
-/// What was painted, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Overview {
     let end = asked.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
     for cpu in 0..painter.cpus.len() {
         painter.paint(cpu, end);
     }
-    // Without wakings in what is read nothing can be said of them.
+    // The events read here may not include wakings, so counts about these are left out.
     let Counts { events, gaps, tasks, cpus, .. } = engine.counts();
     let counts = Counts { events, gaps, tasks, cpus, ..Counts::default() };
     let met = |tid| engine.may_have_met(tid);
@@ -106,7 +106,7 @@ pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reade
     painter.overview(trace, reader.names(), (end, asked.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }
 
-/// Who has a CPU.
+/// What a CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
     Unknown,
@@ -115,7 +115,7 @@ enum Who {
     Task(Name),
 }
 
-/// Time by who had it.
+/// Time by what the CPU did.
 #[derive(Debug, Clone, Default)]
 struct Slice(Vec<(Who, u64)>);
 
@@ -139,8 +139,8 @@ struct Row {
 #[derive(Debug)]
 pub(super) struct Painter<'a> {
     asked: &'a Asked,
-    /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside
-    /// switches.
+    /// Starts at the first switch, or at the start of the requested time; so it does not depend on which other events
+    /// are read.
     slicing: Slicing,
     /// Time of the last switch.
     last: u64,
@@ -161,7 +161,7 @@ impl<'a> Painter<'a> {
         at
     }
 
-    /// The task on a CPU had it until now. CPU numbers that do not occur have no row.
+    /// Adds the time up to `now` to the task on a CPU. CPU numbers that do not occur have no row.
     fn paint(&mut self, cpu: usize, now: u64) {
         let Some(start) = self.slicing.start.filter(|_| self.cpus[cpu].seen) else { return };
         let window = &self.asked.scope.window;
@@ -179,13 +179,13 @@ impl<'a> Painter<'a> {
         });
     }
 
-    /// Slices become fewer, as many as were asked for or a few less.
+    /// Reduces the number of slices to the requested one, or a few less.
     fn group(&mut self, end: u64) {
         let join = self.slicing.fit_line(end);
         self.join(join);
     }
 
-    /// So many slices become one.
+    /// Joins each `number` slices into one.
     fn join(&mut self, number: usize) {
         if number > 1 {
             self.cpus.iter_mut().for_each(|row| row.join(number));
@@ -215,7 +215,7 @@ impl<'a> Painter<'a> {
             }
         }
         if times.is_empty() && (scope.tasks != TaskFilter::default() || !scope.prios.is_empty()) {
-            // Nobody who was asked for ran: a map of others alone shows nothing.
+            // No selected task ran: a map of the other tasks alone shows nothing.
             rows.clear();
         }
         let mut times: Vec<(Name, u64)> = times.into_iter().collect();

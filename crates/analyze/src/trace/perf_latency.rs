@@ -1,8 +1,9 @@
-//! `perf sched latency`, by its own rules, to be compared with it number by number.
+//! `perf sched latency` by perf's own rules, for a comparison number by number.
 //!
-//! The rules are those of perf 6.4 and newer (earlier ones drop most wakings): a thread's last *atom* is asleep, waiting,
-//! or done; a preemption and a wakeup wait the same; a waking that finds the atom not asleep is dropped; a thread first
-//! seen at its switch-in has waited 0 ns; nothing is censored. [`super::latency`](super::latency()) has rules that are right.
+//! The rules are those of perf 6.4 and newer (earlier versions drop most wakings): a thread's last *atom* is asleep,
+//! waiting, or done; waits after a preemption and after a wakeup are not distinguished; a waking is dropped unless the
+//! atom is asleep; a thread first seen at its switch-in has waited 0 ns; nothing is censored. The correct rules are in
+//! [`super::latency`](super::latency()).
 
 use schedlab_plan::InOrder;
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Tid, TraceError, What};
@@ -18,40 +19,40 @@ pub fn wanted() -> Kinds {
 pub struct PerfRow {
     /// The thread's last name.
     pub comm: String,
-    /// Its id; of threads merged by name, that of the first.
+    /// Its id; for threads merged by name, that of the first.
     pub tid: u32,
     /// Threads in the row.
     pub merged: u64,
-    /// By `sched_stat_runtime`; where the trace has none, from switched in to switched out, ns.
+    /// From `sched_stat_runtime`; if the trace has none, from switch-in to switch-out, ns.
     pub runtime_ns: u64,
-    /// Delays.
+    /// Number of delays.
     pub count: u64,
-    /// Their sum, ns.
+    /// Sum of the delays, ns.
     pub total_ns: u64,
-    /// The longest, ns.
+    /// The longest delay, ns.
     pub max_ns: u64,
-    /// When it began, ns.
+    /// Start of the longest delay, ns.
     pub max_start_ns: u64,
-    /// When it ended, ns.
+    /// End of the longest delay, ns.
     pub max_end_ns: u64,
 }
 
-/// What `perf sched latency` finds.
+/// The result of `perf sched latency`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PerfLatency {
-    /// Rows in perf's default order, idle threads and rows without a delay left out.
+    /// Rows in perf's default order, without idle threads and rows without a delay.
     pub rows: Vec<PerfRow>,
     /// Wakeups that found their thread asleep.
     pub timestamps: u64,
-    /// Those of them before the thread's switch-out.
+    /// Those of them that are earlier than the thread's switch-out.
     pub unordered: u64,
-    /// Events the recorder lost.
+    /// Number of events that the recorder lost.
     pub lost: u64,
-    /// Records in which it said so.
+    /// Number of records that reported these losses.
     pub lost_chunks: u64,
-    /// All records of the file, of whatever type; of what is no perf.data its events.
+    /// All records of the file, of any type; for formats other than perf.data, its events.
     pub records: u64,
-    /// Run times are of switches, for want of `sched_stat_runtime`: perf prints 0 there.
+    /// Whether run times come from switches because there is no `sched_stat_runtime`; perf prints 0 there.
     pub runs_by_switches: bool,
     /// Switches away from a thread that was not current.
     pub switch_bugs: u64,
@@ -82,13 +83,13 @@ enum AtomState {
     Done,
 }
 
-/// A thread's last atom and the sum of those before.
+/// A thread's last atom and the sums over earlier ones.
 #[derive(Debug, Clone, Default)]
 struct Atoms {
     known: bool,
-    /// Since when it is on a CPU, as far as was seen.
+    /// Time of the last switch-in, if it was seen.
     in_ns: Option<u64>,
-    /// On a CPU, from switch to switch, ns.
+    /// Time on a CPU from switch to switch, ns.
     switched_ns: u64,
     state: AtomState,
     out_ns: u64,
@@ -96,7 +97,7 @@ struct Atoms {
     row: PerfRow,
 }
 
-/// A thread of perf's machine: its name is that of COMM and FORK records, never of a tracepoint.
+/// A thread as perf sees it: its name comes from COMM and FORK records, never from a tracepoint.
 #[derive(Debug, Clone)]
 struct Thread {
     tid: Tid,
@@ -110,9 +111,9 @@ struct Machine {
     waking: bool,
     has_runtimes: bool,
     threads: Vec<Thread>,
-    /// The last thread of each id: its number in `threads` and one, or 0.
+    /// The last thread of each id: its index in `threads` plus one, or 0.
     by_tid: Vec<u32>,
-    /// By CPU.
+    /// The thread on each CPU.
     current: Vec<Option<Tid>>,
     found: PerfLatency,
 }
@@ -126,7 +127,7 @@ impl Machine {
                 let runnable = reader.states().class(prev_state).is_runnable();
                 let follows = self.switch(event.cpu, prev, next);
                 let atoms = self.atoms(prev);
-                // After a missing switch it is not known since when.
+                // After a missing switch the start is not known.
                 let since = atoms.in_ns.take().filter(|_| follows);
                 atoms.switched_ns += since.map_or(0, |since| ts.saturating_sub(since));
                 atoms.sched_out(ts, runnable);
@@ -138,7 +139,7 @@ impl Machine {
                 atoms.sched_in(ts);
             }
             What::Waking(wake) | What::WakeupNew(wake) => {
-                // A text trace does not say before which events are in it.
+                // A text trace does not announce which events it contains.
                 self.waking |= matches!(event.what, What::Waking(_));
                 self.wakeup(wake.tid, ts);
             }
@@ -151,7 +152,7 @@ impl Machine {
                 }
                 atoms.row.runtime_ns += runtime.get();
             }
-            // Of nobody where the kernel does not say whose name it is.
+            // With the idle thread's id, the kernel does not say whose name it is.
             What::Comm { tid, comm } if tid != Tid::IDLE => {
                 self.thread(tid).comm = Some(reader.names().text(comm).to_owned());
             }
@@ -167,7 +168,7 @@ impl Machine {
         }
     }
 
-    /// A switch away from a thread that is not current is what perf calls a bug; whether it is away from the one that is.
+    /// A switch away from a thread that is not current is what perf calls a bug. Returns whether `prev` was current.
     fn switch(&mut self, cpu: Cpu, prev: Tid, next: Tid) -> bool {
         let at = usize::from(cpu.0);
         if at >= self.current.len() {
@@ -185,7 +186,7 @@ impl Machine {
         }
     }
 
-    /// Another thread has the id from now on; the rows of the one before stay.
+    /// From now on another thread has the id; the row of the previous one stays.
     fn begin(&mut self, tid: Tid) -> &mut Thread {
         let at = tid.0 as usize;
         if at >= self.by_tid.len() {
@@ -245,7 +246,7 @@ impl Machine {
 }
 
 impl Atoms {
-    /// A new atom.
+    /// Starts a new atom.
     fn sched_out(&mut self, ts: u64, runnable: bool) {
         self.known = true;
         (self.state, self.out_ns) = (AtomState::Sleeping, ts);
@@ -259,7 +260,7 @@ impl Atoms {
             return;
         }
         self.state = AtomState::Done;
-        // Later than the switch-in: perf ignores the atom.
+        // The waking is later than the switch-in: perf ignores the atom.
         let Some(delay) = ts.checked_sub(self.wake_ns) else { return };
         let row = &mut self.row;
         row.total_ns += delay;

@@ -1,27 +1,27 @@
-//! On which CPU's queue a thread waits: from the placement through every move to the switch-in.
+//! The CPU on whose queue a thread waits: from the placement, through every migration, to the switch-in.
 
 use super::follow::Known;
 use schedlab_trace::{Cpu, Event, What};
 
-/// Moves within one wait that are remembered.
+/// Most moves that are kept within one wait.
 const MOST_MOVES: usize = 64;
 
-/// Where one thread is queued.
+/// The queue that one thread is on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct QueuePosition {
     cpu: Option<Cpu>,
     since: u64,
-    /// Its waker's CPU and when it was woken, until a queue has it: what moves it from there is the placement, as long as the
-    /// waker has that CPU.
+    /// Its waker's CPU and the time of the waking, until a queue has the thread. A migration from that CPU is the
+    /// placement, as long as the waker still runs there.
     placing_on: Option<(Cpu, u64)>,
-    /// Queues before: which, from, to; no CPU while it was being placed.
+    /// Earlier queues: CPU, from, to; no CPU while the thread was being placed.
     earlier: Vec<(Option<Cpu>, u64, u64)>,
-    /// How many of these are no longer kept apart: they count as one, on no known CPU.
+    /// How many of these were merged: they count as one, on an unknown CPU.
     forgotten: u32,
 }
 
 impl QueuePosition {
-    /// It left its CPU; a waking that came before is its own only if it sleeps.
+    /// The thread left its CPU; a waking before that counts only if the thread sleeps.
     #[inline]
     pub(super) fn left(&mut self, ts: u64, cpu: Cpu, runnable: bool) {
         (self.cpu, self.since) = (Some(cpu), ts);
@@ -29,13 +29,13 @@ impl QueuePosition {
         self.forget();
     }
 
-    /// It has a CPU.
+    /// The thread got a CPU.
     #[inline]
     pub(super) fn entered(&mut self) {
         self.placing_on = None;
     }
 
-    /// It is being woken. A preempted thread is still in its queue: it is not placed again.
+    /// The thread is being woken. A preempted thread is still in its queue, and is not placed again.
     #[inline]
     pub(super) fn waking(&mut self, event: &Event, target: Cpu, wakee: &Known) {
         if wakee.waits() {
@@ -48,14 +48,14 @@ impl QueuePosition {
         }
     }
 
-    /// A queue has it.
+    /// The thread was enqueued.
     #[inline]
     pub(super) fn queued(&mut self, event: &Event, target: Cpu) {
         self.placing_on = None;
         self.move_to(event.ts, known(target).or(self.cpu), self.cpu);
     }
 
-    /// `sched_migrate_task`, on a CPU that was `switched` last then.
+    /// `sched_migrate_task`, on a CPU whose last switch was at `switched`.
     pub(super) fn moved(&mut self, event: &Event, switched: u64) {
         let What::Migrate { dest_cpu, .. } = event.what else { return };
         let placing = self.placing_on.take().is_some_and(|(cpu, woken)| cpu == event.cpu && switched <= woken);
@@ -82,12 +82,12 @@ impl QueuePosition {
         self.forgotten = 0;
     }
 
-    /// Moves that `within` does not hand out one by one.
+    /// Number of moves that `within` does not report separately.
     pub(super) fn forgotten(&self) -> u32 {
         self.forgotten
     }
 
-    /// Hands out the queues between two times; the last one is that of the CPU that ran it in the end.
+    /// Calls `each` with the queues between two times; the last one is that of the CPU that finally ran the thread.
     #[inline]
     pub(super) fn within(&self, from: u64, to: u64, cpu: Cpu, mut each: impl FnMut(Option<Cpu>, u64, u64)) {
         for (was, start, end) in &self.earlier {
@@ -95,7 +95,7 @@ impl QueuePosition {
                 each(*was, from.max(*start), to.min(*end));
             }
         }
-        // Where moves are not traced the last queue is the only one that is known.
+        // If migrations are not traced, only the last queue is known.
         each(Some(cpu), if self.earlier.is_empty() { from } else { from.max(self.since) }, to);
     }
 }

@@ -1,5 +1,5 @@
-//! Which threads belong to one process, if our own recordings say it: an event that moves a process to another cgroup
-//! names only its first thread only.
+//! Which threads belong to the same process, if our own recordings show it: an event that moves a process to another
+//! cgroup names only its first thread.
 
 use schedlab_trace::Tid;
 use schedlab_trace::recording::ThreadState;
@@ -15,7 +15,7 @@ impl Processes {
         self.0.extend(threads.iter().map(|thread| (thread.tid, thread.pid)));
     }
 
-    /// A thread that is in no snapshot is taken to be of its parent's process.
+    /// A thread that is in no snapshot is assumed to belong to its parent's process.
     pub(super) fn fork(&mut self, parent: Tid, child: Tid) {
         let process = self.of(parent);
         self.0.entry(child.0).or_insert(process);
@@ -26,8 +26,8 @@ impl Processes {
         self.0.get(&tid.0).copied().unwrap_or(tid.0)
     }
 
-    /// Who is moved with a thread. The event does not say whether the first thread of a process was moved alone: it is taken
-    /// to represent all of them, as it does unless `cgroup.threads` was written.
+    /// The threads that are moved with this one. The event does not say whether the first thread of a process was moved
+    /// alone; it is assumed to stand for the whole process, which is wrong only if `cgroup.threads` was written.
     pub(super) fn moved(&self, tid: Tid) -> Vec<Tid> {
         let of_process = self.0.iter().filter(|(other, process)| **process == tid.0 && **other != tid.0);
         of_process.map(|(other, _)| Tid(*other)).chain([tid]).collect()

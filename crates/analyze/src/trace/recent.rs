@@ -1,14 +1,14 @@
-//! A ring buffer of the most recent items of a series, by serial number: what an analysis remembers while it reads the
+//! A ring buffer of the most recent items of a series, by serial number: the memory of an analysis while it reads
 //! events.
 
 /// Items with serial numbers from 0 on; the newest are kept. It allocates as it fills.
 #[derive(Debug, Clone)]
 pub(super) struct Recent<T> {
     kept: Vec<T>,
-    /// Serial number of the first item that was ever in `kept`, which lies at 0.
+    /// Serial number of the first item that was at index 0; later ones wrap around from there.
     base: u64,
     next: u64,
-    /// One less than how many are kept at most, which is a power of two.
+    /// The largest number of kept items, which is a power of two, minus one.
     mask: u64,
 }
 
@@ -31,7 +31,7 @@ impl<T> Recent<T> {
         self.next - self.kept.len() as u64
     }
 
-    /// Adds an item, and drops the oldest where there is no more room.
+    /// Adds an item, and drops the oldest if there is no more room.
     // Called for every event, also from crates that are optimized for size: hence always inlined.
     #[inline(always)]
     pub(super) fn push(&mut self, item: T) {
@@ -42,14 +42,14 @@ impl<T> Recent<T> {
         self.next += 1;
     }
 
-    /// An item by its serial number; `None` where it is no longer kept, or not yet there.
+    /// An item by its serial number; `None` if it is no longer kept, or not added yet.
     #[inline(always)]
     pub(super) fn get(&self, serial: u64) -> Option<&T> {
         let known = serial >= self.first() && serial < self.next;
         if known { self.kept.get((serial.wrapping_sub(self.base) & self.mask) as usize) } else { None }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn get_mut(&mut self, serial: u64) -> Option<&mut T> {
         let known = serial >= self.first() && serial < self.next;
@@ -62,10 +62,10 @@ impl<T> Recent<T> {
         self.get(self.next.wrapping_sub(1))
     }
 
-    /// The newest item for which `is` holds, when it holds for all before that one too.
+    /// The newest item for which `is` holds; it must hold for all items before that one as well.
     pub(super) fn newest_where(&self, is: impl Fn(&T) -> bool) -> Option<&T> {
         let (mut first, mut end) = (self.first(), self.next);
-        // Most questions are about the last few.
+        // Most searches end at one of the last few items.
         for _ in 0..4 {
             match self.get(end.wrapping_sub(1)) {
                 Some(item) if !is(item) => end -= 1,
@@ -82,7 +82,7 @@ impl<T> Recent<T> {
         self.get(end.wrapping_sub(1))
     }
 
-    /// Keeps no more than `most` from now on, a power of two: the newest.
+    /// From now on keeps at most `most` items, a power of two: the newest ones.
     pub(super) fn keep(&mut self, most: usize) {
         assert!(most.is_power_of_two());
         let oldest = (self.first() - self.base) & self.mask;

@@ -1,4 +1,4 @@
-//! In whose queue each thread is and who has each CPU: what a wait is divided by when it ends.
+//! The queue that each thread is in and what each CPU does: a wait is divided by these when it ends.
 
 use super::follow::{Known, KnownTasks};
 use super::lanes::{Does, Lanes, OnCpu};
@@ -18,14 +18,14 @@ pub(super) struct RunQueues {
 pub(super) enum Stretch {
     /// Between the waking and the queue, or between queues.
     Placing,
-    /// In a queue, behind what its CPU did.
+    /// In a queue, while the CPU did this.
     Behind(Does),
     /// All of one queue, reported after its parts.
     Queue,
 }
 
 impl RunQueues {
-    /// The thread that left a CPU, whether it is still runnable, and the thread that got the CPU.
+    /// A switch: the thread that left a CPU with the class of its state, and the thread that got the CPU.
     #[inline]
     pub(super) fn switched(&mut self, event: &Event, class: StateClass, out: Option<TaskId>, into: Option<TaskId>) {
         if let Some(task) = out {
@@ -36,7 +36,7 @@ impl RunQueues {
         }
     }
 
-    /// Who is being woken.
+    /// A waking or wakeup of a thread.
     #[inline]
     pub(super) fn woken(&mut self, event: &Event, target: Cpu, task: TaskId, known: &Known) {
         match event.what {
@@ -46,19 +46,19 @@ impl RunQueues {
         }
     }
 
-    /// Who is moved from queue to queue.
+    /// A migration of a thread between queues.
     pub(super) fn moved(&mut self, event: &Event, task: TaskId, known: &Known) {
         if !known.on_cpu {
             self.places.of(task).moved(event, self.lanes.switched(event.cpu));
         }
     }
 
-    /// Moves of a wait that are not handed out one by one.
+    /// Number of moves in a wait that are not reported separately.
     pub(super) fn forgotten(&self, task: TaskId) -> u32 {
         self.places.get(task).map_or(0, QueuePosition::forgotten)
     }
 
-    /// Hands out the stretches of a wait that has ended, between two times in it; of each its begin and end.
+    /// Calls `each` with the stretches of a wait between two times in it, each with its begin and end.
     #[inline]
     pub(super) fn divide(
         &self,
@@ -71,7 +71,7 @@ impl RunQueues {
         each(Stretch::Placing, from, queued);
         let nowhere = QueuePosition::default();
         self.places.get(task).unwrap_or(&nowhere).within(queued, to, wait.cpu, |cpu, start, end| {
-            // Parts after the end that is asked for are ignored.
+            // Parts after the requested end are ignored.
             let (start, end) = (start.min(to), end.min(to));
             let Some(cpu) = cpu else { return each(Stretch::Placing, start, end.max(start)) };
             self.lanes.walk(cpu, start, end, |start, end, does| each(Stretch::Behind(does), start, end));
@@ -79,14 +79,14 @@ impl RunQueues {
         });
     }
 
-    /// Forgets a task, whose number will be another's.
+    /// Forgets a task, because its number will be reused.
     pub(super) fn retired(&mut self, task: TaskId) {
         *self.places.of(task) = QueuePosition::default();
     }
 }
 
 impl Does {
-    /// By the thread's name, and which one it is.
+    /// With the thread's name instead of its state, and the thread's id.
     pub(super) fn named(self, known: &KnownTasks) -> (Does<Name>, Option<Tid>) {
         match self {
             Self::Task(OnCpu { task, comm, .. }) => (Does::Task(comm), Some(known.get(task).tid)),

@@ -1,5 +1,5 @@
-//! What an analysis is about: whose waits and runs, when, where, out of which state and at which priority. One type for all
-//! analyses; what a state or a priority selects where there are no waits, each says.
+//! The scope of an analysis: which tasks, time, CPUs, states and priorities. All analyses use this type; those without
+//! waits document what a state or a priority selects.
 
 use super::filter::{TaskFilter, matches};
 use schedlab_plan::counted;
@@ -7,16 +7,16 @@ use schedlab_trace::{Cpu, Name, Names, Prio, Reader, StateClass, Tid, TimeWindow
 use std::collections::HashSet;
 use std::fmt;
 
-/// What counts; the default lets everything through.
+/// What is analysed; by default everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Whose waits.
+    /// Tasks whose waits count.
     pub tasks: TaskFilter,
-    /// When and where they end.
+    /// Time and CPUs on which waits end.
     pub window: TimeWindow,
-    /// States in which the thread had left its CPU; all when empty.
+    /// States in which the thread had left its CPU; all if empty.
     pub states: Vec<StateClass>,
-    /// Ranges of the kernel's priorities, both ends included; all when empty.
+    /// Ranges of priorities, as the kernel numbers them, both ends included; all if empty.
     pub prios: Vec<(i16, i16)>,
 }
 
@@ -76,8 +76,9 @@ impl Scope {
         Ok(())
     }
 
-    /// What nothing in a trace meets, a sentence each, after it was read: names and ids that no task has, a time without an
-    /// event, CPUs that the machine does not have (where the trace says how many it has).
+    /// The parts of the scope that nothing in the trace matches, one sentence each: names and ids that no task has, a
+    /// time without events, CPUs that the machine does not have (if the trace contains their number). Call this after
+    /// the trace was read.
     pub(super) fn unmatched(
         &self,
         reader: &Reader,
@@ -102,43 +103,43 @@ impl Scope {
         told
     }
 
-    /// Whether only some states or priorities are meant.
+    /// Whether only some states or priorities are selected.
     pub(super) fn is_partial(&self) -> bool {
         !self.states.is_empty() || !self.prios.is_empty()
     }
 
-    /// Whether waits of threads that left their CPU so are meant.
+    /// Whether waits of threads that left their CPU in this state are selected.
     pub(super) fn has_state(&self, state: StateClass) -> bool {
         self.states.is_empty() || self.states.contains(&state)
     }
 
-    /// Whether waits of this priority are meant; one that the trace does not say only where all are.
+    /// Whether waits of this priority are selected; an unknown priority is selected only if all are.
     pub(super) fn has_prio(&self, prio: Prio) -> bool {
         let within = |prio: i16| self.prios.iter().any(|(from, to)| (*from..=*to).contains(&prio));
         self.prios.is_empty() || prio.get().is_some_and(within)
     }
 
-    /// Whether a wait is left out for want of a priority.
+    /// Whether a wait is left out because its priority is not in the trace.
     pub(super) fn lacks_prio(&self, prio: Prio) -> bool {
         !self.prios.is_empty() && prio == Prio::UNKNOWN
     }
 }
 
-/// What is said where some priorities are asked for and this many waits have none.
+/// The note if only some priorities are selected and this many waits have an unknown one.
 pub(super) fn without_prio(waits: u64) -> Option<String> {
     let of = counted(waits, "waits");
     (waits > 0)
         .then(|| format!("the trace does not say the priority of {of}, of whichever task: --prio leaves out these"))
 }
 
-/// Which threads are meant while a trace goes by, when only the names so far are known.
+/// Which threads are selected while a trace is read, when only the names so far are known.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     tids: Vec<Tid>,
-    /// By name; empty where names do not matter.
+    /// By name; empty if names are not used.
     by_name: Vec<bool>,
     all: bool,
-    /// Members of the cgroups that are asked for.
+    /// Members of the requested cgroups.
     within: Option<HashSet<u32>>,
 }
 
@@ -148,7 +149,7 @@ impl Chosen {
         Self { tids, by_name: Vec::new(), all: filter.is_open(), within: filter.within.clone() }
     }
 
-    /// Looks at the names that are new.
+    /// Checks the names that are new.
     pub(super) fn learn(&mut self, filter: &TaskFilter, names: &Names) {
         let known = self.by_name.len();
         self.by_name.extend(names.texts_from(known).map(|text| filter.names(text)));

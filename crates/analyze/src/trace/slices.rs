@@ -1,19 +1,19 @@
-//! The time of a trace in slices of equal length that fit a line, though how long it is shows at its end only: short slices
-//! at first, of which neighbours become one whenever there are too many.
+//! Divides the time of a trace into slices of equal length that fit on a line. The length of the trace is known only at
+//! its end, so the slices are short at first, and neighbours are joined whenever there are too many.
 
-/// The shortest slice, ns: times in a trace are no finer than this by much.
+/// The shortest slice, ns: trace clocks are not much finer than this.
 const SHORTEST_NS: u64 = 1 << 7;
 
-/// Slices while the trace is read, for each of the result.
+/// While the trace is read, there are up to this many times as many slices as in the result.
 const FINER: usize = 8;
 
-/// Where slices begin and how long they are.
+/// Start and length of the slices.
 #[derive(Debug)]
 pub(super) struct Slicing {
     /// Start of the first slice, once it is known.
     pub(super) start: Option<u64>,
     pub(super) slice_ns: u64,
-    /// Slices of the result, at most.
+    /// Most slices of the result.
     most: u64,
 }
 
@@ -22,7 +22,7 @@ impl Slicing {
         Self { start: None, slice_ns: SHORTEST_NS, most: most.max(1) as u64 }
     }
 
-    /// Makes room up to `end`: this many slices become one.
+    /// Makes room up to `end`; returns how many slices have to be joined into one.
     #[must_use]
     pub(super) fn fit(&mut self, end: u64) -> usize {
         let (before, length) = (self.slice_ns, end.saturating_sub(self.start.unwrap_or(end)));
@@ -32,7 +32,7 @@ impl Slicing {
         (self.slice_ns / before) as usize
     }
 
-    /// For the result: so many slices become one, and there are as many as were asked for or a few less.
+    /// The same for the result, which has the requested number of slices or a few less.
     #[must_use]
     pub(super) fn fit_line(&mut self, end: u64) -> usize {
         let join = (self.number(end) as u64).div_ceil(self.most).max(1);
@@ -40,12 +40,12 @@ impl Slicing {
         join as usize
     }
 
-    /// Slices up to `end`.
+    /// Number of slices up to `end`.
     pub(super) fn number(&self, end: u64) -> usize {
         end.saturating_sub(self.start.unwrap_or(0)).div_ceil(self.slice_ns) as usize
     }
 
-    /// Hands out the parts of a time by slice: its number, and how much of the time is in it.
+    /// Divides an interval among the slices: calls `each` with the number of a slice and the time in it.
     #[inline]
     pub(super) fn divide(&self, from: u64, end: u64, mut each: impl FnMut(usize, u64)) {
         let Some(start) = self.start else { return };

@@ -1,4 +1,4 @@
-//! Where the time of each task went: on a CPU, waiting for one, asleep and in which way, and how much of it is not known.
+//! How the time of each task was spent: on a CPU, waiting for one, asleep by kind of sleep, and how much is unknown.
 
 use super::asked::Asked;
 use super::facts::TraceFacts;
@@ -59,8 +59,8 @@ pub struct States {
     pub more_rows: u64,
 }
 
-/// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first;
-/// a priority those that ran or got a CPU at it; the window of time is not looked at.
+/// Reads a trace to its end. In the scope, states select the tasks that spent time in them, those with most of it
+/// first; priorities select tasks that ran or got a CPU at one of them; the time window is ignored.
 pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> {
     let Asked { scope, top, .. } = asked;
     let (mut engine, mut times) =
@@ -92,11 +92,11 @@ impl StatesRow {
         self.running_ns + waits + self.interruptible_ns + self.uninterruptible_ns + self.idle_ns + self.other_ns
     }
 
-    /// The time in these states, in all for none: `R` is waiting for a CPU, after a wakeup too.
+    /// The time in these states, or in all if there are none; `R` is waiting for a CPU, including after a wakeup.
     fn within(&self, states: &[StateClass]) -> u64 {
         let of = |state: &StateClass| match state {
             StateClass::Runnable => self.wakeup_wait_ns + self.preempt_wait_ns,
-            // `R` stands for both.
+            // `Runnable` includes both.
             StateClass::Preempted if states.contains(&StateClass::Runnable) => 0,
             StateClass::Preempted => self.preempt_wait_ns,
             StateClass::Interruptible => self.interruptible_ns,
@@ -114,7 +114,7 @@ impl StatesRow {
         Self { comm: comm.to_owned(), tid: Some(task.tid.0), tasks: 1, seen_ns: seen, ..self }
     }
 
-    /// How long each of these existed is not known.
+    /// It is not known how long each of these tasks existed.
     fn of_retired(self, names: &Names, ended: &Ended) -> Self {
         let comm = names.text(ended.comm).to_owned();
         Self { comm, tid: ended.tid.map(|tid| tid.0), seen_ns: self.known(), ..self }
@@ -130,17 +130,17 @@ impl StatesRow {
         self.other_ns += other.other_ns;
     }
 
-    /// A share of the time that it was seen.
+    /// A time as a share of the time in which the task was seen.
     pub fn share(&self, ns: u64) -> f64 {
         if self.seen_ns == 0 { 0.0 } else { ns as f64 / self.seen_ns as f64 }
     }
 }
 
-/// What is added up of one task.
+/// The sums for one task.
 #[derive(Debug, Clone, Default)]
 struct TaskTimes {
     row: StatesRow,
-    /// It was seen at a priority that is asked for.
+    /// Whether it was seen at a selected priority.
     met_prio: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Every time on a CPU as a line: when it ended, how long the task had slept, waited and run, and why it left.
+//! One line for every time on a CPU: when it ended, how long the task had slept, waited and run, and why it left the
+//! CPU.
 
 use super::calls::{self, Calls};
 use super::facts::TraceFacts;
@@ -40,26 +41,26 @@ pub struct TimehistRow {
     pub left: Option<String>,
 }
 
-/// What a picture shows.
+/// The contents of a picture.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Turns {
     /// The times on CPUs.
     pub rows: Vec<TimehistRow>,
-    /// The times of which nobody knows who had a CPU.
+    /// The times in which it is not known which thread had a CPU.
     pub holes: Vec<Hole>,
 }
 
-/// Who takes a row; false is enough.
+/// Receives each row; returning false stops the analysis.
 pub type Sink<'a> = &'a mut dyn FnMut(&TimehistRow) -> bool;
 
-/// Reads a trace to its end, or until `each` has seen enough. Of the scope a state is that in which the task left at the
-/// end of the row, and a priority the one that it had then.
+/// Reads a trace to its end, or until `each` returns false. In the scope, states select by the state in which the task
+/// left the CPU, and priorities by its priority then.
 pub fn timehist(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFacts, TraceError> {
     read(reader, scope, each, &mut |_| true)
 }
 
-/// The same for a picture: every row, and between them the times of which nobody knows who had a CPU; `None` beyond `most` of
-/// both together.
+/// The same for a picture: every row, and the times in which it is not known which thread had a CPU; `None` if there
+/// are more than `most` of both together.
 pub fn turns(reader: &mut Reader, scope: &Scope, most: usize) -> Result<(TraceFacts, Option<Turns>), TraceError> {
     let (mut rows, mut holes) = (Vec::new(), Vec::new());
     let number = std::cell::Cell::new(0);
@@ -67,7 +68,7 @@ pub fn turns(reader: &mut Reader, scope: &Scope, most: usize) -> Result<(TraceFa
         number.set(number.get() + 1);
         number.get() <= most
     };
-    // Of a turn without a known length the hole shows what is known.
+    // A time on a CPU of unknown length is covered by a hole instead.
     let mut each = |row: &TimehistRow| {
         row.run_ns.is_none() || {
             rows.push(row.clone());
@@ -95,7 +96,8 @@ fn read(
         let classes = reader.states().classes();
         engine.expect(&batch);
         for event in &batch {
-            // Who leaves the CPU is named by the switch; its name may be another when the row is written.
+            // The switch contains the name of the thread that leaves; the thread may have another name when the row is
+            // written.
             let mut left = StateClass::Unknown;
             (history.name, history.next, history.call) = match event.what {
                 What::Switch { prev, prev_comm, next_comm, prev_state, .. } => {
@@ -121,27 +123,27 @@ fn read(
     Ok(TraceFacts::of(reader, &engine, scope))
 }
 
-/// What came before the present time on a CPU.
+/// What preceded the present time on a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
-    /// The call in which it left its CPU.
+    /// The system call in which the thread left its CPU.
     left_in: Option<Syscall>,
     slept: Option<u64>,
     wakeup: Option<u64>,
     preempt: Option<u64>,
-    /// The begin of the present time on a CPU, after a wait: a run of no length, and the thread's name then.
+    /// The start of the present time on a CPU, after a wait: a run of length 0, and the thread's name at that time.
     got: Option<(Run, Option<Name>)>,
 }
 
-/// A run that is finished and not handed out.
+/// A run that has ended but has not been written as a row.
 struct Ran {
     id: TaskId,
-    /// Where its number is another's by now.
+    /// The task, if its number has been reused since.
     retired: Option<Task>,
-    /// Its name then, where the event says it.
+    /// Its name at that time, if the event contains it.
     name: Option<Name>,
     run: Run,
-    /// Its length is known.
+    /// Whether its length is known.
     is_known: bool,
     before: Before,
 }
@@ -150,11 +152,11 @@ struct Ran {
 struct History {
     before: PerTask<Before>,
     runs: Vec<Ran>,
-    /// Whom the present event takes from a CPU.
+    /// The name of the thread that the present event takes off a CPU.
     name: Option<Name>,
-    /// Whom it gives the CPU to.
+    /// The name of the thread that gets the CPU.
     next: Option<Name>,
-    /// The system call that this thread is in.
+    /// The system call that the former is in.
     call: Option<Syscall>,
 }
 
@@ -224,7 +226,7 @@ impl Observer for History {
     }
 
     fn wait_censored(&mut self, task: TaskId, _wait: &CensoredWait) {
-        // It may have run meanwhile, unseen: then its sleep was before that time on a CPU, not before the next.
+        // The thread may have run unseen in between: then its sleep was before that run, not before the next one.
         *self.before.of(task) = Before::default();
     }
 

@@ -1,12 +1,12 @@
-//! How often a thread flips between wakees, as the kernel counts it (`record_wakee()` and `wake_wide()` in
-//! kernel/sched/fair.c), from what a trace shows.
+//! How often a thread switches between wakees, computed from a trace as the kernel does (`record_wakee()` and
+//! `wake_wide()` in kernel/sched/fair.c).
 
 use schedlab_trace::engine::TaskId;
 
-/// Halvings after which what a thread had before the trace no longer matters: a sixteenth of it is left.
+/// Number of halvings after which a thread's flips from before the trace no longer matter: a sixteenth of them is left.
 const SETTLED: u32 = 4;
 
-/// A waker halves its flips when it wakes more than this after the last time: `HZ` jiffies.
+/// The flips of a waker are halved if the last halving was more than this long ago: `HZ` jiffies.
 const HALVED_AFTER_NS: u64 = 1_000_000_000;
 
 /// `wakee_flips`, `last_wakee` and `wakee_flip_decay_ts` of a thread.
@@ -20,7 +20,7 @@ pub(super) struct Flips {
 }
 
 impl Flips {
-    /// Wakes a thread at `ns`; whether it is another one than the last time.
+    /// Records that the thread wakes `wakee` at `ns`; returns whether this is another wakee than the last time.
     pub(super) fn record(&mut self, wakee: TaskId, ns: u64) -> bool {
         match self.halved_ns {
             Some(last) if ns.saturating_sub(last) <= HALVED_AFTER_NS => {}
@@ -33,33 +33,33 @@ impl Flips {
         }
         let other = self.last != Some(wakee);
         if other {
-            // Whom it woke before the trace is not known: the first may be no flip.
+            // The last wakee from before the trace is not known, so the first flip may not be one.
             self.count = self.count.saturating_add(1);
             self.last = Some(wakee);
         }
         other
     }
 
-    /// A child begins with a copy of its parent: fork resets none of it.
+    /// A child begins with a copy of its parent's flips: fork does not reset them.
     pub(super) fn inherit(parent: Self) -> Self {
         Self { forked: true, ..parent }
     }
 
-    /// What it had before the trace is known or has faded.
+    /// Whether its flips from before the trace are known or no longer matter.
     pub(super) fn is_settled(&self) -> bool {
         self.forked || self.halvings >= SETTLED
     }
 }
 
-/// What `wake_wide()` answers since Linux 4.3: the waker or the wakee turns to others `llc_size` times as often as the
-/// other one, which does so `llc_size` times at least.
+/// The result of `wake_wide()` since Linux 4.3: of waker and wakee, the one with fewer flips has at least `llc_size`,
+/// and the other at least `llc_size` times as many.
 pub(super) fn is_wide(waker: Flips, wakee: Flips, llc_size: u32) -> bool {
     let (master, slave) = (waker.count.max(wakee.count), waker.count.min(wakee.count));
     // In 32 bits, as the kernel multiplies.
     slave >= llc_size && master >= slave.wrapping_mul(llc_size)
 }
 
-/// Whether a kernel decides so: since 4.3. A trace that does not say is taken for one of these.
+/// Whether a kernel of this release uses that rule: since 4.3. If the trace has no release, it is assumed to.
 pub(super) fn is_known_rule(release: &str) -> bool {
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     numbers.next().is_none_or(|major| (major, numbers.next().unwrap_or(0)) >= (4, 3))

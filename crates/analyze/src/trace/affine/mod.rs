@@ -1,5 +1,5 @@
-//! The view of wake-affine: which wakers turn from one wakee to another, how often in a cycle of theirs, and for which
-//! wakings the kernel's rule against pulling partners together (`wake_wide()`) held, as far as a trace shows.
+//! Wake-affine statistics: which wakers switch between wakees, how often per sleep, and for which wakings
+//! `wake_wide()`, the kernel's rule against pulling wakees towards the waker, was true, as far as a trace shows it.
 
 mod flips;
 
@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, HashSet};
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-affine/1";
 
-/// Different wakees of a waker that are distinguished.
+/// Most distinct wakees that are counted for a waker.
 pub const MOST_WAKEES: usize = 256;
 
-/// The same of all wakers together.
+/// The same for all wakers together.
 const MOST_IN_ALL: usize = 1 << 20;
 
 /// What the numbers mean.
@@ -124,7 +124,7 @@ pub struct Affine {
 }
 
 /// Reads a trace to its end.
-/// Whose wakings, when and on which CPU of the waker, at which of its priorities; states are not looked at.
+/// The scope selects wakings by waker, time, the waker's CPU and the waker's priority; states are ignored.
 pub fn affine(reader: &mut Reader, asked: &Asked) -> Result<Affine, TraceError> {
     let mut wakers = Wakers {
         scope: &asked.scope,
@@ -141,7 +141,7 @@ pub fn affine(reader: &mut Reader, asked: &Asked) -> Result<Affine, TraceError> 
     Ok(wakers.findings(&engine, reader, asked))
 }
 
-/// What is known of a thread that wakes others, or is woken.
+/// What is known of a thread that wakes others or is woken.
 #[derive(Debug, Clone, Default)]
 struct Waker {
     flips: Flips,
@@ -167,12 +167,12 @@ impl AffineRow {
         self.unsettled += other.unsettled;
     }
 
-    /// Flips by switches out to sleep; `None` for idle threads and who never slept.
+    /// Flips per switch out to sleep; `None` for idle threads and for threads that never slept.
     pub fn flips_per_cycle(&self) -> Option<f64> {
         (self.sleeps > 0).then(|| self.flips as f64 / self.sleeps as f64)
     }
 
-    /// Share of the wakings that are known to be wide or not; `None` where none is.
+    /// Share of wide wakings among those known to be wide or not; `None` if there are none.
     pub fn wide_share(&self) -> Option<f64> {
         let settled = self.wakings - self.unsettled;
         (settled > 0).then(|| self.wide as f64 / settled as f64)
@@ -185,9 +185,9 @@ struct Wakers<'a> {
     llc_size: Option<u32>,
     rule_known: bool,
     tasks: PerTask<Waker>,
-    /// The idle threads, by CPU: what interrupts wake while they run is charged to them.
+    /// The idle threads, by CPU: wakings by interrupts that arrive while an idle thread runs are charged to it.
     idle: PerCpu<Waker>,
-    /// Wakees in the sets of all wakers.
+    /// Total size of the wakee sets of all wakers.
     told_apart: usize,
     retired: BTreeMap<Name, AffineRow>,
     aside: Aside,
@@ -229,7 +229,7 @@ impl Wakers<'_> {
         }
     }
 
-    /// Whether a waking is asked for: by its waker, its time and its CPU.
+    /// Whether a waking is selected: by its waker, its time and its CPU.
     fn is_selected(&self, taken: &Taken<'_>, waker: Option<TaskId>) -> bool {
         let all = self.scope.tasks.is_open() && self.scope.tasks.within.is_none();
         let by_waker = match waker.map(|waker| taken.known.get(waker)) {
@@ -239,7 +239,7 @@ impl Wakers<'_> {
         by_waker && self.scope.window.has(taken.event.ts, taken.event.cpu)
     }
 
-    /// Where a waking that chooses no CPU is counted.
+    /// The counter for a waking for which the fair class chooses no CPU; `None` for others.
     fn aside(&mut self, taken: &Taken<'_>, wake: &Wake, wakee: TaskId) -> Option<&mut u64> {
         if wake.tid == wake.waker {
             Some(&mut self.aside.itself)

@@ -1,4 +1,4 @@
-//! Compares each wait, when it ends, with what its CPU did meanwhile.
+//! When a wait ends, divides it by what its CPU did meanwhile.
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
 use crate::trace::follow::{Analysis, Follows, Now, Taken};
@@ -11,22 +11,22 @@ use schedlab_trace::engine::{CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Context, Cpu, Ended, Event, Name, PerTask, Prio, StateClass, Tid, Wake, What};
 use std::collections::{BTreeMap, HashMap};
 
-/// Parts of a wait that is listed.
+/// Most parts listed for a wait.
 const PARTS_LISTED: usize = 6;
 
-/// What a piece of a wait is put down to.
+/// The cause that a part of a wait is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// Between the waking and the queue.
     Placing,
-    /// The CPU's doing.
+    /// What the CPU did.
     Cpu(Does<Name>),
 }
 
 /// A cause's number.
 type CauseId = u32;
 
-/// All causes met, each with a number.
+/// All causes that occurred, each with a number.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     pub(super) all: Vec<Cause>,
@@ -68,7 +68,7 @@ impl Causes {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) ns: u64,
-    /// Waits with a part of it.
+    /// Number of waits that have a part with this cause.
     pub(super) waits: u64,
     /// The longest part of one wait.
     pub(super) longest_ns: u64,
@@ -90,9 +90,9 @@ pub(super) struct Victim {
     pub(super) ns: u64,
     /// By cause, ascending.
     pub(super) shares: Vec<(CauseId, Share)>,
-    /// Another CPU was idle while its own was not.
+    /// How long another CPU was idle while its own CPU was not.
     pub(super) idle_elsewhere_ns: u64,
-    /// Waits in which the CPUs that it may use were not known, in a trace that says them.
+    /// Waits for which the thread's affinity was unknown, in a trace that contains affinities.
     pub(super) unknown_set_waits: u64,
     pub(super) censored: [u64; 3],
 }
@@ -130,13 +130,13 @@ impl Victim {
 pub(super) struct Part {
     pub(super) cause: Cause,
     pub(super) ns: u64,
-    /// Threads of that name.
+    /// Number of threads of that name.
     pub(super) threads: u32,
-    /// The one with most of it.
+    /// The thread with the largest share of it.
     pub(super) most: (Option<Tid>, u64),
 }
 
-/// By cause, the largest first, from pieces by thread.
+/// Parts by cause, the largest first, from pieces by thread.
 fn parts(mut pieces: Vec<(Cause, Option<Tid>, u64)>) -> Vec<Part> {
     pieces.sort_unstable_by_key(|(cause, tid, _)| (*cause, *tid));
     pieces.dedup_by(|next, sum| {
@@ -162,7 +162,7 @@ fn parts(mut pieces: Vec<(Cause, Option<Tid>, u64)>) -> Vec<Part> {
     parts
 }
 
-/// One of the longest waits.
+/// One of the longest waits, with its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LongWait {
     pub(super) wait: Wait,
@@ -176,13 +176,13 @@ pub(super) struct LongWait {
     pub(super) parts: Vec<Part>,
 }
 
-/// What is known of a task while it goes.
+/// What is known of a task while the trace is read.
 #[derive(Debug, Clone)]
 struct Waiter {
-    /// Somebody woke it since it was last on a CPU, or while it was.
+    /// Whether it was woken since, or while, it was last on a CPU.
     woken: bool,
     waker_comm: Name,
-    /// The CPUs it may use, as far as that is known.
+    /// The CPUs that it may use, as far as they are known.
     may: SetId,
 }
 
@@ -192,12 +192,12 @@ impl Default for Waiter {
     }
 }
 
-/// Counts while the engine goes.
+/// Counts while the engine runs.
 #[derive(Debug)]
 pub(in crate::trace) struct Counter<'a> {
     scope: &'a Scope,
     waiters: PerTask<Waiter>,
-    /// When some CPU was idle: any, and any of each set of CPUs.
+    /// When at least one CPU was idle: of all CPUs, and of each set of CPUs.
     idle: Vec<IdleTimes>,
     pub(super) affinity: Affinity,
     pub(super) causes: Causes,
@@ -227,7 +227,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// The pieces of a wait by cause, into `parts`; how long another CPU was idle.
+    /// Divides a wait by cause, into `parts`; returns how long another CPU was idle.
     #[inline]
     fn divide(&mut self, queues: &RunQueues, task: TaskId, wait: &Wait) -> u64 {
         let Self { waiters, parts, causes, idle, affinity, .. } = self;
@@ -261,7 +261,7 @@ impl<'a> Counter<'a> {
         elsewhere
     }
 
-    /// A wait that may be among the longest: again, by task.
+    /// Lists a wait that may be among the longest: divides it again, by thread.
     #[cold]
     fn list(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
         let What::Switch { next, next_comm, next_prio, .. } = now.event.what else { return };
@@ -287,7 +287,7 @@ impl<'a> Counter<'a> {
         self.longest.add(wait.ns(), long);
     }
 
-    /// Whether waits of threads that left their CPU so, and of this priority, are asked for.
+    /// Whether the scope includes waits of threads that left their CPU in this state and have this priority.
     #[inline]
     fn is_selected(&mut self, left: StateClass, prio: Prio) -> bool {
         let by_state = self.scope.has_state(left);
@@ -295,7 +295,7 @@ impl<'a> Counter<'a> {
         by_state && self.scope.has_prio(prio)
     }
 
-    /// A CPU became idle, or not idle or not known to be.
+    /// A CPU became idle, or it is not idle or not known to be.
     #[inline]
     fn set_idle(&mut self, ts: u64, cpu: Cpu, idle: bool) {
         self.idle[usize::from(ALL)].set(ts, cpu, idle);
@@ -355,7 +355,7 @@ impl Analysis for Counter<'_> {
                     self.waiters.of(task).may = UNKNOWN;
                 }
             }
-            // One that serves an interrupt is not idle.
+            // A CPU that serves an interrupt is not idle.
             _ => self.set_idle(ts, cpu, taken.queues.lanes.now(cpu) == Does::Idle),
         }
     }
@@ -384,7 +384,7 @@ impl Analysis for Counter<'_> {
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        // The CPU on which it would have ended is not known.
+        // The CPU on which the wait would have ended is not known.
         if self.scope.window.has_time(now.event.ts) && self.is_selected(wait.left, wait.prio) {
             self.victims.of(task).censored[wait.why as usize] += 1;
         }

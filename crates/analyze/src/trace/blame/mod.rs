@@ -1,4 +1,4 @@
-//! Behind whom tasks waited: each wait divided among who had its CPU meanwhile, down to the nanosecond.
+//! What tasks waited behind: each wait is divided, to the nanosecond, among those that had its CPU meanwhile.
 
 mod count;
 
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-blame/1";
 
-/// Waits that are listed one by one, at most, however many are asked for.
+/// Most waits that are listed one by one, however many are requested.
 pub const MOST_LISTED: usize = 100;
 
 /// What the numbers mean.
@@ -189,13 +189,13 @@ pub fn blame(reader: &mut Reader, asked: &Asked) -> Result<Blame, TraceError> {
     Ok(findings(counter, &engine, reader, asked))
 }
 
-/// What counts while a trace is read.
+/// The analysis to run while a trace is read.
 pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
     let listed = asked.top.unwrap_or(usize::MAX).min(MOST_LISTED);
     Counter::new(&asked.scope, listed, Affinity::new(reader))
 }
 
-/// What was counted, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Blame {
     let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();
@@ -274,7 +274,7 @@ impl Cause {
     }
 }
 
-/// Victims added up, by name or one by one.
+/// Victims summed by name, or one by one.
 struct Sums<'a> {
     names: &'a Names,
     causes: &'a [Cause],

@@ -1,5 +1,5 @@
-//! Who woke whom, and what a wakeup inherited: pairs of waker and woken with their latency, and whole chains from their
-//! origin, an interrupt or a thread that ran of its own accord, to a task that woke nobody.
+//! Who woke whom, and how delays propagate: pairs of waker and wakee with their latency, and whole chains of wakeups,
+//! from their origin (an interrupt, or a thread that ran of its own accord) to a task that woke nobody.
 
 mod paths;
 mod tracker;
@@ -20,7 +20,7 @@ use tracker::{LongChain, Step, Tracker};
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-chains/1";
 
-/// Chains that are listed one by one, at most.
+/// Most chains that are listed one by one.
 pub const MOST_LISTED: usize = 100;
 
 /// What the numbers mean.
@@ -160,24 +160,24 @@ pub struct Chains {
     pub longest: Vec<ChainRow>,
 }
 
-/// What is not known without their event.
+/// The consequence if their event was not recorded.
 pub(super) const NEW_THREADS: (Kind, &str) =
     (Kind::SchedWakeupNew, "the first wakeup of new threads, by their parent, is not seen");
 
 /// Reads a trace to its end.
-/// Wakeups of or by the tasks that are asked for, and chains in which they are.
+/// The scope selects wakeups of or by its tasks, and chains that include them.
 pub fn chains(reader: &mut Reader, asked: &Asked) -> Result<Chains, TraceError> {
     let mut tracker = tracker(asked);
     let engine = follow(reader, &asked.scope.tasks, &mut [&mut tracker])?;
     Ok(findings(&tracker, &engine, reader, asked))
 }
 
-/// What follows chains while a trace is read.
+/// The analysis to run while a trace is read.
 pub(super) fn tracker(asked: &Asked) -> Tracker<'_> {
     Tracker::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
-/// What was found, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Chains {
     let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();

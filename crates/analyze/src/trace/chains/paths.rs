@@ -1,19 +1,20 @@
-//! Paths of wakeups by name: a tree from each origin, with what ended at each of its nodes; and pairs of waker and woken.
+//! Paths of wakeups by name: a tree for each origin, with the chains that ended at each node; and pairs of waker and
+//! wakee.
 
 use crate::trace::quick::{QuickMap, pair};
 use schedlab_trace::{Cells, Name};
 use std::collections::HashMap;
 
-/// Nodes that are kept apart.
+/// Most nodes; further paths are counted together.
 const MOST_NODES: usize = 1 << 16;
 
-/// Pairs that are kept apart.
+/// Most pairs; further pairs are counted together.
 const MOST_PAIRS: usize = 1 << 13;
 
-/// Who wakes.
+/// A waker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Waker {
-    /// Any, where there are too many to keep apart.
+    /// Any waker beyond the limit.
     Others,
     /// A thread.
     Task(Name),
@@ -23,28 +24,28 @@ pub(super) enum Waker {
     Irq(u32, Name),
     /// A soft interrupt by vector.
     Softirq(u32),
-    /// A hard interrupt without a name: a timer, another CPU.
+    /// A hard interrupt without a recorded name: a timer, an IPI.
     Hard,
-    /// A soft interrupt without a name.
+    /// A soft interrupt without a recorded vector.
     Soft,
 }
 
 /// A node's number.
 pub(super) type NodeId = u32;
 
-/// A path that is a name longer than its parent.
+/// A path: that of its parent, extended by one name.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) parent: Option<NodeId>,
     pub(super) who: Waker,
     /// Chains that ended here.
     pub(super) chains: u64,
-    /// Waiting in them, ns.
+    /// Sum of the delays of these chains, ns.
     pub(super) delay_ns: u64,
-    /// The part of it that no other chain has counted, ns.
+    /// The part of these delays that no other chain has counted, ns.
     pub(super) new_ns: u64,
     pub(super) longest_ns: u64,
-    /// From their first waking to their last switch-in, ns.
+    /// Sum of the times from the first waking to the last switch-in, ns.
     pub(super) elapsed_ns: u64,
 }
 
@@ -54,13 +55,13 @@ pub(super) struct Pair {
     pub(super) waker: Waker,
     pub(super) wakee: Waker,
     pub(super) waits: Cells,
-    /// The woken one ran on another CPU than its waker's.
+    /// How often the wakee ran on another CPU than its waker.
     pub(super) other_cpu: u64,
-    /// The longest wait of a chain up to here, ns.
+    /// The largest delay of a chain up to this wakeup, ns.
     pub(super) chain_longest_ns: u64,
 }
 
-/// What was met.
+/// All paths and pairs so far.
 #[derive(Debug)]
 pub(super) struct Paths {
     pub(super) nodes: Vec<Node>,
@@ -71,7 +72,7 @@ pub(super) struct Paths {
     by_pair: QuickMap<u32>,
 }
 
-/// The node of paths that are not kept apart.
+/// The node for paths beyond the limit.
 const OTHERS: NodeId = 0;
 
 impl Default for Paths {
@@ -95,7 +96,7 @@ impl Node {
 }
 
 impl Paths {
-    /// The path that begins with this waker.
+    /// The path that starts with this waker.
     #[inline]
     pub(super) fn root(&mut self, who: Waker) -> NodeId {
         if let Waker::Task(comm) = who {
@@ -148,7 +149,7 @@ impl Paths {
         self.nodes.len() as NodeId - 1
     }
 
-    /// The wakeups of a name by a waker.
+    /// The wakeups of threads with this name by a waker.
     #[inline]
     pub(super) fn pair(&mut self, waker: Waker, wakee: Name) -> &mut Pair {
         let root = self.root(waker);

@@ -1,4 +1,4 @@
-//! Follows wakeups from task to task: each carries the waiting of those before it.
+//! Follows wakeups from task to task: each adds its wait to the delay of the chain.
 
 use super::paths::{NodeId, Paths, Waker};
 use crate::trace::follow::{Analysis, Follows, Now, Taken};
@@ -9,62 +9,62 @@ use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Name, PerTask, StateClass, Tid, Wake, What};
 
-/// Wakeups that are remembered so that the longest chains can be shown: 8 MB.
+/// Most wakeups that are kept to show the longest chains: 8 MB.
 const MOST_STEPS: usize = 1 << 16;
 
-/// Wakeups of a chain, at most: one that is longer begins anew.
+/// Most wakeups of a chain: a longer chain is cut, and a new one starts.
 pub(super) const MOST_LINKS: u8 = 16;
 
 /// One wakeup of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    /// The wakeup by which the waker runs.
+    /// The wakeup after which the waker ran.
     parent: Option<u64>,
-    /// Who woke.
+    /// The waker.
     pub(super) waker: Waker,
     pub(super) waker_tid: Tid,
-    /// When it woke.
+    /// Time of the waking.
     pub(super) waking: u64,
     /// How long the waker had been preempted since its own wakeup, ns.
     pub(super) waker_preempted_ns: u64,
     task: TaskId,
-    /// Its wait is in the sum of a path.
+    /// Whether its wait is part of a path's sum.
     counted: bool,
-    /// The part of the woken task's preemptions that is in the sum of a path, ns.
+    /// The part of the woken task's preemptions that is part of a path's sum, ns.
     preempted_ns: u64,
-    /// Wakings by it of threads that had not slept, and may or may not do so yet.
+    /// How many threads it woke that were not asleep yet and may still go to sleep.
     unsettled: u32,
-    /// One of these continued the chain.
+    /// Whether one of these wakings continued the chain.
     went_on: bool,
-    /// It sleeps, and has woken only these.
+    /// Whether the task went to sleep, having woken only such threads.
     slept: bool,
-    /// Who was woken.
+    /// The wakee.
     pub(super) tid: Tid,
     pub(super) comm: Name,
     pub(super) wait: Wait,
 }
 
-/// What a task carries on while it runs.
+/// The chain that a task continues while it runs.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     serial: u64,
     node: NodeId,
     links: u8,
-    /// Waiting so far, ns.
+    /// Sum of the waits so far, ns.
     delay_ns: u64,
-    /// The first waking.
+    /// Time of the first waking.
     begun: u64,
-    /// When the last one was switched in.
+    /// Time of the last switch-in.
     end: u64,
     end_cpu: Cpu,
-    /// The first step.
+    /// Number of the first step.
     first: u64,
     chosen: bool,
-    /// It has woken others: the chain continues there.
+    /// Whether it has woken others: the chain continues there.
     woke: bool,
 }
 
-/// Who woke a task that is not on a CPU yet.
+/// The waking of a task that is not on a CPU yet.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     waker: Waker,
@@ -74,7 +74,7 @@ struct Origin {
     waker_preempted_ns: u64,
     chain: Option<Chain>,
     chosen: bool,
-    /// The woken task was not asleep: without a sleep, this wakeup has no effect.
+    /// The woken task was not asleep: unless it sleeps, this wakeup has no effect.
     unsettled: bool,
 }
 
@@ -93,12 +93,12 @@ pub(super) struct LongChain {
     pub(super) delay_ns: u64,
     pub(super) begun: u64,
     pub(super) end: u64,
-    /// The steps from the origin on; the first ones may be missing if they are too long ago.
+    /// The steps from the origin on; the first ones may be missing if they are no longer kept.
     pub(super) steps: Vec<Step>,
     pub(super) whole: bool,
 }
 
-/// Follows chains while the engine goes.
+/// Follows chains while the engine runs.
 #[derive(Debug)]
 pub(in crate::trace) struct Tracker<'a> {
     scope: &'a Scope,
@@ -106,9 +106,9 @@ pub(in crate::trace) struct Tracker<'a> {
     steps: Recent<Step>,
     pub(super) paths: Paths,
     pub(super) longest: Longest<LongChain>,
-    /// Wakeups that are in the tables.
+    /// Number of wakeups in the tables.
     pub(super) wakeups: u64,
-    /// Chains cut since they were too long.
+    /// Number of chains that were cut because of their length.
     pub(super) cut: u64,
     pub(super) censored: [u64; 3],
 }
@@ -127,7 +127,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Who wakes: the interrupt where there is one, since the thread it interrupted does nothing.
+    /// The waker: the interrupt if there is one, because the interrupted thread has no part in it.
     fn waker(taken: &Taken<'_>, wake: &Wake) -> (Waker, Option<TaskId>) {
         let Taken { event, engine, queues, .. } = *taken;
         if wake.context.is_interrupt() {
@@ -149,12 +149,12 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Remembers who woke a task, with what the waker carries.
+    /// Stores the waking of a task, with the chain that the waker continues.
     #[inline]
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let Taken { event, woken: Some(task), .. } = *taken else { return };
-        // A wakeup is used for its waker only if the waking is not in the trace; one of a thread that is running wakes
-        // nobody.
+        // sched_wakeup provides the waker only if there was no sched_waking; for a thread that is running it is no
+        // wakeup.
         let known = taken.known.get(task);
         if matches!(event.what, What::Wakeup(_)) {
             if known.on_cpu {
@@ -191,7 +191,7 @@ impl<'a> Tracker<'a> {
         self.carriers.of(task).from = Some(origin);
     }
 
-    /// A task got the CPU after a wakeup: a step more of the chain.
+    /// A task got the CPU after a wakeup: adds a step to the chain.
     #[inline]
     fn step(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, origin: Origin) {
         let What::Switch { next, next_comm, .. } = now.event.what else { return };
@@ -231,13 +231,13 @@ impl<'a> Tracker<'a> {
         }
         let returned = before.is_some_and(|before| self.was_in(&before, task, next));
         if returned {
-            // A round trip ends here; what the task does next begins another.
+            // A round trip ends here; what the task does next starts a new chain.
             self.end(&chain);
         }
         *self.carriers.of(task) = Carrier { chain: (!returned).then_some(chain), ..Carrier::default() };
     }
 
-    /// What a task carries after this step.
+    /// The chain after this step.
     fn go_on(&mut self, step: &Step, before: Option<Chain>, (serial, selected): (u64, bool)) -> Chain {
         let ns = step.wait.ns();
         let of_before = before.map_or_else(|| self.paths.root(step.waker), |before| before.node);
@@ -259,7 +259,7 @@ impl<'a> Tracker<'a> {
         self.steps.get(serial).copied()
     }
 
-    /// Whether a task is in a chain, as one of the woken or as the origin.
+    /// Whether a task is part of a chain, as a wakee or as the origin.
     fn was_in(&self, chain: &Chain, task: TaskId, tid: Tid) -> bool {
         let mut at = self.remembered(chain.serial);
         while let Some(step) = at {
@@ -274,7 +274,7 @@ impl<'a> Tracker<'a> {
         false
     }
 
-    /// A chain that goes nowhere further.
+    /// Counts a chain that no wakeup continues.
     fn end(&mut self, chain: &Chain) {
         if !chain.chosen || !self.scope.window.has(chain.end, chain.end_cpu) {
             return;
@@ -291,7 +291,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// A chain that is as long as it may be ends, however many continue it.
+    /// Ends a chain of the maximum length, once, even if several wakeups continue it.
     #[cold]
     fn cut_off(&mut self, chain: &Chain) {
         self.cut += 1;
@@ -301,7 +301,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// The waits of a chain that no other branch of it has counted yet.
+    /// The waits of a chain that no other branch has counted yet.
     fn not_counted(&mut self, last: u64) -> u64 {
         let (mut sum, mut at) = (0, Some(last));
         while let Some(step) = at.and_then(|serial| self.steps.get_mut(serial)) {
@@ -311,7 +311,8 @@ impl<'a> Tracker<'a> {
             sum += step.wait.ns();
             let preempted_ns = step.waker_preempted_ns;
             at = step.parent;
-            // If it woke several tasks, each branch includes the shared beginning: the longest includes all of it.
+            // If the task woke several others, each branch includes its preemptions up to that waking: the longest
+            // includes all.
             if let Some(waker) = at.and_then(|serial| self.steps.get_mut(serial)) {
                 sum += preempted_ns.saturating_sub(waker.preempted_ns);
                 waker.preempted_ns = waker.preempted_ns.max(preempted_ns);
@@ -320,7 +321,7 @@ impl<'a> Tracker<'a> {
         sum
     }
 
-    /// One chain for each origin, the one that waited longest.
+    /// Lists one chain per origin, the one with the largest delay.
     #[cold]
     fn list(&mut self, chain: &Chain) {
         let of_origin = |long: &LongChain| long.first == chain.first;
@@ -334,7 +335,7 @@ impl<'a> Tracker<'a> {
         self.longest.add(delay_ns, LongChain { first, delay_ns, begun, end, steps, whole });
     }
 
-    /// From the origin on, as far as they are remembered; whether all are.
+    /// The steps from the origin on, as far as they are kept; and whether all are.
     fn steps_of(&self, chain: &Chain) -> (Vec<Step>, bool) {
         let mut steps = Vec::new();
         let mut serial = Some(chain.serial);
@@ -347,7 +348,7 @@ impl<'a> Tracker<'a> {
     }
 
     /// If a chain forks at its last task, as when one task wakes others again and again, only the last step differs.
-    /// `None` if it forks elsewhere, or its beginning is no longer remembered.
+    /// `None` if it forks elsewhere, or if its first steps are no longer kept.
     fn lengthened(&self, long: LongChain, chain: &Chain) -> Option<Vec<Step>> {
         let step = self.remembered(chain.serial).filter(|_| chain.first >= self.steps.first())?;
         let mut steps = long.steps;
@@ -356,7 +357,7 @@ impl<'a> Tracker<'a> {
         Some(steps)
     }
 
-    /// The task leaves its CPU; where it does not sleep, who woke it before only kept it from that.
+    /// The task leaves its CPU. If it does not sleep, a waking before that only kept it from sleeping.
     #[inline]
     fn leaves(&mut self, task: TaskId, class: StateClass) {
         if class.is_runnable() || class == StateClass::Dead {
@@ -367,7 +368,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// The task sleeps: what it carried ends here, unless others carry it on.
+    /// The task sleeps: its chain ends here, unless a waking continues it.
     #[inline]
     fn sleeps(&mut self, task: TaskId) {
         let carrier = self.carriers.of(task);
@@ -380,7 +381,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// The last waker of the task, if any, only kept it from sleeping.
+    /// The last waking of the task, if there was one, only kept it from sleeping.
     #[inline]
     fn came_to_nothing(&mut self, task: TaskId) {
         if self.carriers.of(task).from.is_some() {
@@ -395,7 +396,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// It shows whether a waking of a thread that had not slept was a wakeup, or kept it from sleeping.
+    /// Now it is known whether a waking of a thread that was not asleep was a wakeup, or only kept it from sleeping.
     #[inline]
     fn settle(&mut self, origin: &Origin, went_on: bool) {
         let Some(chain) = origin.chain.filter(|_| origin.unsettled) else { return };
@@ -427,7 +428,7 @@ impl Analysis for Tracker<'_> {
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
         if wait.began == Began::Preempted {
             self.carriers.of(task).preempted_ns += wait.ns();
-            // A waking of a preempted thread is no wakeup.
+            // A waking of a preempted thread is not a wakeup.
             self.came_to_nothing(task);
         } else if let Some(origin) = self.carriers.of(task).from.take() {
             self.step(now, task, wait, origin);
@@ -449,7 +450,7 @@ impl Analysis for Tracker<'_> {
     }
 
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
-        // Its last switch-out is being taken, and `take` will not find it.
+        // The event that retires it is its last switch-out, and `take` will not find the task any more.
         self.sleeps(task);
         *self.carriers.of(task) = Carrier::default();
     }

@@ -1,4 +1,4 @@
-//! Following the partners of copies through a trace.
+//! Follows both partners of each copy through a trace.
 
 use super::{CopiesOrder, CopySlice, CopyTasks, TracedCopy};
 use crate::trace::filter::TaskFilter;
@@ -6,29 +6,29 @@ use crate::trace::follow::{Analysis, Now, Taken, follow};
 use schedlab_trace::engine::{Engine, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Event, PerTask, Reader, Tid, TraceError, What};
 
-/// All that is followed.
+/// What is followed.
 pub(super) struct Followed {
     pairs: Vec<Pair>,
-    /// Thread ids in order: which copy's which partner.
+    /// Thread ids in order, each with the index of its copy and of the partner.
     partners: Vec<(Tid, usize, usize)>,
     /// Waits and runs by [`TaskId`].
     times: PerTask<Times>,
     steady: (u64, u64),
 }
 
-/// Where the two partners of a copy are.
+/// The CPUs of the two partners of a copy.
 #[derive(Debug, Default)]
 struct Pair {
-    /// Where each was switched in last.
+    /// The CPU where each was last switched in.
     at: [Option<Cpu>; 2],
-    /// Up to here it is added up, ns.
+    /// Time up to which the sums are complete, ns.
     since: u64,
     together_ns: u64,
     apart_ns: u64,
     flips: u64,
-    /// Whether they were on one CPU when that was known last.
+    /// Whether they were on one CPU when that was last known.
     were_together: Option<bool>,
-    /// Where each was when that was known last.
+    /// The CPU of each when it was last known.
     were_at: [Option<Cpu>; 2],
     voluntary: u64,
     involuntary: u64,
@@ -36,7 +36,7 @@ struct Pair {
     slices: Vec<Slice>,
 }
 
-/// Sums of a slice.
+/// Sums over one slice.
 #[derive(Debug, Clone, Default)]
 struct Slice {
     together_ns: u64,
@@ -45,7 +45,7 @@ struct Slice {
     on: [Vec<(Cpu, u64)>; 2],
 }
 
-/// Sums of one task.
+/// Sums over one task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     delay_ns: u64,
@@ -84,7 +84,7 @@ impl Analysis for Followed {
                     self.pairs[copy].switched_in(partner, event, is_steady, self.steady);
                 }
             }
-            // Who was switched in unseen may be anywhere.
+            // A partner may have been switched in elsewhere during the gap.
             What::GapBegin => {
                 for pair in &mut self.pairs {
                     pair.advance(event.ts, self.steady);
@@ -117,20 +117,20 @@ impl Followed {
         Self { pairs, partners, times: PerTask::default(), steady: order.steady }
     }
 
-    /// Which copy's which partner a thread is.
+    /// The copy and the partner that a thread belongs to.
     fn partner(&self, tid: Tid) -> Option<(usize, usize)> {
         let at = self.partners.binary_search_by_key(&tid, |(of, ..)| *of).ok()?;
         Some((self.partners[at].1, self.partners[at].2))
     }
 
-    /// What of a stretch lies in the steady phase, ns.
+    /// The part of an interval that is in the steady phase, ns.
     fn within(&self, start: u64, end: u64) -> u64 {
         end.min(self.steady.1).saturating_sub(start.max(self.steady.0))
     }
 
-    /// The copies' rows, without what compares them.
+    /// The rows of the copies, without the comparison between them.
     pub(super) fn rows(self, engine: &Engine, order: &CopiesOrder) -> Vec<TracedCopy> {
-        // A thread id that another task had before has nothing of that task in the steady phase.
+        // If the thread id was used by another task before, that task has no time in the steady phase.
         let mut of = vec![[Times::default(); 2]; self.pairs.len()];
         for (task, times) in engine.tasks().iter().zip(self.times.all()) {
             if let Some((copy, partner)) = self.partner(task.tid) {
@@ -151,7 +151,7 @@ impl Times {
 }
 
 impl Pair {
-    /// Adds up the time to `to`, which nothing changed in.
+    /// Adds the time up to `to`, during which nothing changed.
     fn advance(&mut self, to: u64, steady: (u64, u64)) {
         let (from, to) = (self.since, to.clamp(steady.0, steady.1));
         if to <= from {
@@ -190,7 +190,7 @@ impl Pair {
         self.see(is_steady);
     }
 
-    /// A partner has another CPU.
+    /// A partner has moved to another CPU.
     fn see(&mut self, is_steady: bool) {
         let [Some(one), Some(other)] = self.at else { return };
         let together = one == other;

@@ -1,4 +1,4 @@
-//! The copies of many trials: which property of the trace goes with the score.
+//! The copies of many trials: which property of the trace correlates with the score.
 
 use super::{Copies, DEFINITIONS, TracedCopy};
 use crate::trace::Definition;
@@ -70,15 +70,15 @@ impl CopiesOfArm {
         correlations.in_order_by(|a, b| b.r.map_or(0.0, f64::abs).total_cmp(&a.r.map_or(0.0, f64::abs)));
         let scores: Vec<f64> = trials.iter().flat_map(|trial| trial.copies.iter().map(|row| row.relative)).collect();
         let variance = scores.iter().map(|score| (score - 1.0).powi(2)).sum::<f64>();
-        // The mean of each trial is taken off: so many are free.
+        // One degree of freedom is used up by the mean of each trial.
         let free = scores.len().saturating_sub(trials.len());
         let spread = (free > 0).then(|| (variance / free as f64).sqrt());
         Self { arm, spread, correlations, trials }
     }
 }
 
-/// Score and another thing of each copy, the score as a ratio to the mean of its trial, the thing as a difference from
-/// it, in units of that mean: a share of 0 is a value like any other.
+/// For each copy the score, as a ratio to the mean of its trial, and another value, as a difference from its mean in
+/// units of that mean, so that a share of 0 needs no special case.
 fn points(rows: &[TracedCopy], value: fn(&TracedCopy) -> Option<f64>) -> Vec<(f64, f64)> {
     let known: Vec<(f64, f64)> = rows.iter().filter_map(|row| Some((row.relative, value(row)?))).collect();
     let mean = known.iter().map(|point| point.1).sum::<f64>() / known.len().max(1) as f64;
@@ -91,7 +91,7 @@ fn pearson(points: &[(f64, f64)]) -> Option<f64> {
     let (x, y) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
     let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-    // Two points lie on a line always.
+    // Two points always lie on a line.
     (points.len() > 2 && xx > 1e-12 && yy > 1e-12).then(|| xy / (xx * yy).sqrt())
 }
 

@@ -1,5 +1,5 @@
-//! The copies of a workload of pairs, each beside its score: where its two partners were over time, how long they waited
-//! for a CPU, how often they were switched and moved; and which of these goes with the score.
+//! The copies of a workload of pairs, each with its score: where its two partners were over time, how long they waited
+//! for a CPU, how often they were switched and migrated; and which of these correlates with the score.
 
 mod follow;
 mod joined;
@@ -42,18 +42,18 @@ pub fn wanted() -> Kinds {
     Kinds::TASKS
 }
 
-/// A copy as its trial describes it.
+/// A copy as described by its trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyTasks {
     /// Its number.
     pub copy: u32,
     /// Thread ids of its partners, the parent first.
     pub tids: [u32; 2],
-    /// Operations that it did.
+    /// Operations that it completed.
     pub operations: u64,
 }
 
-/// The copies of a trial and when it measured.
+/// The copies of a trial, and the time that it measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiesOrder {
     /// The copies, by number.
@@ -65,7 +65,7 @@ pub struct CopiesOrder {
 }
 
 impl CopiesOrder {
-    /// From a trial's outcome; in words what it lacks.
+    /// From a trial's outcome; the error says what it lacks.
     pub fn of(outcome: &TrialOutcome, slices: usize) -> Result<Self, String> {
         let steady =
             outcome.phases.iter().find(|phase| phase.name == "steady").ok_or("the trial has no steady phase")?;

@@ -1,4 +1,4 @@
-//! When a number of one side is called another than that of the other side.
+//! When a number of one side counts as different from that of the other side.
 
 use super::DiffChange;
 use crate::confounded::LEAST_OF_LEVEL;
@@ -14,7 +14,7 @@ pub(super) const LEAST_TIMES: f64 = 20.0;
 /// Without a verdict, a change must be this many times as large to be named.
 const DESCRIBED: f64 = 10.0;
 
-/// The smallest change that is named.
+/// The smallest change that is named as such.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Least {
     /// In the unit of the number.
@@ -31,7 +31,7 @@ impl Least {
         }
     }
 
-    /// The same without a verdict: of a share not more than half, or nothing could be as large.
+    /// The limit without a verdict; a share is limited to one half, because larger changes are impossible.
     fn described(self) -> Self {
         match self {
             Self::Of(least) => Self::Of(DESCRIBED * least),
@@ -40,39 +40,39 @@ impl Least {
     }
 }
 
-/// What a number is in both sides.
+/// The values of a number on both sides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
-    /// The value of each trace of A and of B; `None` of a trace that does not have it.
+    /// The value of each trace of A and of B; `None` for a trace that has no value.
     pub(super) traces: [Vec<Option<f64>>; 2],
-    /// Values of the stretches of all traces; empty if they are not known, or not in each.
+    /// Values of the stretches of all traces; empty if some are not known.
     pub(super) stretches: [Vec<f64>; 2],
-    /// Length of a trace, s, on average.
+    /// Mean length of a trace, s.
     pub(super) seconds: f64,
-    /// One side has nothing of that name.
+    /// Whether one side has no row of that name.
     pub(super) of_one_side: bool,
 }
 
-/// Whether this many traces of A and of B allow a verdict; otherwise how steady each trace is replaces one.
+/// Whether this many traces of A and of B allow a verdict; otherwise the spread within each trace is used instead.
 pub fn decides(traces: [usize; 2]) -> bool {
     traces.into_iter().all(|n| n >= LEAST_OF_LEVEL)
 }
 
 impl Values {
-    /// So many traces of each side have it at least, whichever traces are on which side.
+    /// Number of traces that have a value on each side at least, however the traces are assigned to the sides.
     fn least_traces(&self) -> usize {
         let lacking = self.traces.iter().flatten().filter(|x| x.is_none()).count();
         self.traces[0].len().min(self.traces[1].len()).saturating_sub(lacking)
     }
 
-    /// No mean can be larger, whichever traces are on which side.
+    /// Upper limit of a side's mean, however the traces are assigned to the sides.
     fn bound(&self) -> f64 {
         self.traces.iter().flatten().flatten().map(|x| x.abs()).sum::<f64>() / self.least_traces().max(1) as f64
     }
 }
 
-/// What is known of a number, and whether it is judged, which does not depend on which side a trace is of: or what is left
-/// out would bias the test.
+/// What is known of a number, and whether it is judged. That must not depend on which side a trace belongs to:
+/// otherwise leaving numbers out would bias the test.
 pub(super) fn change(
     (of, unit, least): (&'static str, &'static str, Least),
     values: &Values,
@@ -121,8 +121,8 @@ pub(super) struct Judged<'c> {
 }
 
 impl Judged<'_> {
-    /// The values of all traces, A's first, on a scale on which twice as much is as far everywhere: a load that comes and goes
-    /// varies by factors. What is below the least that matters is as good as nothing.
+    /// The values of all traces, A's first, on a logarithmic scale, because a load that comes and goes varies by
+    /// factors. Values below the smallest change that matters count as almost 0.
     fn logarithms(&self) -> Vec<Option<f64>> {
         const LEAST_NS: f64 = 1000.0;
         let nothing = match (self.least, self.change.unit) {
@@ -134,7 +134,7 @@ impl Judged<'_> {
     }
 }
 
-/// Gives the numbers their p and their word. `shares`: how many sets of numbers share the error.
+/// Fills in the p and the verdict of the numbers. `shares`: the number of sets among which the error is divided.
 pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
     let rows: Vec<Vec<Option<f64>>> = judged.iter().map(Judged::logarithms).collect();
     let p_values = step_down_max_t(&rows, of_a).unwrap_or_default();
@@ -143,7 +143,7 @@ pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
         let p = (shares * p).min(1.0);
         change.p = Some(p);
         let (Some((a, b)), true) = (change.a.zip(change.b), p <= 1.0 - LEVEL) else { continue };
-        // One trace unlike the others can turn the means, of which the sentence is, against what was tested.
+        // One outlier can give the means, which the sentence reports, the opposite order of what was tested.
         let is_same_way = (level(&row[..of_a]) < level(&row[of_a..])) == (a < b);
         change.says = match (b - a).abs() >= least.of(a, b) {
             true if is_same_way => "moved",
@@ -153,13 +153,13 @@ pub(super) fn judge(judged: &mut [Judged<'_>], of_a: usize, shares: f64) {
     }
 }
 
-/// Whether two ranges do not touch, with as much room between them as the wider one is wide.
+/// Whether two ranges are disjoint, with a gap that is at least as wide as the wider range.
 fn is_apart([a_lo, a_hi]: [f64; 2], [b_lo, b_hi]: [f64; 2]) -> bool {
     let room = (b_lo - a_hi).max(a_lo - b_hi);
     room > 0.0 && room >= (a_hi - a_lo).max(b_hi - b_lo)
 }
 
-/// Whether a side has some in every stretch where the other has none in any.
+/// Whether one side has some in every stretch and the other has none in any.
 fn is_always([a_lo, a_hi]: [f64; 2], [b_lo, b_hi]: [f64; 2]) -> bool {
     (a_hi == 0.0 && b_lo > 0.0) || (b_hi == 0.0 && a_lo > 0.0)
 }
@@ -225,14 +225,15 @@ mod tests {
             Judged { change, values, least: RAN.2 }
         }
         judge(&mut [judged(&mut found, of_traces(&a, &b)), judged(&mut other, mixed)], 5, 2.0);
-        // One of C(10, 5) = 252 ways and its mirror, of one of two sets; the other number is as far apart in another.
+        // One of C(10, 5) = 252 ways and its mirror, in one of two sets; the other number is equally far apart in
+        // another way.
         assert!((found.says, other.says) == ("moved", "not shown") && is_judged, "{found:?} {other:?}");
         assert_eq!(found.p, Some(2.0 * 4.0 / 252.0));
-        // As sure, but of nothing that matters.
+        // Equally certain, but too small to matter.
         let (mut small, _) = change(RAN, &of_traces(&[1e7; 5], &[1.05e7; 5]), true);
         judge(&mut [judged(&mut small, of_traces(&[1e7; 5], &[1.05e7; 5]))], 5, 1.0);
         assert_eq!((small.says, small.p), ("small", Some(2.0 / 252.0)));
-        // One trace turns the mean of A against all others: what is shown is a rise, and the means would say that it fell.
+        // One trace reverses the mean of A: the test shows a rise, but the means would show a fall.
         let turned = || of_traces(&[2e6, 2.1e6, 1.9e6, 2e6, 2.2e6, 1.25e8], &[2e7; 6]);
         let (mut found, _) = change(RAN, &turned(), true);
         judge(&mut [judged(&mut found, turned())], 6, 1.0);
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(says(&a[..4], &b), "not compared");
         assert_eq!(says(&[1e5; 5], &[2e5; 5]), "small");
         assert_eq!(says(&[], &b), "not compared");
-        // Six a side may lack one of a trace, on whichever side it is.
+        // With six traces per side, one may lack a value, on either side.
         let lacking = |of: &[usize]| {
             let mut values = of_traces(&[1e7; 6], &[3e7; 6]);
             of.iter().for_each(|at| values.traces[at % 2][at / 2] = None);

@@ -1,4 +1,4 @@
-//! What one trace shows, in numbers that can be compared with those of another: per second, or per wait.
+//! The numbers of one trace that can be compared with those of another: per second, or per wait.
 
 use super::names::group;
 use super::threads::{self, Group};
@@ -11,7 +11,7 @@ use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why two sides are not compared: a sentence with what to do.
+/// Why two sides cannot be compared: a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffError(pub(super) String);
 
@@ -23,8 +23,8 @@ impl fmt::Display for DiffError {
 
 impl std::error::Error for DiffError {}
 
-/// Events that change what is counted: only those of them are used that every trace has, and what follows where some
-/// lack it.
+/// Events that affect the numbers: only those that every trace has are used. The text is the consequence if some traces
+/// lack them.
 const COUNTED: [(Kind, &str); 9] = [
     (Kind::SchedSwitch, ""),
     (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
@@ -37,7 +37,7 @@ const COUNTED: [(Kind, &str); 9] = [
     (Kind::SoftirqExit, ""),
 ];
 
-/// Which events a trace has, and from when to when.
+/// The events in a trace, and the time that it spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Looked {
     kinds: Kinds,
@@ -45,17 +45,17 @@ pub struct Looked {
 }
 
 impl Looked {
-    /// From its first event to its last, ns of its clock; `None` of a trace without events.
+    /// From the first event to the last, ns of the trace's clock; `None` for a trace without events.
     pub fn span(&self) -> Option<(u64, u64)> {
         self.span
     }
 }
 
-/// Reads a trace to its end for the kinds of its events: text says which it has at its end only.
+/// Reads a trace to its end for the kinds of its events, because a text trace shows only at its end which it has.
 pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
     let mut span: Option<(u64, u64)> = None;
     for_each_batch(reader, |batch, _| {
-        // What a recorder found when it began has no time.
+        // Events about the state before the recording have no time.
         let first = batch.iter().find(|event| !event.is_from_before());
         if let (Some(first), Some(last)) = (first, batch.last()) {
             span = Some((span.map_or(first.ts, |(start, _)| start), last.ts));
@@ -69,18 +69,18 @@ pub fn wanted() -> Kinds {
     COUNTED.iter().fold(Kinds::TASKS, |kinds, (kind, _)| kinds.with(*kind))
 }
 
-/// What of the traces is used.
+/// The parts of the traces that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared {
-    /// The kinds of events to read of each.
+    /// The kinds of events to read from each.
     pub kinds: Kinds,
     /// Whether waits after wakeups can be compared: if one side has the wakings and the other the wakeups, they cannot.
     pub(super) wakeups: bool,
-    /// What some traces have and others lack, a sentence each.
+    /// What some traces have and others lack, one sentence each.
     pub(super) told: Vec<String>,
 }
 
-/// Which events both sides have; each trace with the name of its file.
+/// The events that both sides have; each trace comes with the name of its file.
 pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compared, DiffError> {
     let all = || a.iter().chain(b);
     if let Some((file, _)) = all().find(|(_, looked)| looked.span.is_none()) {
@@ -119,7 +119,7 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
     Ok(Compared { kinds, wakeups, told })
 }
 
-/// How often, and for how long in all.
+/// A number and a total time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Times {
     pub(super) number: u64,
@@ -135,7 +135,7 @@ pub(super) struct Lengths {
     pub(super) affinity_known: bool,
 }
 
-/// What one trace shows.
+/// The numbers of one trace.
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub(super) file: String,
@@ -147,7 +147,7 @@ pub struct Measured {
     pub(super) pairs: BTreeMap<String, Times>,
     pub(super) paths: BTreeMap<String, Times>,
     pub(super) lengths: Lengths,
-    /// Groups have their stretches.
+    /// Whether the groups have stretches.
     pub(super) in_stretches: bool,
     /// What cannot be measured from these events.
     pub(super) lacking: Vec<String>,
@@ -159,8 +159,8 @@ impl Measured {
     }
 }
 
-/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also measures it stretch by stretch, from what an
-/// earlier pass found; used if a side is a single trace.
+/// Measures a trace that was opened for [`Compared::kinds`]. With `in_stretches`, the result of an earlier pass, it
+/// also measures each stretch; that is needed if a side is a single trace.
 pub fn measure(
     file: &str,
     reader: &mut Reader,
@@ -172,7 +172,7 @@ pub fn measure(
     let mut of_threads = threads::Counter::new(&options.tasks, in_stretches.and_then(|looked| looked.span));
     let (mut blamed, mut chained) = (blame::counter(reader, &asked), chains::tracker(&asked));
     let mut queued = queues::counter(reader, &asked);
-    // In halves that take as long.
+    // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
     let there: &mut [&mut dyn Analysis] = &mut [&mut chained, &mut queued];
     let engine = follow_apart(reader, &options.tasks, here, there)?;
@@ -220,7 +220,7 @@ pub fn measure(
     })
 }
 
-/// For how long threads of other names waited behind those of each.
+/// For each name, how long threads of other names waited behind its threads.
 fn behind(blamed: &Blame, named: impl Fn(&str) -> String) -> BTreeMap<String, u64> {
     let mut behind_ns = BTreeMap::new();
     for victim in &blamed.victims {
@@ -235,7 +235,7 @@ fn behind(blamed: &Blame, named: impl Fn(&str) -> String) -> BTreeMap<String, u6
     behind_ns
 }
 
-/// Wakeups by waker and woken.
+/// Wakeups by waker and wakee.
 fn pairs(chained: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
     let each = chained
         .pairs
@@ -259,7 +259,7 @@ fn times(each: impl Iterator<Item = (String, (u64, u64))>) -> BTreeMap<String, T
     sums
 }
 
-/// Refuses what would be counted twice: the same recording under two names, or on both sides.
+/// Refuses to count a recording twice: under two names, or on both sides.
 pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffError> {
     let all: Vec<&Measured> = a.iter().chain(b).collect();
     for (at, one) in all.iter().enumerate() {

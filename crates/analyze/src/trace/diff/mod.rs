@@ -1,8 +1,8 @@
-//! Two traces, or two sets of them, side by side: what the threads of one name did a second of the trace, for how long they
-//! waited, behind whom, woken by whom, and how long the queues were; what moved most first.
-//!
-//! A trace is one observation. Variation inside one shows how steady it was, not what another recording of the same
-//! thing would say: so one trace a side gets a description, and a verdict takes five a side.
+//! Comparison of two traces, or of two sets of traces: for the threads of each name, what they did per second of the
+//! trace, how long they waited, behind whom, and who woke them; and how long the queues were. The largest changes come
+//! first.
+//! A trace is one observation. Variation inside one trace shows how steady it was, not what another recording of the
+//! same thing would show. So one trace per side gets a description, and a verdict needs five per side.
 
 mod judge;
 mod measure;
@@ -30,7 +30,7 @@ pub const ROWS: usize = 5;
 /// Most bytes of the JSON with the default number of rows, however long the names are: tables lose rows until it fits.
 pub const MOST_BYTES: usize = 20_000;
 
-/// Shift functions.
+/// Most shift functions.
 pub const SHIFTS: usize = 4;
 
 /// What the numbers mean.
@@ -66,14 +66,14 @@ pub const DEFINITIONS: &[Definition] = &[
     },
 ];
 
-/// What is asked for.
+/// Options of the comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffOptions {
-    /// Whose runs, waits and wakeups; queues are those of all threads.
+    /// Threads whose runs, waits and wakeups are compared; queues are those of all threads.
     pub tasks: TaskFilter,
-    /// Names as they are: `worker-1` and `worker-2` are two.
+    /// Whether names are compared unchanged: then `worker-1` and `worker-2` differ.
     pub whole_names: bool,
-    /// Rows of each table, all for `Some(usize::MAX)`; [`ROWS`] or fewer, so that the JSON fits, when `None`.
+    /// Rows of each table, all for `Some(usize::MAX)`; if `None`, [`ROWS`] or fewer, so that the JSON fits.
     pub top: Option<usize>,
 }
 
@@ -205,7 +205,7 @@ pub struct TraceDiff {
     pub shifts: Vec<DiffShift>,
 }
 
-/// Lays two sides beside each other.
+/// Compares two sides.
 pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     same_recording(a, b)?;
     let mut found = rows::found(a, b, used, options)?;
@@ -221,7 +221,7 @@ pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptio
 }
 
 impl TraceDiff {
-    /// Removes the rows after the first `most` of each table, and the shifts of those that are gone.
+    /// Removes the rows after the first `most` of each table, and the shifts of the removed rows.
     fn keep(&mut self, most: usize) {
         for table in &mut self.tables {
             table.more_rows += table.rows.len().saturating_sub(most) as u64;

@@ -1,7 +1,7 @@
-//! Names as they are matched between traces.
+//! Names that match between traces.
 
-/// What threads that do the same are called in every trace: each run of digits is a `*`. Of a kworker what it does now, which
-/// some recorders write after its name, is left out. What is not a thread keeps its name.
+/// The common name of threads that do the same in every trace: each run of digits becomes a `*`. The present work of a
+/// kworker, which some recorders append to its name, is removed. Names of other things than threads stay unchanged.
 pub(super) fn group(name: &str, whole: bool) -> String {
     let name = match name.strip_prefix("kworker/").and_then(|rest| rest.split_once(':')) {
         Some((_, rest)) => &name[..name.len() - rest.len() + rest.find(['-', '+']).unwrap_or(rest.len())],

@@ -1,4 +1,4 @@
-//! Which numbers the rows of each table have.
+//! The numbers in the rows of each table.
 
 use super::judge::{LEAST_TIMES, Least};
 use super::measure::{Measured, Times};
@@ -6,7 +6,7 @@ use super::threads::Stretch;
 use schedlab_plan::histogram::Histogram;
 use schedlab_stats::enough_tail;
 
-/// A trace needs this many waits for a mean, a stretch of it this many.
+/// A mean needs this many waits in a trace, and `LEAST_OF_STRETCH` in a stretch.
 pub(super) const LEAST_WAITS: u64 = LEAST_TIMES as u64;
 const LEAST_OF_STRETCH: u64 = 5;
 
@@ -16,7 +16,7 @@ pub(super) struct Number {
     pub(super) unit: &'static str,
     pub(super) least: Least,
     pub(super) value: fn(&Measured, &str) -> Option<f64>,
-    /// In a stretch of this many seconds.
+    /// The value in a stretch of this many seconds.
     pub(super) stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
 }
 

@@ -1,10 +1,10 @@
-//! Which rows a table has, which of them are of one side only, and which are of the threads that ran most.
+//! The rows of each table, which of them only one side has, and which threads ran most.
 
 use super::measure::Measured;
 use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of threads that are judged among themselves, and not among all that ran at all.
+/// Number of names that are judged as a set of their own, separate from the many that hardly ran.
 const RAN_MOST: usize = 10;
 
 /// The one row of the table of queues.
@@ -13,7 +13,7 @@ const ALL_CPUS: &str = "all CPUs";
 /// The names of a table's rows in a trace.
 pub(super) fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
     match about {
-        // Something that is not a thread, such as an interrupt, also delays others.
+        // Other things than threads, such as interrupts, also delay threads.
         "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
         "waits" => of.groups.keys().map(String::as_str).collect(),
         "wakers" => of.pairs.keys().map(String::as_str).collect(),
@@ -22,12 +22,12 @@ pub(super) fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
     }
 }
 
-/// Others may be an interrupt, or a thread that was not asked for.
+/// Whether the name is that of a thread. Others may be an interrupt, or a thread that the filter excludes.
 pub(super) fn is_thread(name: &str, a: &[Measured], b: &[Measured]) -> bool {
     a.iter().chain(b).any(|m| m.groups.contains_key(name))
 }
 
-/// The side that alone has it.
+/// The side, if only one side has it.
 pub(super) fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Option<&'static str> {
     let is_in = |m: &Measured| match about {
         "threads" | "waits" => m.groups.contains_key(name),
@@ -37,7 +37,7 @@ pub(super) fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> O
     };
     let [of_a, of_b] = [a, b].map(|side| side.iter().any(is_in));
     match (of_a, of_b) {
-        // Of something that is no thread here, only the waits behind it are known.
+        // For something that is not a thread, only the waits behind it are known.
         _ if about == "threads" && !is_thread(name, a, b) => None,
         (true, false) => Some("A"),
         (false, true) => Some("B"),
@@ -45,8 +45,8 @@ pub(super) fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> O
     }
 }
 
-/// The names of the threads that ran most, of all traces together: which these are does not depend on which side a trace is
-/// of.
+/// The names of the threads that ran most in all traces together, so that the result does not depend on which side a
+/// trace belongs to.
 pub(super) fn ran_most<'m>(a: &'m [Measured], b: &'m [Measured]) -> BTreeSet<&'m str> {
     let mut ran: BTreeMap<&str, f64> = BTreeMap::new();
     for m in a.iter().chain(b) {

@@ -1,4 +1,4 @@
-//! The tables: which rows there are, and in what order.
+//! The tables: their rows, and the order of the rows.
 
 use super::judge::{Judged, Values, change, decides, judge};
 use super::measure::{Compared, DiffError, Measured};
@@ -11,11 +11,11 @@ use schedlab_plan::{InOrder, counted};
 use schedlab_stats::welch;
 use std::collections::BTreeSet;
 
-/// From this share of waits that are censored, or of time in which it is not known who ran, on a trace is said to lack
-/// much.
+/// A trace with at least this share of censored waits, or of time in which the running thread is not known, gets a
+/// remark.
 const LACKS_MUCH: f64 = 0.01;
 
-/// Everything, with all rows.
+/// The complete comparison, with all rows.
 pub(super) fn found(
     a: &[Measured],
     b: &[Measured],
@@ -51,8 +51,8 @@ pub(super) fn found(
         tables.push(DiffTable { about, rows, more_rows: 0 });
     }
     let changes = tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes);
-    // Half of the error is for the threads that ran most and for the queues: among hundreds of numbers of threads that hardly
-    // ran, few traces show nothing.
+    // Half of the error goes to the threads that ran most and to the queues: a few traces could not show anything among
+    // hundreds of numbers of threads that hardly ran.
     let (mut of_main, mut of_others): (Vec<Judged<'_>>, Vec<Judged<'_>>) = Default::default();
     for (change, to_judge) in changes.zip(to_judge) {
         let Some((values, least, is_main)) = to_judge else { continue };
@@ -94,7 +94,7 @@ fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
     side.iter().flat_map(|m| names(about, m)).collect()
 }
 
-/// What a number is in each trace, and in each stretch.
+/// The values of a number in each trace, and in each stretch.
 fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> Values {
     let is_known = number.of != "ran" || is_thread(name, sides[0], sides[1]);
     let value = |m: &Measured| (number.value)(m, name).filter(|_| is_known);
@@ -106,7 +106,7 @@ fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> 
         let stretches = m.groups.get(name).map_or(&none, |group| &group.stretches);
         stretches.iter().filter_map(|s| stretch(s, seconds)).collect()
     };
-    // A stretch without a value leaves the spread unknown: this few may be alike by chance.
+    // If a stretch has no value, the spread is unknown: the few others may be alike by chance.
     let stretches = sides.map(|side| {
         let all: Vec<f64> = side.iter().flat_map(of_trace).collect();
         if all.len() == STRETCHES * side.len() { all } else { Vec::new() }
@@ -120,7 +120,7 @@ fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> 
     }
 }
 
-/// A row that is not named of a thread that ran much in one side only, with that number alone.
+/// For a row that is not named: if its thread ran much on one side only, the row with only that number.
 fn one_sided_run(row: &DiffRow) -> Option<DiffRow> {
     const LEAST_NS_PER_S: f64 = 1e7;
     let ran = row.changes.iter().find(|change| change.of == "ran").filter(|_| row.only.is_some())?;
@@ -134,7 +134,7 @@ impl DiffRow {
         self.changes.iter().any(|change| matches!(change.says, "moved" | "apart"))
     }
 
-    /// By how much the time in it changed, ns a second.
+    /// The change of the times in it, ns per second.
     fn amount(&self) -> f64 {
         let of_time = self.changes.iter().filter(|change| change.unit == "ns/s");
         of_time.filter_map(|change| change.change).map(f64::abs).sum()
@@ -176,14 +176,15 @@ fn shift(name: &str, a: &[Measured], b: &[Measured]) -> Option<DiffShift> {
     })
 }
 
-/// Our own recordings say which threads may use one CPU only, and such do not count.
+/// Whether either all traces contain affinities or none does. With affinities, waiting threads that are bound to one
+/// CPU do not count as not conserved.
 fn alike_affinity(a: &[Measured], b: &[Measured]) -> bool {
     let mut known = a.iter().chain(b).map(|m| m.lengths.affinity_known);
     let first = known.next();
     known.all(|known| Some(known) == first)
 }
 
-/// Sides that have nothing to be compared by.
+/// Refuses sides that have nothing in common to compare.
 fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), DiffError> {
     if let Some(m) = a.iter().chain(b).find(|m| m.facts.length_ns == 0) {
         let file = &m.file;
@@ -192,7 +193,7 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
         )));
     }
     let (of_a, of_b) = (all_names("waits", a), all_names("waits", b));
-    // A thread that is asked for may be in one side only.
+    // A thread that the filter names may be on one side only.
     let asked = &options.tasks.comms;
     if !asked.is_empty() && of_a.is_empty() && of_b.is_empty() {
         return Err(DiffError(format!(
@@ -222,7 +223,7 @@ fn lacking(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     lacking
 }
 
-/// To four digits: more would be noise, and three times as many bytes.
+/// Rounds to four digits: more would be noise, and three times as many bytes.
 fn round(change: &mut DiffChange) {
     let DiffChange { a, b, change, interval, p, a_range, b_range, .. } = change;
     [a, b, change, p].into_iter().flatten().for_each(|x| *x = rounded(*x));
@@ -234,12 +235,12 @@ fn rounded(x: f64) -> f64 {
         return x;
     }
     let digits = 3 - x.abs().log10().floor() as i32;
-    // By a whole number, which is exact, or the digits come back.
+    // Multiply or divide by a whole number, which is exact; otherwise the digits come back.
     let scale = 10f64.powi(digits.abs());
     if digits >= 0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
 }
 
-/// What must be known of the sides before any number is believed.
+/// What a reader must know of the sides before trusting any number.
 fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     let all = || a.iter().chain(b);
     let mut told = used.told.clone();

@@ -1,4 +1,4 @@
-//! What the threads of each name did: in all, and in stretches of the trace, which say how steady it was.
+//! What the threads of each name did: in total, and in stretches of the trace, which show how steady it was.
 
 use super::names::group;
 use crate::trace::filter::TaskFilter;
@@ -9,17 +9,17 @@ use schedlab_trace::engine::{Began, CensoredWait, Engine, Run, Task, TaskId, Wai
 use schedlab_trace::{Cells, Ended, PerTask, Reader};
 use std::collections::BTreeMap;
 
-/// Stretches of a trace.
+/// Number of stretches of a trace.
 pub(super) const STRETCHES: usize = 10;
 
-/// What was done in one.
+/// What threads did in one stretch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stretch {
     /// On a CPU, ns.
     pub(super) ran_ns: u64,
     /// Waiting for one, ns.
     pub(super) waited_ns: u64,
-    /// Waits after wakeups that ended in it, and their lengths, ns.
+    /// Number of waits after wakeups that ended in it, and their total length, ns.
     pub(super) wakeups: u64,
     pub(super) wakeup_ns: u64,
 }
@@ -32,15 +32,15 @@ pub(super) struct Group {
     pub(super) ran_ns: u64,
     pub(super) wakeup: Histogram,
     pub(super) preempt_ns: u64,
-    /// Zeros where they were not asked for.
+    /// Zero if they were not requested.
     pub(super) stretches: Stretches,
 }
 
-/// All threads that are asked for.
+/// All threads that the filter selects.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) by_name: BTreeMap<String, Group>,
-    /// Waits that are known, and that are censored.
+    /// Number of known waits, and of censored ones.
     pub(super) waits: u64,
     pub(super) censored: u64,
 }
@@ -81,14 +81,14 @@ fn add(sum: &mut Stretches, more: &Stretches) {
 /// Counts while a trace is read.
 pub(super) struct Counter<'a> {
     filter: &'a TaskFilter,
-    /// Where the first stretch begins and how long each is, where they are asked for.
+    /// Start of the first stretch and length of each, if they are requested.
     stretches: Option<(u64, u64)>,
     tasks: PerTask<Done>,
     retired: BTreeMap<Ended, Done>,
 }
 
 impl<'a> Counter<'a> {
-    /// `span`: from where to where the trace is cut into stretches.
+    /// `span`: the time that is divided into stretches.
     pub(super) fn new(filter: &'a TaskFilter, span: Option<(u64, u64)>) -> Self {
         let stretches = span.map(|(start, end)| (start, end.saturating_sub(start).div_ceil(STRETCHES as u64).max(1)));
         Self { filter, stretches, tasks: PerTask::default(), retired: BTreeMap::new() }
@@ -116,7 +116,7 @@ impl<'a> Counter<'a> {
         groups
     }
 
-    /// Hands out the parts of a time by stretch.
+    /// Divides an interval among the stretches.
     fn divide(&mut self, task: TaskId, (start, end): (u64, u64), to: fn(&mut Stretch) -> &mut u64) {
         let Some((start_ns, each_ns)) = self.stretches else { return };
         let done = self.tasks.of(task);

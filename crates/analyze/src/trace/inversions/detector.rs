@@ -1,4 +1,4 @@
-//! Holds the waits and sleeps of threads of high priority against who ran meanwhile.
+//! Compares the waits and sleeps of threads of high priority with what ran meanwhile.
 
 use crate::trace::follow::{Analysis, Follows, Known, KnownTasks, Now, Taken};
 use crate::trace::lanes::{Does, OnCpu};
@@ -9,21 +9,21 @@ use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Ended, Name, PerTask, Prio, StateClass, Tid, What};
 use std::collections::BTreeMap;
 
-/// Waits and sleeps that are remembered of each task.
+/// Most waits and sleeps that are kept for each task.
 const MOST_PAST: usize = 64;
 
-/// Threads that are followed from one to the next of whom it waits.
+/// Most threads that are followed from waker to waker.
 const MOST_LINKS: usize = 8;
 
-/// Threads that are shown of one inversion.
+/// Most threads shown for one inversion.
 const PARTS_LISTED: usize = 4;
 
-/// What a task did when it did not run.
+/// What a task did while it did not run.
 #[derive(Debug, Clone, Copy)]
 enum Past {
     /// Waited for this CPU.
     Waited { start: u64, end: u64, cpu: Cpu },
-    /// Slept until it was woken; by a thread, or by something that cannot be followed.
+    /// Slept until it was woken, by a thread or by something that cannot be followed.
     Slept { end: u64, by: Option<TaskId> },
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Lower {
     pub(super) cpu: Cpu,
 }
 
-/// A thread as it was then.
+/// A thread, with its name and priority at that time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Who {
     pub(super) tid: Tid,
@@ -51,7 +51,7 @@ pub(super) struct Link {
     pub(super) ns: u64,
     /// The longest first.
     pub(super) behind: Vec<Lower>,
-    /// Its priority was raised meanwhile.
+    /// Whether its priority was raised meanwhile.
     pub(super) boosted: bool,
 }
 
@@ -59,15 +59,15 @@ pub(super) struct Link {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Episode {
     pub(super) who: Who,
-    /// From here it slept; `None` where only its own wait is held against the CPU.
+    /// Start of its sleep; `None` if only its own wait counts.
     pub(super) slept_from: Option<u64>,
     pub(super) wait: Wait,
-    /// While it waited itself, ns.
+    /// The part during its own wait, ns.
     pub(super) own_ns: u64,
     pub(super) own: Vec<Lower>,
-    /// Through those it waited for, the nearest first.
+    /// The parts through the threads that it waited for, the nearest first.
     pub(super) links: Vec<Link>,
-    /// It depends on something further back than is remembered.
+    /// Whether it depends on something further back than is kept.
     pub(super) cut: bool,
 }
 
@@ -107,13 +107,13 @@ impl Sum {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Held {
     pub(super) tasks: u64,
-    /// The highest it had.
+    /// The highest priority that it had.
     pub(super) prio: Option<Prio>,
     pub(super) waits: u64,
     pub(super) waited_ns: u64,
     pub(super) own: Sum,
     pub(super) chain: Sum,
-    /// By the name of who ran instead.
+    /// By the name of the thread that ran instead.
     pub(super) by: BTreeMap<Name, (Sum, Sum)>,
     pub(super) censored: [u64; 3],
 }
@@ -146,13 +146,13 @@ fn higher(a: Option<Prio>, b: Option<Prio>) -> Option<Prio> {
     }
 }
 
-/// What is known of a task while it goes.
+/// What is known of a task while the trace is read.
 #[derive(Debug, Clone)]
 struct State {
     past: Recent<Past>,
     /// When its priority was last raised.
     boosted: Option<u64>,
-    /// How it was held up before its waking.
+    /// How it was held up before it was woken.
     blocked: Option<(u64, Vec<Link>, bool)>,
 }
 
@@ -167,7 +167,7 @@ fn who(known: &KnownTasks, task: TaskId, prio: Prio) -> Who {
     Who { tid, comm, prio }
 }
 
-/// Detects inversions while the engine goes.
+/// Detects inversions while the engine runs.
 #[derive(Debug)]
 pub(in crate::trace) struct Detector<'a> {
     scope: &'a Scope,
@@ -175,7 +175,7 @@ pub(in crate::trace) struct Detector<'a> {
     pub(super) held: PerTask<Held>,
     pub(super) retired: BTreeMap<Ended, Held>,
     pub(super) longest: Longest<Episode>,
-    /// `sched_pi_setprio` that raised a priority.
+    /// Number of `sched_pi_setprio` events that raised a priority.
     pub(super) boosts: u64,
 }
 
@@ -196,12 +196,12 @@ impl<'a> Detector<'a> {
         self.states.of(task).past.push(past);
     }
 
-    /// Whether waits at this priority are sought: real time where nothing else is asked for.
+    /// Whether waits at this priority are analysed: real-time priorities if the request names none.
     fn is_high(&self, prio: Prio) -> bool {
         if self.scope.prios.is_empty() { prio.is_realtime() } else { self.scope.has_prio(prio) }
     }
 
-    /// Who ran on a CPU at a lower priority than this one.
+    /// The threads that ran on a CPU at a lower priority than `high`.
     fn lower(now: &Now<'_>, cpu: Cpu, (from, to): (u64, u64), (high, but): (Prio, TaskId)) -> (u64, Vec<Lower>) {
         let mut parts: Vec<(TaskId, Prio, u64)> = Vec::new();
         now.queues.lanes.walk(cpu, from, to, |start, end, does| {
@@ -220,8 +220,8 @@ impl<'a> Detector<'a> {
         (ns, lower.collect())
     }
 
-    /// How the threads that a thread slept for were delayed: its waker, the waker of that one, and so on, as far as
-    /// they fall into its sleep.
+    /// How the threads that a sleeping thread depended on were delayed: its waker, the waker of that thread, and so on,
+    /// as far as the delays are within the sleep.
     fn follow_back(&mut self, now: &Now<'_>, high: Prio, (from, to): (u64, u64)) -> (Vec<Link>, bool) {
         let (mut links, mut at, mut until) = (Vec::new(), now.waker, to);
         let mut cut = false;
@@ -233,7 +233,7 @@ impl<'a> Detector<'a> {
             let mut link = Link { who: who(now.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
             link.who.prio = now.known.get(task).prio;
             link.boosted = self.states.of(task).boosted.is_some_and(|ts| (from..=until).contains(&ts));
-            // Nothing of it is forgotten.
+            // Nothing was dropped from its history.
             let mut reached = past.first() == 0;
             for past in (past.first()..past.next()).rev().filter_map(|serial| past.get(serial)) {
                 match *past {
@@ -251,7 +251,7 @@ impl<'a> Detector<'a> {
                         (at, until, reached) = (by, end, true);
                         break;
                     }
-                    // It slept later than it mattered.
+                    // A sleep after the relevant time.
                     Past::Slept { .. } => {}
                 }
             }
@@ -336,7 +336,7 @@ impl Analysis for Detector<'_> {
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
         self.states.of(task).blocked = None;
-        // Where it would have ended is not known.
+        // The CPU on which the wait would have ended is not known.
         let selected = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
         if selected && self.is_high(wait.prio) {
             self.held.of(task).censored[wait.why as usize] += 1;

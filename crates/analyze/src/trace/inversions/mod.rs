@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-inversions/1";
 
-/// Inversions that are listed one by one, at most.
+/// Most inversions that are listed one by one.
 pub const MOST_LISTED: usize = 100;
 
 /// What the numbers mean.
@@ -182,19 +182,19 @@ pub struct Inversions {
 }
 
 /// Reads a trace to its end.
-/// The scope is of threads that may be held up; real-time and deadline threads where it names no priority.
+/// The scope selects the threads that may be held up: if it names no priority, real-time and deadline threads.
 pub fn inversions(reader: &mut Reader, asked: &Asked) -> Result<Inversions, TraceError> {
     let mut detector = detector(asked);
     let engine = follow(reader, &asked.scope.tasks, &mut [&mut detector])?;
     Ok(findings(detector, &engine, reader, asked))
 }
 
-/// What detects while a trace is read.
+/// The analysis to run while a trace is read.
 pub(super) fn detector(asked: &Asked) -> Detector<'_> {
     Detector::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
-/// What was found, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Inversions {
     let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();

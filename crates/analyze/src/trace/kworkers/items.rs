@@ -7,14 +7,14 @@ use schedlab_trace::engine::{Began, CensoredWait, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cells, Cpu, Event, Name, PerTask, Tid, What};
 use std::collections::HashMap;
 
-/// Work items that are waiting at a time and remembered: 48 MB.
+/// Most work items that wait at the same time: 48 MB.
 const MOST_WAITING: usize = 1 << 20;
 
-/// Functions and workqueues that are kept apart.
+/// Most functions and workqueues; further ones are counted together.
 const MOST_FUNCTIONS: usize = 1 << 12;
 
-/// Waits and items of a kworker that are remembered: those since a work item was queued. Of other threads it is the waits that
-/// would count if they turned out to be kworkers.
+/// Most waits and items kept for a kworker: those since a work item was queued. For other threads, the waits that would
+/// count if they turn out to be kworkers.
 const MOST_OF_A_WORKER: usize = 1 << 12;
 const MOST_OF_OTHERS: usize = 16;
 
@@ -27,10 +27,10 @@ struct Queued {
     activated: Option<u64>,
 }
 
-/// What became of the time between being queued and being executed, in the order in which it is asked.
+/// How the time between being queued and being executed is divided, in this order of precedence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Split {
-    /// Until it was activated: behind the limit of active items.
+    /// Until the item was activated: it waited because of the limit of active items.
     pub(super) inactive_ns: u64,
     /// The kworker executed other items.
     pub(super) busy_ns: u64,
@@ -58,11 +58,11 @@ pub(super) struct OfFunction {
     /// Started to ended.
     pub(super) execution: Cells,
     pub(super) longest: Option<Longest>,
-    /// For a workqueue without CPUs of its own.
+    /// Items on an unbound workqueue.
     pub(super) unbound: u64,
-    /// Started without having been seen queued.
+    /// Items that started but were not seen being queued.
     pub(super) unseen: u64,
-    /// Over missing events.
+    /// Items during which events are missing.
     pub(super) censored: u64,
 }
 
@@ -79,17 +79,17 @@ pub(super) struct Longest {
 /// A kworker, or any task that may turn out to be one.
 #[derive(Debug, Clone, Default)]
 struct Worker {
-    /// It has executed an item.
+    /// Whether it has executed an item.
     is_one: bool,
-    /// Waits for a CPU, except for those inside items, which are the items' time.
+    /// Waits for a CPU, except for those inside items, which are part of the items.
     waits: Spans,
-    /// Items that were executed.
+    /// Items that it executed.
     items: Spans,
-    /// The item that is being executed, since when, its function, and the CPUs whose gaps could hide another one of it.
+    /// The item being executed, its start, its function, and the CPUs whose gaps could hide another execution of it.
     now: Option<(u64, u64, usize, u64)>,
 }
 
-/// The waits of one task, where a trace has no work items.
+/// The waits of one task, for a trace without work items.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OfTask {
     pub(super) wakeup: Cells,
@@ -98,7 +98,7 @@ pub(super) struct OfTask {
     pub(super) censored: u64,
 }
 
-/// Follows while the engine goes.
+/// Follows work items while the engine runs.
 #[derive(Debug)]
 pub(in crate::trace) struct Items<'a> {
     scope: &'a Scope,
@@ -107,9 +107,9 @@ pub(in crate::trace) struct Items<'a> {
     pub(super) functions: Vec<((Name, Name), OfFunction)>,
     by_name: HashMap<(Name, Name), usize>,
     pub(super) tasks: PerTask<OfTask>,
-    /// Tasks that ended and were forgotten, by name.
+    /// Tasks that ended and are no longer kept, by name.
     pub(super) retired: Vec<(Name, OfTask)>,
-    /// Queued again before they were started: cancelled, or the start is not in the trace.
+    /// Items that were queued again before they started: they were cancelled, or their start is not in the trace.
     pub(super) queued_again: u64,
     pub(super) started: u64,
 }
@@ -129,7 +129,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Items that were queued and not started until the trace ended.
+    /// Items that were queued but not started by the end of the trace.
     pub(super) fn left_over(&self) -> u64 {
         self.waiting.len() as u64
     }
@@ -150,14 +150,15 @@ impl<'a> Items<'a> {
 
     fn queued(&mut self, work: u64, queued: Queued) {
         if self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&work) {
-            // Starts are missing from the trace; which item waits longest cannot be found cheaply, so all are dropped.
+            // Starts are missing from the trace. To find the item that waits longest would be expensive, so all are
+            // dropped.
             self.queued_again += self.waiting.len() as u64;
             self.waiting.clear();
         }
         self.queued_again += u64::from(self.waiting.insert(work, queued).is_some());
     }
 
-    /// Whether an item that this kworker starts or ends now counts.
+    /// Whether an item that this kworker now starts or ends is selected.
     fn is_selected(&self, event: &Event, known: &KnownTasks, worker: TaskId) -> bool {
         let known = known.get(worker);
         known.chosen && self.scope.has_prio(known.prio) && self.scope.window.has(event.ts, event.cpu)
@@ -170,7 +171,8 @@ impl<'a> Items<'a> {
         let at = self.function(function, queued.map_or(Name::UNKNOWN, |q| q.workqueue));
         let tid = known.get(worker).tid;
         let split = queued.map(|q| self.workers.of(worker).split(&q, ts));
-        // One that was executed and queued again unseen: where it is queued and executed, or anywhere.
+        // An unseen execution and queueing in between would be on the CPU of the queueing or of the execution, or on
+        // any CPU.
         let cpus = match queued.map_or(Cpu::ANY, |queued| queued.cpu) {
             Cpu::ANY => u64::MAX,
             Cpu(queued) => 1 << (queued % 64) | 1 << (cpu.0 % 64),
@@ -213,7 +215,7 @@ impl<'a> Items<'a> {
 }
 
 impl Worker {
-    /// What the time from `queued` to `now` went into.
+    /// Divides the time from `queued` to `now`.
     fn split(&self, queued: &Queued, now: u64) -> Split {
         let from = queued.activated.unwrap_or(queued.ts).clamp(queued.ts, now.max(queued.ts));
         let (busy_ns, waiting_ns) = (self.items.within(from, now), self.waits.within(from, now));
@@ -270,7 +272,7 @@ impl Analysis for Items<'_> {
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        // Where it would have ended is not known.
+        // The CPU on which the wait would have ended is not known.
         let scope = self.scope;
         if scope.window.has_time(now.event.ts) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
             self.tasks.of(task).censored += 1;

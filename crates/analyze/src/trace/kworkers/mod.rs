@@ -1,5 +1,5 @@
-//! How late work items run: from being queued to being executed, by work function; where a trace has no events of
-//! workqueues, the waits of kworkers by pool.
+//! How late work items run: from being queued to being executed, by work function. For a trace without workqueue
+//! events: the waits of kworkers by pool.
 
 mod items;
 mod pooled;
@@ -161,15 +161,15 @@ pub struct Kworkers {
 }
 
 /// Reads a trace to its end.
-/// Which kworkers, when and where work was started, and the kworker's priority then. A work item has no state: one
-/// selects waits of kworkers where the trace has no work items, and nothing else.
+/// The scope selects work by kworker, by the time and CPU at which it started, and by the kworker's priority then. A
+/// work item has no state: states select only waits of kworkers, in a trace without work items.
 pub fn kworkers(reader: &mut Reader, asked: &Asked) -> Result<Kworkers, TraceError> {
     let mut items = Items::new(&asked.scope);
     let engine = follow(reader, &asked.scope.tasks, &mut [&mut items])?;
     Ok(findings(items, &engine, reader, asked))
 }
 
-/// What was found, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Kworkers {
     let most = asked.top.unwrap_or(usize::MAX);
     let done = std::mem::take(&mut items.tasks).first(engine.tasks().len());
@@ -233,12 +233,12 @@ fn lacking_of_items(kinds: Kinds) -> Vec<String> {
     )
 }
 
-/// The pool of a kworker by its name: `kworker/3:1H` is of `kworker/3:*H`, `kworker/u8:2` of `kworker/u8:*`.
+/// The pool of a kworker, from its name: `kworker/3:1H` is in `kworker/3:*H`, `kworker/u8:2` in `kworker/u8:*`.
 fn pool(comm: &str) -> Option<String> {
     let rest = comm.strip_prefix("kworker/")?;
     let Some((pool, worker)) = rest.split_once(':') else { return Some(comm.to_owned()) };
     let kind = worker.trim_start_matches(|c: char| c.is_ascii_digit());
-    // A dash or a plus is followed by what it does now.
+    // After a dash or a plus comes its present work.
     let kind = kind.split(['-', '+']).next().unwrap_or_default();
     Some(format!("kworker/{pool}:*{kind}"))
 }

@@ -1,4 +1,4 @@
-//! Work of several traces as one: the trials of an arm added up, so that arms can be laid beside each other.
+//! The work of several traces combined: the trials of an arm are summed, so that arms can be compared.
 
 use super::{DEFINITIONS, Figures, FunctionRow, Kworkers, Parts, figures_of};
 use crate::trace::Definition;
@@ -38,15 +38,15 @@ pub struct PooledKworkers {
 }
 
 impl PooledKworkers {
-    /// No arm yet.
+    /// Without any arm.
     pub fn new() -> Self {
         let (lacking, problems, arms) = (Vec::new(), Vec::new(), Vec::new());
         Self { schema: POOLED_SCHEMA, definitions: DEFINITIONS, lacking, problems, arms }
     }
 
-    /// Adds the work of an arm: all of its traces.
+    /// Adds the work of an arm, from all its traces.
     pub fn arm(&mut self, arm: &str, traces: &[Kworkers]) {
-        // Some dozens of functions: looking for one costs less than a map of them.
+        // With a few dozen functions, a linear search costs less than a map.
         let mut functions: Vec<FunctionRow> = Vec::new();
         for row in traces.iter().flat_map(|trace| &trace.functions) {
             match functions.iter_mut().find(|sum| is_same(sum, row)) {
@@ -64,8 +64,8 @@ impl PooledKworkers {
         }
     }
 
-    /// Functions that some arm has at least `least` items of, each with its row in every arm that has it; those first
-    /// whose items waited longest in all.
+    /// Functions that have at least `least` items in some arm, each with its row in every arm that has it; the largest
+    /// total wait comes first.
     pub fn by_function(&self, least: u64) -> Vec<Vec<(usize, &FunctionRow)>> {
         let mut all: Vec<Vec<(usize, &FunctionRow)>> = Vec::new();
         for (number, arm) in self.arms.iter().enumerate() {

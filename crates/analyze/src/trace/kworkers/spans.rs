@@ -1,8 +1,8 @@
-//! Times of one thread that follow each other, and how much of any stretch they fill.
+//! Consecutive intervals of one thread, and how much of a given interval they cover.
 
 use std::collections::VecDeque;
 
-/// The last of a series of times that do not overlap, in their order.
+/// The latest intervals of a series; they are in order and do not overlap.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spans {
     kept: VecDeque<Span>,
@@ -12,7 +12,7 @@ pub(super) struct Spans {
 struct Span {
     start: u64,
     end: u64,
-    /// Sum of those before it, including those that are no longer kept, ns.
+    /// Total length of the intervals before it, including dropped ones, ns.
     before_ns: u64,
 }
 
@@ -23,7 +23,7 @@ impl Span {
 }
 
 impl Spans {
-    /// Adds the next one, and keeps no more than `most`.
+    /// Adds the next interval, and keeps no more than `most`.
     pub(super) fn push(&mut self, start: u64, end: u64, most: usize) {
         let (last_end, before_ns) = self.kept.back().map_or((0, 0), |last| (last.end, last.up_to(last.end)));
         let start = start.max(last_end);
@@ -33,14 +33,14 @@ impl Spans {
         self.kept.push_back(Span { start, end: end.max(start), before_ns });
     }
 
-    /// Forgets those that began at `ts` or later.
+    /// Drops the intervals that began at `ts` or later.
     pub(super) fn cut(&mut self, ts: u64) {
         while self.kept.back().is_some_and(|last| last.start >= ts) {
             self.kept.pop_back();
         }
     }
 
-    /// How much of the time between two times they fill, as far as they are kept.
+    /// How much of the time between `from` and `to` the kept intervals cover.
     pub(super) fn within(&self, from: u64, to: u64) -> u64 {
         self.up_to(to).saturating_sub(self.up_to(from))
     }

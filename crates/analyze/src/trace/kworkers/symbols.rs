@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where functions begin.
+/// The start addresses of functions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbols(BTreeMap<u64, String>);
 
@@ -28,7 +28,7 @@ impl fmt::Display for SymbolsError {
 impl std::error::Error for SymbolsError {}
 
 impl Symbols {
-    /// Reads the lines of `/proc/kallsyms`, of which those of functions count.
+    /// Parses the lines of `/proc/kallsyms`; only functions are kept.
     pub fn parse(text: &str) -> Result<Self, SymbolsError> {
         let (mut symbols, mut lines) = (BTreeMap::new(), 0u64);
         for line in text.lines() {
@@ -47,7 +47,7 @@ impl Symbols {
         }
     }
 
-    /// The function that begins at an address written in hexadecimal; what is no such address stays as it is.
+    /// The function at an address written in hexadecimal; any other text is returned unchanged.
     pub(super) fn name(&self, text: &str) -> String {
         let address = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
         address.and_then(|address| self.0.get(&address)).map_or_else(|| text.to_owned(), String::clone)

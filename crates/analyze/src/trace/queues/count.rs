@@ -1,4 +1,4 @@
-//! Follows the queue of each CPU: who waits in it and since when, and how long it had which length.
+//! Follows the queue of each CPU: which threads wait in it and since when, and how long it had each length.
 
 use super::lane::QueueLengths;
 use crate::trace::affinity::Affinity;
@@ -7,22 +7,22 @@ use crate::trace::slices::Slicing;
 use schedlab_trace::engine::{Censored, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Event, Missing, PerTask, Tid, TimeWindow, Wake, What};
 
-/// A thread as far as queues go.
+/// A thread's state with regard to queues.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waiter {
     /// The CPU in whose queue it is counted, and the epoch of that queue.
     queue: Option<(Cpu, u32)>,
-    /// When it was first counted, in this wait.
+    /// Time when it was first counted, in this wait.
     since: u64,
-    /// That CPU's known time when the thread joined its queue.
+    /// The queue's `known_ns` when the thread joined it.
     known_ns: u64,
     /// How long it has been counted in earlier queues, in this wait, ns.
     counted_ns: u64,
-    /// It may use no other CPU.
+    /// Whether it may use no other CPU.
     bound: bool,
 }
 
-/// Counts while the engine goes.
+/// Counts while the engine runs.
 #[derive(Debug)]
 pub(in crate::trace) struct Counter<'a> {
     window: &'a TimeWindow,
@@ -30,20 +30,20 @@ pub(in crate::trace) struct Counter<'a> {
     pub(super) slicing: Slicing,
     pub(super) lanes: Vec<QueueLengths>,
     waiters: PerTask<Waiter>,
-    /// Events are missing, of an unknown CPU.
+    /// Whether events are missing, on an unknown CPU.
     gap: bool,
-    /// A `sched_wakeup` was seen: threads count from there.
+    /// Whether a `sched_wakeup` was seen: then threads count from that event on, not from `sched_waking`.
     pub(super) wakeups: bool,
     since: u64,
-    /// CPUs on which a thread waits that could run elsewhere, and CPUs without any thread.
+    /// Number of CPUs with a waiting thread that could run elsewhere, and of CPUs without any thread.
     crowded: u32,
     idle: u32,
-    /// Time with any of the former, and of it with one of the latter, ns.
+    /// Time with any of the former, and the part of it with one of the latter, ns.
     pub(super) crowded_ns: u64,
     pub(super) not_conserved_ns: u64,
-    /// Counted, of waits that then were censored, ns.
+    /// Time that was counted for waits that were censored later, ns.
     pub(super) censored_ns: u64,
-    /// Not counted, of waits that are known, ns.
+    /// Time that was not counted for waits that are known, ns.
     pub(super) missed_ns: u64,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// The end of what is asked for.
+    /// Completes the counts up to the end of the requested time, and returns that end.
     pub(super) fn end(&mut self, last: u64) -> u64 {
         let end = self.window.to_ns.map_or(last, |to| to.min(last));
         for at in 0..self.lanes.len() {
@@ -78,7 +78,7 @@ impl<'a> Counter<'a> {
         end
     }
 
-    /// Counted so far for waits that have not ended, ns.
+    /// Time counted so far for waits that have not ended, ns.
     pub(super) fn unfinished_ns(&self) -> u64 {
         let before = self.waiters.all().iter().filter(|waiter| waiter.queue.is_some()).map(|waiter| waiter.counted_ns);
         before.chain(self.lanes.iter().map(QueueLengths::counted_ns)).fold(0, u64::saturating_add)
@@ -90,13 +90,13 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// The part of a time that is asked for; `None` where there is none.
+    /// The requested part of an interval; `None` if there is none.
     fn asked(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let (from, to) = (from.max(self.window.from_ns), self.window.to_ns.map_or(to, |end| to.min(end)));
         (from < to).then_some((from, to))
     }
 
-    /// A CPU's queue was as it is until now, and changes.
+    /// Changes a CPU's queue, after counting the time that it was unchanged.
     fn change(&mut self, ts: u64, cpu: Cpu, how: impl FnOnce(&mut QueueLengths)) {
         let at = self.pass(ts, cpu);
         let lane = &mut self.lanes[at];
@@ -122,7 +122,7 @@ impl<'a> Counter<'a> {
             self.join(join);
             self.lanes[at].pass((from, to), &self.slicing);
         }
-        // A gap is marked where it begins, which may be before events that were taken since.
+        // A gap is recorded at its beginning, which may be earlier than events that have been processed since.
         self.lanes[at].since = self.lanes[at].since.max(ts);
         at
     }
@@ -136,7 +136,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// A thread counts in a queue from now on.
+    /// Counts a thread in a queue from now on.
     fn enter(&mut self, ts: u64, task: TaskId, cpu: Cpu, tid: Tid) {
         if cpu == Cpu::ANY {
             return;
@@ -156,7 +156,7 @@ impl<'a> Counter<'a> {
         (waiter.queue, waiter.known_ns, waiter.bound) = (Some((cpu, epoch)), known_ns, bound);
     }
 
-    /// Stops counting it; returns whether it was counted.
+    /// Stops counting a thread; returns whether it was counted.
     fn quit(&mut self, ts: u64, task: TaskId) -> bool {
         let Some((cpu, epoch)) = self.waiters.of(task).queue.take() else { return false };
         let waiter = *self.waiters.of(task);
@@ -174,7 +174,7 @@ impl<'a> Counter<'a> {
         true
     }
 
-    /// Stops counting it, when it is not known whether it was really waiting.
+    /// Stops counting a thread of which it is not known whether it was really waiting.
     fn quit_censored(&mut self, ts: u64, task: TaskId) {
         self.quit(ts, task);
         let counted_ns = std::mem::take(&mut self.waiters.of(task).counted_ns);
@@ -188,7 +188,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// The threads that wait for a CPU are no longer known.
+    /// From now on, the threads that wait for a CPU are not known.
     fn lose(&mut self, ts: u64, cpu: Cpu) {
         let mut counted_ns = 0;
         self.change(ts, cpu, |lane| {
@@ -221,7 +221,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// From the waking to the queue a thread is placed, if that is known.
+    /// Between the waking and the enqueueing a thread is being placed, if `sched_wakeup` is recorded.
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
         self.wakeups |= matches!(what, What::Wakeup(_));
@@ -237,8 +237,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// A gap begins here, or ends: then the next switch shows who has the CPU. A thread that waits after a break in the
-    /// chain of switches still does, most likely: it takes no more than one missing switch.
+    /// A gap begins, or ends; after its end the next switch shows which thread has the CPU. After a break in the chain
+    /// of switches, a waiting thread most likely still waits, because such a break needs only one missing switch.
     fn gap(&mut self, ts: u64, cpu: Cpu, ended: Option<Missing>) {
         let (all, begins) = (cpu == Cpu::ANY, ended.is_none());
         self.gap = if all { begins } else { self.gap };

@@ -1,28 +1,28 @@
-//! A CPU's queue, and for how long it had which length.
+//! A CPU's queue, and how long it had each length.
 
 use crate::trace::slices::Slicing;
 
-/// Lengths that are kept apart; longer ones count as this one in the distribution.
+/// Largest length that is counted separately; longer ones count as this one in the distribution.
 const MOST_LENGTH: usize = 1 << 12;
 
 /// A CPU with its queue.
 #[derive(Debug, Default)]
 pub(super) struct QueueLengths {
-    /// Its number was seen with a switch.
+    /// Whether a switch was seen on this CPU.
     pub(super) seen: bool,
-    /// It is asked for.
+    /// Whether the CPU is requested.
     pub(super) asked: bool,
-    /// From its first switch to missing events.
+    /// Whether its state is known: from its first switch until events are missing.
     pub(super) known: bool,
-    /// Events are missing, and it has not ended: a switch in it may be at another time than it says.
+    /// Whether a gap is open: a switch in it may have happened at another time than it says.
     pub(super) gap: bool,
     pub(super) running: bool,
     pub(super) waiting: u64,
-    /// How many of those that wait may use another CPU.
+    /// Number of waiting threads that may use another CPU.
     pub(super) movable: u64,
-    /// Sum of `known_ns` when those that wait joined (modulo 2⁶⁴, as is everything computed from it).
+    /// Sum over the waiting threads of `known_ns` when they joined (modulo 2⁶⁴, as is everything computed from it).
     pub(super) came_ns: u64,
-    /// Raised whenever it is no longer known who waits: earlier waiters no longer count.
+    /// Incremented whenever the waiting threads are no longer known: threads that joined earlier no longer count.
     pub(super) epoch: u32,
     pub(super) since: u64,
     /// Time at each length, ns.
@@ -45,17 +45,17 @@ impl QueueLengths {
         self.known && self.length() == 0
     }
 
-    /// Somebody waits that could run elsewhere.
+    /// Whether a thread waits that could run elsewhere.
     pub(super) fn is_crowded(&self) -> bool {
         self.known && self.asked && self.movable > 0 && self.length() > 1
     }
 
-    /// How long those that wait now have counted, ns.
+    /// Total time counted for the threads that wait now, ns.
     pub(super) fn counted_ns(&self) -> u64 {
         self.waiting.wrapping_mul(self.known_ns).wrapping_sub(self.came_ns)
     }
 
-    /// It had its length between two times.
+    /// Counts the time between two times at the present length.
     pub(super) fn pass(&mut self, (from, to): (u64, u64), slicing: &Slicing) {
         let (ns, length) = (to - from, self.length());
         let at = (length as usize).min(MOST_LENGTH);

@@ -1,4 +1,4 @@
-//! How long the queue of each CPU was: threads that ran or waited there, by how much of the time, and over time.
+//! Length of each CPU's queue: the number of threads that ran or waited there, by share of time, and over time.
 
 mod count;
 mod lane;
@@ -105,19 +105,19 @@ pub struct Queues {
 }
 
 /// Reads a trace to its end.
-/// The scope says when, and which CPUs; all threads count, whatever tasks, states and priorities it names.
+/// The scope selects time and CPUs; all threads count, whatever tasks, states and priorities it names.
 pub fn queues(reader: &mut Reader, asked: &Asked) -> Result<Queues, TraceError> {
     let mut counter = counter(reader, asked);
     let engine = follow(reader, &Scope::default().tasks, &mut [&mut counter])?;
     Ok(findings(counter, &engine, reader, asked))
 }
 
-/// What counts while a trace is read.
+/// The analysis to run while a trace is read.
 pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
     Counter::new(&asked.scope.window, asked.slices, Affinity::new(reader))
 }
 
-/// What was counted, after the trace was read.
+/// The findings, after the trace was read.
 pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Queues {
     let window = &asked.scope.window;
     let (start, last) = (counter.slicing.start, engine.span().map_or(0, |(_, last)| last));
@@ -177,7 +177,7 @@ impl QueueLengths {
     }
 }
 
-/// CPUs as one row: the time of each counts.
+/// Sums the CPUs into one row, in which the time of each CPU counts.
 fn all(cpus: &[QueueRow]) -> QueueRow {
     let mut all = QueueRow::default();
     for row in cpus {

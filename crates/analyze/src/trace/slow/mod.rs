@@ -1,5 +1,5 @@
-//! What happened in the slowest operations of a workload: its stamps and the trace are of one clock, so each operation is
-//! a window of the trace, and its time is explained from its end back to its beginning.
+//! What happened in the slowest operations of a workload. Their time stamps use the clock of the trace, so each
+//! operation is a window of the trace, and its time is explained from its end back to its beginning.
 
 mod path;
 mod timeline;
@@ -145,7 +145,7 @@ pub struct Slow {
     pub outside: u64,
 }
 
-/// Reads a trace to its end and explains these operations, the slowest first; all for `None`.
+/// Reads a trace to its end and explains these operations, the slowest first; all if `top` is `None`.
 pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize>) -> Result<Slow, TraceError> {
     let mut wanted: Vec<&SlowOperation> = operations.iter().collect();
     wanted.in_order_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
@@ -204,7 +204,7 @@ fn row<'p>(
     }
 }
 
-/// The parts of all steps, added up.
+/// The parts of all steps, summed.
 fn parts(steps: &[SlowStep]) -> Vec<SlowPart> {
     let mut all: Vec<SlowPart> = Vec::new();
     let mut add = |part: SlowPart| match all
@@ -275,7 +275,7 @@ impl Named<'_, '_> {
 
     fn behind(&self, (does, tid, ns): &Behind, cpu: Option<u16>) -> SlowPart {
         let whom = does.map_or_else(|| "(placing)".into(), |does: Does<Name>| labels::does(self.names, does));
-        // Being placed is on no queue.
+        // While being placed, the thread is on no queue.
         SlowPart { did: "waited", whom, tid: tid.map(|tid| tid.0), cpu: cpu.filter(|_| does.is_some()), ns: *ns }
     }
 

@@ -1,11 +1,11 @@
-//! What an operation's time went into: walked back from its end, through whoever woke whom.
+//! How an operation's time was spent: follows the operation back from its end, from wakee to waker.
 
 use super::timeline::{Did, Piece};
 use schedlab_trace::Tid;
 use schedlab_trace::engine::Began;
 use std::collections::BTreeMap;
 
-/// Most steps of an operation: a thousand switches in one are a loop that is not worth reading.
+/// Most steps of an operation: an operation with a thousand switches is not worth reading.
 const MOST_STEPS: usize = 1000;
 
 /// A step, within the operation.
@@ -16,11 +16,11 @@ pub(super) struct Step<'p> {
     pub(super) end: u64,
     /// `None` if it is not known what the thread did.
     pub(super) piece: Option<&'p Piece>,
-    /// For a sleep: the thread that ended it, if it is not known what that did.
+    /// For a sleep: the thread that ended it, if what that thread did is not known.
     pub(super) woken_by: Option<Tid>,
 }
 
-/// The intervals of each thread, in the order of time.
+/// The intervals of each thread, in order of time.
 #[derive(Debug)]
 pub(super) struct Threads<'p>(BTreeMap<Tid, Vec<&'p Piece>>);
 
@@ -37,23 +37,23 @@ impl<'p> Threads<'p> {
         self.0.get(&tid).map_or(&[], Vec::as_slice)
     }
 
-    /// What a thread did right before a time: the latest interval that began before.
+    /// What a thread did right before a time: its latest interval that began earlier.
     fn before(&self, tid: Tid, at: u64) -> Option<&'p Piece> {
         let pieces = self.of(tid);
         pieces[..pieces.partition_point(|piece| piece.start < at)].last().copied()
     }
 
-    /// The steps of an operation of `tid` between two times, in the order of time and without holes, and whether there
-    /// would be more before them.
+    /// The steps of an operation of `tid` between two times, in order of time and without holes, and whether there
+    /// would be more steps before them.
     pub(super) fn path(&self, tid: Tid, (from, to): (u64, u64)) -> (Vec<Step<'p>>, bool) {
         let (mut who, mut at, mut steps) = (tid, to, Vec::new());
-        // Who woke the thread at `at`.
+        // The thread that woke `who` at `at`.
         let mut waker: Option<Tid> = None;
         while at > from && steps.len() < MOST_STEPS {
             let piece = self.before(who, at).filter(|piece| piece.end >= at);
             let woken_by = waker.take();
             let Some(piece) = piece else {
-                // Nothing is known back to where the last known interval ended.
+                // Nothing is known back to the end of the last known interval.
                 let since = self.before(who, at).map_or(from, |piece| piece.end.max(from));
                 steps.push(Step { tid: who, start: since, end: at, piece: None, woken_by: None });
                 at = since;

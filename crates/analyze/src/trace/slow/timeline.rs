@@ -1,4 +1,4 @@
-//! Keeps what threads did while the slow operations ran: every interval that overlaps one of them, waits divided.
+//! Keeps what threads did during the slow operations: every interval that overlaps one of them, with waits divided.
 
 use crate::trace::follow::{Analysis, Follows, Now};
 use crate::trace::lanes::Does;
@@ -8,13 +8,13 @@ use schedlab_trace::engine::{Began, Run, TaskId, Wait};
 use schedlab_trace::{Context, Cpu, Name, StateClass, Tid};
 use std::collections::VecDeque;
 
-/// Intervals that are kept for an operation, the latest: a megabyte or two.
+/// Most intervals that are kept for an operation, the latest ones: a megabyte or two.
 const MOST_PIECES: usize = 1 << 14;
 
-/// A part of a wait: what the CPU did, which thread it was, for how long, ns.
+/// A part of a wait: what the CPU did, its thread, and the time, ns.
 pub(super) type Behind = (Option<Does<Name>>, Option<Tid>, u64);
 
-/// What a thread did for a while.
+/// What a thread did in an interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Did {
     /// Had a CPU.
@@ -29,18 +29,19 @@ pub(super) enum Did {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Waited {
     pub(super) cpu: Cpu,
-    /// Where it ran before, where that was another one.
+    /// The CPU on which it ran before, if that was another one.
     pub(super) from: Option<Cpu>,
     pub(super) began: Began,
     pub(super) waker: Tid,
     pub(super) context: Context,
-    /// Moves from queue to queue meanwhile.
+    /// Number of moves between queues in this wait.
     pub(super) moves: u32,
-    /// `None` is the placing.
+    /// What it waited behind; `None` is the placement.
     pub(super) behind: Vec<Behind>,
 }
 
-/// An interval of a thread; it may begin before the operation and end after it, except for the parts of a wait.
+/// An interval of a thread; it may begin before the operation and end after it, but the parts of a wait are limited to
+/// the operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) tid: Tid,
@@ -50,14 +51,14 @@ pub(super) struct Piece {
     pub(super) did: Did,
 }
 
-/// Follows while the engine goes.
+/// Follows threads while the engine runs.
 #[derive(Debug)]
 pub(super) struct Timelines {
     /// The operations: from, to, ns.
     windows: Vec<(u64, u64)>,
-    /// All of them together.
+    /// The time from the first start to the last end.
     span: (u64, u64),
-    /// By window, in the order of their ends.
+    /// By operation, in order of their ends.
     pub(super) pieces: Vec<VecDeque<Piece>>,
 }
 
@@ -90,7 +91,7 @@ impl Timelines {
         }
     }
 
-    /// A wait, divided by what the CPU did between two times in it.
+    /// Divides a wait by what the CPU did between two times in it.
     fn divide(now: &Now<'_>, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
         let mut behind: Vec<Behind> = Vec::new();
         let mut add = |does: Option<Does<Name>>, tid: Option<Tid>, ns: u64| match behind
