@@ -1,16 +1,16 @@
-//! Traces of more tasks than are remembered one by one: those that end are added up by name, and who is asked for by its id is
-//! not lost among them.
+//! Traces with more tasks than are kept one by one: ended tasks are summed by name, and a task that the filter names by
+//! its id is not lost among them.
 
 use schedlab_analyze::trace::{Asked, Reader, Scope, TaskFilter, blame, inversions, latency, states};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// One more than are remembered.
+/// One more than are kept.
 const FIRST: u32 = 1000;
 const MOST: u32 = (1 << 17) + 1;
 
-/// So many threads are met, and then three of the name `late` live, one after the other: ids 7, 8 and 9, which wait 3, 5 and
-/// 7 us behind B. The second is called `early` at first.
+/// This many threads occur, and then three with the name `late` run one after the other: ids 7, 8 and 9, which wait 3,
+/// 5 and 7 us behind B. At first the second one is called `early`.
 fn trace() -> Vec<u8> {
     static TRACE: OnceLock<Vec<u8>> = OnceLock::new();
     TRACE.get_or_init(written).clone()
@@ -70,7 +70,7 @@ fn a_thread_that_is_asked_for_by_its_id_keeps_its_row() {
     };
     let late = |tid, us: u64| ("late".to_owned(), Some(tid), 1, Some(us * 1000));
     assert_eq!(rows(of(&[], &[7, 9]), true), [late(9, 7), late(7, 3)]);
-    // By its first name, as where each task is remembered; the others only by their name.
+    // By its first name, as if each task were kept; the others only by their last name.
     assert_eq!(rows(of(&["early"], &[]), true), [("late".to_owned(), None, 1, Some(5_000))]);
     let within = TaskFilter { within: Some([7].into()), ..TaskFilter::default() };
     assert_eq!(rows(Scope { tasks: within, ..Scope::default() }, false), [("late".to_owned(), None, 1, Some(3_000))]);

@@ -1,4 +1,4 @@
-//! Which CPUs a thread may use while it waits: as its recording's start, its end and the traced changes between them tell.
+//! Which CPUs a thread may use while it waits, from the recording's start, its end and the traced changes in between.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::blame::VictimRow;
@@ -21,12 +21,13 @@ fn states(threads: Threads<'_>) -> Vec<ThreadState> {
     threads.iter().map(state).collect()
 }
 
-/// A recording of what is drawn, between two snapshots.
+/// A recording of the drawn events, between two snapshots.
 fn recorded(text: &str, start: Threads<'_>, end: Threads<'_>) -> Vec<u8> {
     recorded_with(text, start, end, false)
 }
 
-/// The same, the start's snapshot behind the events where `late`: a busy machine is slow to tell its threads.
+/// The same; with `late`, the start's snapshot comes after the events, because a busy machine is slow to list its
+/// threads.
 fn recorded_with(text: &str, start: Threads<'_>, end: Threads<'_>, late: bool) -> Vec<u8> {
     let mut reader = drawn(text, Kinds::ALL);
     let (mut about, mut batch) = (About::default(), Vec::new());
@@ -65,7 +66,7 @@ fn victim(file: Vec<u8>, comm: &str) -> VictimRow {
     found.victims.into_iter().find(|victim| victim.comm == comm).expect("it waited")
 }
 
-/// A (thread 10) waits three times, 20 µs each, for B on CPU 0, while CPU 1 has nobody; between the waits there is room.
+/// A (thread 10) waits three times, 20 µs each, for B on CPU 0, while CPU 1 is idle; there is room between the waits.
 const WAITS: &str = "
     1 1 C S > .
     0 2 . R > B
@@ -83,7 +84,7 @@ const WAITS: &str = "
     0 120 A S > B
 ";
 
-/// The waits with an event each at three places; none where it is empty.
+/// The waits with one more event at each of three places; an empty text adds none.
 fn with(first: &str, midst: &str, second: &str) -> String {
     let place = |text: &str, at: &str, what: &str| {
         let line = |line: &str| match line.trim().ends_with(at) {
@@ -96,7 +97,8 @@ fn with(first: &str, midst: &str, second: &str) -> String {
     place(&place(&place(WAITS, "first", first), "midst", midst), "second", second)
 }
 
-/// µs of A's waits with another CPU idle that it may use, and how many waits had an unknown set. D may use both CPUs.
+/// µs in A's waits with another idle CPU that it may use, and the number of waits with an unknown set. D may use both
+/// CPUs.
 fn elsewhere(text: &str, at_start: &str, at_end: &str) -> (u64, u64) {
     let threads = |a| [(10, 10, a, "/"), (11, 11, "0-1", "/"), (12, 12, "0-1", "/"), (13, 13, "0-1", "/")];
     let found = victim(recorded(text, &threads(at_start), &threads(at_end)), "A");
@@ -128,11 +130,11 @@ fn before_the_first_change_it_is_the_starts_and_after_the_last_the_ends() {
     let own = with("call A 203 0", "", "");
     assert_eq!(elsewhere(&own, "0", "0-1"), (40, 0));
     assert_eq!(elsewhere(&own, "0-1", "0"), (20, 0));
-    // By another thread, which names it: 10 is hexadecimal a.
+    // The call by another thread, which names A: 10 is hexadecimal a.
     assert_eq!(elsewhere(&with("call B 203 a", "", ""), "0", "0-1"), (40, 0));
     assert_eq!(elsewhere(&with("call B 203 b", "", ""), "0", "0"), (0, 0), "that was about B");
     assert_eq!(elsewhere(&with("call A 202 0", "", ""), "0", "0-1"), (60, 3), "that was another call");
-    // Between two changes nobody knows.
+    // Between two changes the set is unknown.
     let twice = with("call A 203 0", "", "call A 203 0");
     assert_eq!(elsewhere(&twice, "0", "0"), (20, 1));
     assert_eq!(elsewhere(&twice, "0-1", "0"), (40, 1));
@@ -208,10 +210,10 @@ fn a_thread_is_in_the_cgroup_it_was_moved_to_with_its_process_and_its_later_chil
         members.sort_unstable();
         members
     };
-    // A with C of its process, and its child G; F was born before, and H is B's.
+    // A with C from its process, and its child G; F was born before, and H belongs to B.
     assert_eq!(members("/serve/web", text), [10, 12, 16]);
     assert_eq!(members("/serve", text), [10, 11, 12, 16, 17]);
-    // Moved away again before G was born.
+    // A is moved away again before G is born.
     let away = text.replace("0 15 fork", "0 12 attach A /\n        0 15 fork").replace("A G", "A I");
     assert_eq!(members("/serve/web", &away), [10, 12, 16]);
     let unmoved = text.replace("attach A /serve/web", "call A 1 1");

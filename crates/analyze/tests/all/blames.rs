@@ -1,4 +1,4 @@
-//! Behind whom threads wait: each rule as a drawing with its answer.
+//! What threads wait behind: each rule as a drawing with its answer.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::{Asked, Blame, Scope, blame};
@@ -104,7 +104,7 @@ fn a_wait_goes_with_the_thread_from_queue_to_queue() {
 
 #[test]
 fn a_move_by_the_waker_is_the_placement() {
-    // As `perf sched record` has it: no sched_wakeup, and the waker migrates before it queues.
+    // As in `perf sched record`: no sched_wakeup, and the waker migrates the thread before it enqueues it.
     let found = found(
         "
         0 5 . R > B
@@ -142,7 +142,7 @@ fn time_in_which_another_cpu_is_idle_is_told() {
         (row.idle_elsewhere_ns, row.one_cpu)
     };
     assert_eq!(of(drawing), (5_000, false));
-    // A thread that may use one CPU only has nowhere to go.
+    // A thread bound to one CPU cannot run elsewhere.
     assert_eq!(of(&drawing.replace(" A ", " ksoftirqd/0=16 ").replace("> A", "> ksoftirqd/0=16")), (0, true));
 }
 

@@ -1,4 +1,4 @@
-//! Blocks that share boots: the boot is the unit, whatever the number of its blocks.
+//! Blocks that share boots: the boot is the unit, whatever its number of blocks.
 
 use crate::lab::{Lab, lab, rate};
 use schedlab_analyze::*;
@@ -7,7 +7,7 @@ use schedlab_plan::manifest::Design;
 const BOOTS: usize = 6;
 const BLOCKS: usize = 24;
 
-/// Two arms that differ by nothing but what each boot makes of them, 5 %; a trial varies by 1 %.
+/// Two equal arms, whose difference each boot changes at random by 5 %; a trial varies by 1 %.
 fn boots_that_differ(seed: u64) -> Lab {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
     lab.random = schedlab_stats::Random::new(seed);
@@ -48,7 +48,7 @@ fn a_boot_is_one_unit_whose_number_is_the_mean_of_its_blocks() {
     assert!(noise.sentence.starts_with("with this scatter, 6 boots can detect"), "{}", noise.sentence);
     assert_eq!(findings.workloads[0].dispersion[0].unit_name, "boots");
     assert_eq!(findings.workloads[0].aa_comparisons[0].units, BOOTS);
-    // Levels of boots differ most, their blocks not at all.
+    // The levels of boots differ most, those of their blocks not at all.
     let split = findings.workloads[0].variance.clone().unwrap();
     let boots = split.boot_share.unwrap();
     assert!(boots > 0.8 && split.block_share < 0.1, "{split:?}");
@@ -70,7 +70,7 @@ fn intervals_over_boots_hold_the_truth_and_those_over_their_blocks_do_not() {
         lab.manifest.boots = None;
         held_by_blocks += holds(&lab.manifest, &lab.trials);
     }
-    // Three standard errors below 95.
+    // Three standard errors below 95 %.
     assert!(held >= 88, "{held} of {RUNS}");
     assert!(held_by_blocks < 80, "{held_by_blocks} of {RUNS}");
 }

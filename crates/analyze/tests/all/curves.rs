@@ -6,7 +6,8 @@ use schedlab_plan::Direction;
 
 const VALUES: [&str; 10] = ["1ms", "2ms", "3ms", "4ms", "6ms", "8ms", "9ms", "12ms", "17ms", "30ms"];
 
-/// A run of the default and ten slices, six blocks; the rate of each arm, the spread, and drift from block to block.
+/// A run of the default and ten slices, in six blocks, with the rate and the spread of each arm and drift between
+/// blocks.
 fn run(rate: fn(usize) -> f64, spread: fn(usize) -> f64) -> Findings {
     let specs: Vec<(String, String)> =
         VALUES.iter().map(|value| (format!("slice {value}"), format!("policy=batch;slice={value}"))).collect();
@@ -63,7 +64,7 @@ fn without_a_boundary_there_is_one_region_and_what_it_does() {
     assert_eq!(falling.workloads[0].curves[0].regions[0].trend, Trend::Falls);
 }
 
-/// The rate falls by the logarithm of the slice, whose values lie 0.69 apart at first and 0.12 in the middle: one line.
+/// The rate falls with the logarithm of the slice; the values are 0.69 apart at first and 0.12 in the middle: one line.
 #[test]
 fn values_that_are_unevenly_apart_make_no_boundary() {
     let ms = |at: usize| VALUES[at].trim_end_matches("ms").parse::<f64>().unwrap();

@@ -21,7 +21,7 @@ fn switchback(factor: f64, carry: f64) -> Findings {
     switchback_without(factor, carry, |_, _, _| false)
 }
 
-/// The same without the windows that are `lost(pair, half, is_b)`.
+/// The same without the windows for which `lost(pair, half, is_b)` is true.
 fn switchback_without(factor: f64, carry: f64, lost: fn(u32, usize, bool) -> bool) -> Findings {
     let mut lab = lab(&[("a", ""), ("b", "policy=batch")], &["pipe"]);
     lab.manifest.switchback_window_ns = Some(50_000_000);
@@ -60,7 +60,8 @@ fn switchback_trials_are_the_unit_and_carry_over_is_tested() {
     assert!(contrast.notes.iter().any(|n| n.starts_with("Carry-over")));
     assert!(findings.workloads[0].metrics[0].values.iter().all(|v| v.n == 8));
     assert!(reason(primary(&switchback(1.2, 1.1))).contains("window before still acts"));
-    // 10 % beside 20 % is much; beside a factor of 100 it is the last operation of B, which ends in A's window.
+    // A carry-over of 10 % is large compared with an effect of 20 %; compared with a factor of 100 it is only the last
+    // operation of B, which ends in A's window.
     let slow = switchback(0.01, 1.1);
     let contrast = primary(&slow);
     assert_eq!(contrast.verdict, Verdict::Worse, "{:?}", contrast.notes);
@@ -69,18 +70,18 @@ fn switchback_trials_are_the_unit_and_carry_over_is_tested() {
 
 #[test]
 fn windows_are_not_compared_across_one_that_was_lost() {
-    // One window of each pair, of alternating arms: there are neighbours in the table and none in time.
+    // Only one window of each pair is left, of alternating arms: neighbours in the table, but not in time.
     let findings = switchback_without(1.2, 1.1, |pair, _, is_b| is_b != (pair % 2 == 1));
     assert_eq!(primary(&findings).units, 0);
     assert!(primary(&findings).notes.is_empty(), "nor is a carry-over taken from them: {:?}", primary(&findings).notes);
-    // A few lost by chance cost their pairs and no more.
+    // A few windows lost by chance cost only their pairs.
     let findings = switchback_without(1.2, 1.0, |pair, half, _| pair % 7 == 3 && half == 0);
     assert_eq!((primary(&findings).units, primary(&findings).verdict.clone()), (8, Verdict::Better));
 }
 
 #[test]
 fn windows_that_are_lost_with_one_arm_bar_the_verdict() {
-    // B makes the controller late, so that the window after B's is too short to count: A's, where B came first.
+    // B makes the controller late, so the window after B's is too short to count: A's window, if B came first.
     let findings = switchback_without(1.2, 1.0, |_, half, is_b| half == 1 && !is_b);
     let reason = reason(primary(&findings));
     assert!(reason.starts_with("windows lost differ between arms: 0 of 152 of `b`, "), "{reason}");
@@ -113,7 +114,7 @@ const NETPERF: [(f64, f64); 22] = [
     (0.053, 0.109),
 ];
 
-/// Not judged, since drift cannot be told from an effect.
+/// No verdict, because drift cannot be distinguished from an effect.
 fn confounded(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::NoVerdict { why: Withheld::Confounded, .. })
 }

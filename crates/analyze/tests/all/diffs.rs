@@ -1,4 +1,5 @@
-//! Two traces, or two sets, side by side: of a drawn CPU on which a worker sleeps and wakes, with a burner beside it or not.
+//! Comparison of two traces, or of two sets: of a simulated CPU on which a worker sleeps and wakes, with a burner or
+//! without.
 
 use schedlab_analyze::trace::diff::{
     Compared, DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted,
@@ -10,7 +11,7 @@ use std::fmt::Write;
 
 use Otherwise::{Gone, Idle};
 
-/// What is drawn.
+/// The parameters of a simulated trace.
 #[derive(Clone, Copy)]
 struct Shape {
     seed: u64,
@@ -18,7 +19,7 @@ struct Shape {
     wakings: u64,
 }
 
-/// Of a thread: its name and id; the idle one is nobody's.
+/// The name and id of a thread; those of the idle thread name nobody.
 type Thread = (&'static str, u32);
 const IDLE: Thread = ("swapper/0", 0);
 const WORKER: Thread = ("worker-7", 17);
@@ -37,12 +38,13 @@ fn switch(out: &mut String, at: u64, (from, state): (Thread, &str), to: Thread) 
     line(out, (at, from), &event);
 }
 
-/// A worker that wakes about each millisecond and runs for 0.2 to 0.4 ms; a burner has the CPU else, and keeps it at times.
+/// A worker wakes about once a millisecond and runs for 0.2 to 0.4 ms; otherwise a burner has the CPU, and sometimes
+/// keeps it.
 fn text(Shape { seed, burner, wakings }: Shape) -> String {
     of_parts(seed, &[(burner, wakings)])
 }
 
-/// The same in parts, with the burner or without.
+/// The same in parts, each with the burner or without.
 fn of_parts(seed: u64, parts: &[(bool, u64)]) -> String {
     let (mut draw, mut out, mut now) = (Random::new(seed), String::new(), 1_000_000_000 + seed * 60_000_000_000);
     for &(burner, wakings) in parts {
@@ -76,7 +78,7 @@ fn burning(seed: u64) -> String {
     text(Shape { seed, burner: true, wakings: 1000 })
 }
 
-/// As the command does it.
+/// In the same way as the command.
 fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     let (used, a, b) = measured(a, b, options)?;
     diff(&a, &b, &used, options)
@@ -110,7 +112,7 @@ fn found(a: &[String], b: &[String]) -> TraceDiff {
     compare(a, b, &DiffOptions::default()).unwrap()
 }
 
-/// A number of a row of a table.
+/// A number in a row of a table.
 fn number(found: &TraceDiff, about: &str, name: &str, of: &str) -> (Option<f64>, Option<f64>, &'static str) {
     let table = found.tables.iter().find(|table| table.about == about).expect("a table");
     let row = table.rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name} in {about}"));
@@ -126,20 +128,20 @@ fn a_planted_burner_is_the_first_line_of_one_trace_a_side() {
     assert_eq!((first.name.as_str(), first.only), ("burner", Some("B")));
     let (a, b, says) = number(&found, "threads", "burner", "ran");
     assert!(a == Some(0.0) && says == "apart" && b.unwrap() > 5e8, "{a:?} {b:?} {says}");
-    // Whom it holds up: the worker waits behind it and nobody else.
+    // The burner holds up the worker and nobody else.
     let (_, behind, _) = number(&found, "threads", "burner", "behind");
     let (_, waited, says) = number(&found, "waits", "worker-*", "waited");
     assert!((behind.unwrap() - waited.unwrap()).abs() < 0.05 * waited.unwrap(), "{behind:?} {waited:?}");
     assert_eq!(says, "apart");
     let shift = found.shifts.iter().find(|shift| shift.name == "worker-*").expect("a shift function");
     let at = |tenth: usize| shift.deciles[tenth - 1];
-    // Six waits of ten are as without it; the others are up to half a millisecond longer.
+    // Six of ten waits are as long as without the burner; the others are up to half a millisecond longer.
     assert!((at(3).b_ns / at(3).a_ns - 1.0).abs() < 0.4, "{:?}", at(3));
     assert!(at(9).b_ns > 10.0 * at(9).a_ns, "{:?}", at(9));
     assert_eq!(shift.deciles.len(), 9);
 }
 
-/// On a busy host, where a burner has the CPU for a fifth of one trace and for nearly all of another.
+/// On a busy host, a burner may have the CPU for a fifth of one trace and for nearly all of another.
 #[test]
 fn what_ran_in_all_traces_of_one_side_alone_moved_however_much_it_varies() {
     let busy = |seed: u64, burner: bool| {
@@ -151,17 +153,17 @@ fn what_ran_in_all_traces_of_one_side_alone_moved_however_much_it_varies() {
     };
     let found = found(&set(1, |_| false), &set(11, |_| true));
     let ran = &found.tables[0].rows[0].changes[0];
-    // One set of traces of the 924, and the opposite one, of one of two kinds of judgement.
+    // One of the 924 ways to divide the traces, and its mirror, in one of two sets of judgements.
     assert_eq!((found.named[0].as_str(), ran.says), ("burner", "moved"), "{:?}", found.tables[0]);
     assert!((ran.p.unwrap() - 4.0 / 924.0).abs() < 1e-5, "{ran:?}");
-    // With half of these traces on each side it is in six of twelve as well, and nothing is left of it.
+    // With half of these traces on each side, the burner is in six of twelve traces again, but no difference is left.
     let mixed = compare(&set(1, |n| n % 2 == 0), &set(11, |n| n % 2 == 0), &DiffOptions::default()).unwrap();
     assert!(!mixed.named.contains(&"burner".to_owned()), "{:?}", mixed.named);
     assert_eq!(mixed.tables[0].rows.iter().find(|row| row.name == "burner").unwrap().changes[0].p, Some(1.0));
 }
 
-/// Ten traces with daemons, each as steady as can be in some of them, and gone or idle in the others: of all 126 ways to make
-/// two sides of these, none of which is another than the others, one in twenty may name something.
+/// Ten traces with daemons, which are perfectly steady in some of the traces and missing or idle in the others. Of all
+/// 126 ways to divide the traces into two sides, which are all equivalent, one in twenty may name something.
 #[test]
 fn daemons_that_come_and_go_are_not_called_moved_by_any_of_their_numbers() {
     for (daemons, traces, otherwise) in [(20, 5, Gone), (12, 5, Idle), (12, 6, Idle)] {
@@ -185,14 +187,14 @@ fn daemons_that_come_and_go_are_not_called_moved_by_any_of_their_numbers() {
     }
 }
 
-/// What a daemon does in the traces in which it does nothing.
+/// What a daemon does in the traces in which it is inactive.
 #[derive(Clone, Copy, Debug)]
 enum Otherwise {
     Gone,
     Idle,
 }
 
-/// A second in which each daemon that is there waits for a millisecond behind `work` and runs for one, in turn.
+/// A second in which each active daemon in turn waits for a millisecond behind `work` and then runs for one.
 fn with_daemons(trace: usize, there: &[Vec<usize>], otherwise: Otherwise) -> String {
     let (mut random, mut out) = (Random::new(trace as u64), String::new());
     let mut now = 100_000_000_000 + trace as u64 * 10_000_000_000;
@@ -226,14 +228,14 @@ fn with_daemons(trace: usize, there: &[Vec<usize>], otherwise: Otherwise) -> Str
 const DAEMONS: [&str; 20] =
     ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"];
 
-/// A thread that is asked for may be in one side only; one that is not named is told beside what is, however few rows are
-/// shown.
+/// A thread that the filter names may be on one side only; if it is not among the named rows it is shown in addition,
+/// however few rows are shown.
 #[test]
 fn a_thread_of_one_side_is_told() {
     let tasks = TaskFilter { comms: vec!["burner".into()], ..TaskFilter::default() };
     let asked = compare(&[plain(1)], &[burning(2)], &DiffOptions { tasks, ..DiffOptions::default() }).unwrap();
     assert_eq!((asked.named[0].as_str(), asked.tables[0].rows[0].only), ("burner", Some("B")));
-    // Of the others only what waited behind them is known.
+    // For the others, only the waits behind them are known.
     let tasks = TaskFilter { comms: vec!["worker-*".into()], ..TaskFilter::default() };
     let worker = compare(&[plain(1)], &[burning(2)], &DiffOptions { tasks, ..DiffOptions::default() }).unwrap();
     let burner = worker.tables[0].rows.iter().find(|row| row.name == "burner").unwrap();
@@ -262,7 +264,7 @@ fn five_traces_a_side_have_a_verdict_and_fewer_have_none() {
     assert_eq!((forward.basis, forward.named[0].as_str()), ("verdict", "burner"));
     assert_eq!(number(&forward, "threads", "burner", "ran").2, "moved");
     assert!(forward.judged > 5);
-    // The other way round it is the same with the signs turned.
+    // The other way round the result is the same with opposite signs.
     let back = found(&b, &a);
     assert_eq!(forward.named, back.named);
     for (there, here) in forward.tables.iter().zip(&back.tables) {
@@ -276,7 +278,7 @@ fn five_traces_a_side_have_a_verdict_and_fewer_have_none() {
     assert!(table.interval.is_some() && says == "apart", "{table:?}");
 }
 
-/// Twenty comparisons of equal sets at 5 %: one is expected to name something.
+/// Twenty comparisons of equal sets at 5 %: one of them is expected to name something.
 #[test]
 fn equal_sets_are_seldom_called_moved() {
     let set = |from: u64| -> Vec<String> {
@@ -297,12 +299,12 @@ fn what_one_side_lacks_is_told_and_used_of_neither() {
     let seen =
         "sched_waking is in B and not in A, so it is used of no trace: waits after wakeups begin at sched_wakeup";
     assert!(less.remarks[0].starts_with(seen), "{:?}", less.remarks);
-    // Both from the same event on: B's waits are as long as those of A, and a microsecond shorter than they were.
+    // Both begin at the same event: B's waits are as long as those of A, and a microsecond shorter than before.
     let mean = |found: &TraceDiff, of: &str| number(found, "waits", "worker-*", of).1.unwrap();
     let all = found(&[plain(1)], std::slice::from_ref(&b));
     assert!((mean(&all, "wakeup_mean") - mean(&less, "wakeup_mean") - 1000.0).abs() < 10.0);
     assert_eq!(less.named, Vec::<String>::new());
-    // The wakings of one and the wakeups of the other begin no waits that compare.
+    // With wakings in one trace and wakeups in the other, the waits have no comparable begin.
     let none = found(&[a], &[without(&b, "sched_wakeup:")]);
     let about: Vec<&str> = none.tables.iter().map(|table| table.about).collect();
     assert_eq!(about, ["threads", "waits", "queues"]);
@@ -331,7 +333,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
 
 #[test]
 fn a_loss_is_told_with_what_to_do() {
-    // Every third switch to the worker is gone: who ran then is not known.
+    // Every third switch to the worker is removed, so it is not known what ran then.
     let mut number = 0;
     let lossy: String = plain(2)
         .lines()

@@ -1,4 +1,5 @@
-//! Designs of many arms or values: the main effects of factorials, whole and in fractions, and the scaling table of a sweep.
+//! Designs with many arms or values: the main effects of factorials, full and fractional, and the scaling table of a
+//! sweep.
 
 use crate::lab::{lab, metric, outcome, rate};
 use schedlab_analyze::*;
@@ -12,7 +13,7 @@ fn reason(contrast: &Contrast) -> &str {
     }
 }
 
-/// A factorial of three factors, the third refused where it is high; `fraction` leaves out half of the arms.
+/// A factorial of three factors; the third is refused at its high level; `fraction` leaves out half of the arms.
 fn factorial_run(fraction: bool, refuse: bool) -> (Manifest, Vec<TrialRecord>) {
     let all = (0..8u32).map(|bits| vec![bits & 1 != 0, bits & 2 != 0, bits & 4 != 0]);
     let levels: Vec<Vec<bool>> = all.filter(|l| !fraction || l[2] == (l[0] ^ l[1])).collect();
@@ -102,7 +103,7 @@ fn a_level_that_cannot_be_set_costs_its_own_factor_only() {
     let effects = &findings.workloads[0].main_effects;
     assert!(reason(&effects[2].contrast).contains("no such file"), "{:?}", effects[2].contrast.verdict);
     assert_eq!(effects[0].contrast.verdict, Verdict::Better, "the other half is a factorial of its own");
-    // Of the fraction no balanced half is left: a and b are high together.
+    // The fraction has no balanced half left: a and b are high together.
     let findings = factorial(true, true);
     let effects = &findings.workloads[0].main_effects;
     assert!(reason(&effects[0].contrast).contains("equally often"), "{:?}", effects[0].contrast.verdict);

@@ -1,4 +1,4 @@
-//! Times on a CPU, line by line, and what a window of time and CPUs leaves of a trace.
+//! Times on a CPU, line by line, and the part of a trace in a window of time and CPUs.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::{Asked, Scope, blame, latency, timehist, turns};
@@ -55,7 +55,7 @@ fn a_wait_before_a_run_that_is_not_known_has_a_row_and_so_each_wait_of_latency_h
     assert_eq!(turns.unwrap().rows.len(), 2);
 }
 
-/// Thread, slept (µs), in which system call; all rows of a drawing.
+/// For each row of a drawing: thread, sleep (µs), and the system call in which it slept.
 fn slept(text: &str) -> Vec<(String, Option<u64>, Option<String>)> {
     let mut rows = Vec::new();
     timehist(&mut drawn(text, timehist::wanted()), &Scope::default(), &mut |row| {
@@ -93,9 +93,9 @@ fn a_sleep_is_in_the_call_that_was_entered_before_it_and_left_after_it() {
     let expected = [
         row(None, None),
         row(Some(10), Some("syscall 202")),
-        // A page fault: it was in no call.
+        // A page fault: the thread was in no system call.
         row(Some(10), None),
-        // A preemption in the call is no sleep, and the call goes on.
+        // A preemption inside a system call is not a sleep, and the call continues.
         row(None, None),
         row(Some(10), Some("syscall 232")),
     ];
@@ -104,7 +104,7 @@ fn a_sleep_is_in_the_call_that_was_entered_before_it_and_left_after_it() {
 
 #[test]
 fn a_call_that_may_have_returned_unseen_names_no_sleep() {
-    // On a CPU where nothing of A was seen, so that its sleep is known and its call is not.
+    // A appears on a CPU where it was not seen before, so its sleep is known but its call is not.
     let text = "
         0 10 . R > A
         0 12 call A 202 1

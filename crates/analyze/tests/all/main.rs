@@ -1,4 +1,4 @@
-//! The tests of the crate from outside, in one program: each program is linked on its own.
+//! The crate's integration tests in one program, because each program is linked separately.
 
 mod allowed;
 mod blames;

@@ -1,4 +1,4 @@
-//! Who had each CPU over time, as drawings with their answers.
+//! What ran on each CPU over time, as drawings with their answers.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::{Asked, Overview, map, overview};
@@ -13,7 +13,7 @@ fn lines(found: &Overview) -> (Vec<&str>, Vec<(char, &str, u64)>) {
     (found.cpus.iter().map(|cpu| cpu.signs.as_str()).collect(), signs)
 }
 
-/// 1024 µs: CPU 0 runs B for a half and is idle for the other, CPU 1 is known from the middle on.
+/// 1024 µs: CPU 0 runs B for one half and is idle for the other; CPU 1 is known from the middle on.
 const HALVES: &str = "
     0 1000 . R > B
     0 1512 B S > .
@@ -64,6 +64,6 @@ fn missing_events_are_not_known() {
     ",
         &Asked { slices: 8, ..Asked::default() },
     );
-    // The gap begins behind the last event before it.
+    // The gap begins after the last event before it.
     assert_eq!(lines(&found).0, ["??????AA"]);
 }

@@ -1,4 +1,4 @@
-//! A comparison of packed trials says what one of whole trials says.
+//! A comparison of packed trials gives the same result as one of complete trials.
 
 use crate::lab::{lab, metric, rate};
 use schedlab_analyze::{Packer, compare};
@@ -17,7 +17,7 @@ fn counter(name: &str, scope: &str, count: Count) -> Counter {
     Counter { name: name.into(), scope: scope.into(), source: "perf".into(), count }
 }
 
-/// Every kind of thing that a comparison looks at, some of it in some trials only.
+/// Everything that a comparison reads, some of it only in some trials.
 fn fill(trial: u64, arm: u64, outcome: &mut TrialOutcome) {
     let count = |n: u64| Count::Exact(n * (10 + trial % 5) * (1 + arm));
     outcome.operations = 1000 + trial;
@@ -111,7 +111,7 @@ fn the_copies_of_a_sweep_are_told_of_as_before() {
     assert_eq!(compare(&manifest, &packed(&manifest, &trials)), whole);
 }
 
-/// What a campaign of a hundred thousand trials may hold.
+/// A limit that allows a campaign of a hundred thousand trials.
 #[test]
 fn a_packed_trial_takes_a_kilobyte() {
     assert!(size_of::<TrialRecord>() <= 720, "{}", size_of::<TrialRecord>());

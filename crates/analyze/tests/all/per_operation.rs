@@ -1,4 +1,5 @@
-//! Counts divided by operations: what a trial counts once is no rate, and what follows the operations is one.
+//! Counts divided by operations: a count that occurs once per trial is not a rate, and one that follows the operations
+//! is.
 
 use crate::lab::{lab, metric, outcome};
 use schedlab_analyze::*;
@@ -9,7 +10,7 @@ fn judged(fewer: f64, noisy: f64, count: impl Fn(u32, f64, f64) -> f64) -> Metri
     judged_as(("events_per_op", "rate_per_s"), fewer, noisy, count)
 }
 
-/// The same of a metric of that name, where another one is the primary.
+/// The same for a metric of that name, with another one as the primary.
 fn judged_as(
     (name, primary): (&str, &str),
     fewer: f64,
@@ -74,7 +75,7 @@ fn two_switches_an_operation_are_a_rate_even_where_a_trial_has_as_many_in_both_a
 fn a_count_that_differs_by_itself_is_a_finding_however_few_it_is() {
     let found = judged(0.9, 0.01, |arm, _, noise| if arm == 0 { 1.0 } else { (6.0 + 0.5 * noise).round() });
     assert_eq!(verdict(&found), &Verdict::Higher);
-    // The other way round: fewer a trial, and far fewer operations. Nobody can say which of the two it is.
+    // Opposite directions: fewer per trial, but far fewer operations. It cannot be decided which of the two matters.
     assert!(withheld(&judged(0.5, 0.01, |arm, _, noise| (if arm == 0 { 40.0 } else { 36.0 } + noise).round())));
 }
 
@@ -88,7 +89,8 @@ fn fixed_work_needs_no_division_and_is_judged_as_it_is() {
 
 #[test]
 fn a_background_that_comes_and_goes_is_no_finding_about_an_arm_that_takes_longer() {
-    // A fixed work, for which B takes a fifth longer: it gets that much more of what another process does meanwhile.
+    // A fixed amount of work, for which B takes a fifth longer: so it counts that much more of another process's
+    // events.
     let faults = |arm: u32, _: f64, noise: f64| (5_000.0 * (1.0 + 0.2 * f64::from(arm)) * (0.02 * noise).exp()).round();
     let own = judged_as(("minor_faults_per_op", "rate_per_s"), 1.0, 0.0, faults);
     assert_eq!(verdict(&own), &Verdict::Higher, "the tasks' own count");
@@ -97,7 +99,7 @@ fn a_background_that_comes_and_goes_is_no_finding_about_an_arm_that_takes_longer
     assert!(matches!(contrast.verdict, Verdict::NoVerdict { why: Withheld::OfMachine, .. }), "{:?}", contrast.verdict);
     assert!(contrast.effect.is_some() && contrast.p_adjusted.is_none(), "described, and not a question");
     assert!(found.note.unwrap().starts_with("counted on the whole machine"));
-    // Nor is what a large background levels out an equivalence.
+    // A large background can also hide a difference, so there is no equivalence either.
     let same = judged_as(("cycles_per_op", "rate_per_s"), 1.0, 0.0, |_, _, noise| 1e9 + noise);
     assert!(matches!(verdict(&same), Verdict::NoVerdict { why: Withheld::OfMachine, .. }), "{:?}", verdict(&same));
 }

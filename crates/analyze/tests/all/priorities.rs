@@ -12,7 +12,7 @@ fn found(text: &str) -> Inversions {
     with(text, &Asked::default())
 }
 
-/// H (50) waits for L (120), which M (110) keeps from running, to let go of a lock.
+/// H (50) waits for L (120) to release a lock, and M (110) keeps L from running.
 const THROUGH_A_LOCK: &str = "
     0 1 . R > L!120
     1 2 . R > H!50
@@ -39,7 +39,7 @@ fn a_thread_is_held_up_through_the_one_it_depends_on() {
 
 #[test]
 fn a_chain_of_two_is_followed() {
-    // H waits for K, which sleeps until L wakes it; M keeps L from running, and before that K.
+    // H waits for K, which sleeps until L wakes it; M keeps first K and then L from running.
     let found = found(
         "
         0 1 . R > L
@@ -84,7 +84,7 @@ fn a_lower_thread_on_its_own_cpu_is_counted_and_a_higher_one_is_not() {
 
 #[test]
 fn what_happens_after_the_sleep_or_before_it_does_not_count() {
-    // L was kept from running only before H slept.
+    // L was kept from running only before H began to sleep.
     let found = found(
         "
         0 1 . R > L
@@ -139,7 +139,7 @@ fn an_unknown_wait_is_counted_apart() {
 
 #[test]
 fn a_censored_wait_has_the_priority_that_was_told_last() {
-    // H is never switched in, and of A only the switch-out tells that it is no longer at 120.
+    // H is never switched in, and only A's switch-out shows that its priority is no longer 120.
     let text = "
         0 1 . R > A
         0 5 waking H!50 by A on 0
@@ -161,7 +161,7 @@ fn a_censored_wait_has_the_priority_that_was_told_last() {
 
 #[test]
 fn waits_whose_priority_nobody_said_are_told() {
-    // How our own text says that nobody said it.
+    // The priority in our own text format if it is not known.
     let text = "a-1 [000] ..... 1.000001: sched_waking: comm=A pid=10 prio=-2 target_cpu=000\n";
     let told = |prios: &str| {
         let mut scope = Scope::default();

@@ -1,12 +1,12 @@
-//! Sampled profiles with known answers: a line a chain, `task: outermost … innermost × samples`, functions of the kernel
-//! behind `k:`, without a name `?`.
+//! Sampled profiles with known answers: one line per call chain, `task: outermost … innermost × samples`; kernel
+//! functions have the prefix `k:`, a function without a name is `?`.
 
 use schedlab_analyze::profile::{
     Operations, Profile, ProfileFindings, ProfileOptions, SortBy, annotate, folded, functions_named, profile,
 };
 use schedlab_plan::profile::{CallChain, Frame, Function, Image, Instruction, Sample};
 
-/// The place of a value among those there already, or a new one.
+/// The index of a value in the list; adds it if it is missing.
 fn number<T: PartialEq>(all: &mut Vec<T>, value: T) -> u32 {
     let at = all.iter().position(|other| *other == value).unwrap_or_else(|| {
         all.push(value);
@@ -15,7 +15,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, value: T) -> u32 {
     at as u32
 }
 
-/// A sample each millisecond from the first second on, of 1 ms of weight.
+/// One sample per millisecond from the first second on, each with a weight of 1 ms.
 fn drawn(lines: &str) -> Profile {
     let mut made =
         Profile { pace: "cpu-clock".into(), unit: "ns".into(), start_ns: 1_000_000_000, ..Profile::default() };
@@ -109,7 +109,7 @@ fn what_stands_where_interrupts_come_back_on_is_marked_unless_the_pace_sees_thro
 #[test]
 fn operations_take_the_samples_of_their_time() {
     let drawn = drawn(PING);
-    // Of the samples from 10 ms to 50 ms: 40 of the switch.
+    // Of the samples from 10 ms to 50 ms, 40 are in the switch.
     let during_ns = (1_010_000_000, 1_050_000_000);
     let operations = Operations { count: 20, name: "round trip".into(), during_ns };
     let options = ProfileOptions { operations: Some(operations), ..ProfileOptions::default() };
@@ -194,7 +194,7 @@ fn a_function_is_found_by_its_name_or_the_nearest_is_named() {
     let why = functions_named(&drawn, "pipe_rite").unwrap_err();
     assert_eq!(why, "no sample is in a function `pipe_rite` (did you mean `pipe_write`?)");
     assert!(functions_named(&drawn, "").is_err());
-    // A kernel that has it with a prefix.
+    // A kernel in which the function has a prefix.
     let renamed = self::drawn("p: k:anon_pipe_write+7 × 10\np: k:vfs_write k:ksys_write × 1");
     let [write] = functions_named(&renamed, "pipe_write").unwrap()[..] else { panic!("one function") };
     assert_eq!(renamed.functions[write].name, "anon_pipe_write");

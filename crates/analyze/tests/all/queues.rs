@@ -1,4 +1,4 @@
-//! How long queues were: each rule as a drawing with its answer, and a scheduler made up by chance whose answer is known.
+//! Lengths of queues: each rule as a drawing with its answer, and a random scheduler whose answer is known.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::{Asked, Latency, Queues, latency, queues};
@@ -18,7 +18,7 @@ fn times(found: &Queues, at: usize) -> Vec<u64> {
     found.cpus[at].at_ns.iter().map(|ns| ns / 1000).collect()
 }
 
-/// From here on threads count from `sched_wakeup`, for it is traced; on a CPU that nobody looks at.
+/// With this, threads count from `sched_wakeup` on, because it is traced; it is on a CPU that no test looks at.
 const WAKEUPS: &str = "3 1 wakeup Z on 9\n";
 
 const WOKEN: &str = "
@@ -232,7 +232,7 @@ fn slices_have_means_and_holes() {
     assert_eq!(rounded(1), [Some(100.0); 4], "of the first slice 6 µs are known");
 }
 
-/// A scheduler of three CPUs that does what chance wills: its events, and the true time at each length, ns.
+/// A random scheduler of three CPUs: its events, and the true time at each length, ns.
 fn made_up(seed: u64, wakeups: bool) -> (String, Vec<Vec<u64>>) {
     let name = |thread: usize| format!("{}", char::from(b'A' + thread as u8));
     let (mut chance, mut text, mut times) = (Random::new(seed), String::from(WAKEUPS), vec![vec![0; 12]; 3]);
@@ -278,7 +278,7 @@ fn made_up(seed: u64, wakeups: bool) -> (String, Vec<Vec<u64>>) {
             _ => {}
         }
     }
-    // To where the last event is.
+    // The trace extends to its last event.
     writeln!(text, "2 600 wakeup Y on 9").unwrap();
     for cpu in 0..3 {
         times[cpu][usize::from(running[cpu].is_some()) + queues[cpu].len()] += 1000;

@@ -1,4 +1,4 @@
-//! Packs made of hand-made runs, and what is said of runs that repeat them.
+//! Packs of hand-made runs, and the results of runs that repeat them.
 
 use crate::lab::{lab, planted};
 use schedlab_analyze::{Answer, Repetition, compare, pack, repetition};

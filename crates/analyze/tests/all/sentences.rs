@@ -1,4 +1,4 @@
-//! The sentences, word by word.
+//! The exact text of the sentences.
 
 use crate::lab::{Lab, lab, metric, rate};
 use schedlab_analyze::*;
@@ -8,7 +8,7 @@ fn time(seconds: f64) -> Vec<schedlab_plan::Metric> {
     vec![metric("time_s", seconds, "s", Direction::LowerIsBetter)]
 }
 
-/// Eight blocks in which trials of an arm lie at its factor ± a swing that leaves a mean of `factor`.
+/// Eight blocks in which an arm's trials are at its factor ± a swing; their mean is `factor`.
 fn blocks(
     lab: &mut Lab,
     n: usize,

@@ -1,4 +1,4 @@
-//! Quantiles, modes, placement, variance, facts: what stands beside the means.
+//! Quantiles, modes, placement, variance, facts: the results besides the means.
 
 use crate::lab::{Lab, lab, outcome, planted, rate};
 use schedlab_analyze::*;
@@ -46,7 +46,7 @@ fn quantiles_come_from_each_trial_and_thin_tails_are_refused() {
     assert!(picture.cdf.len() <= 200 && picture.cdf.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));
 }
 
-/// The p99.9 of the few trials that had enough operations stood below the p99 of all.
+/// The p99.9 of the few trials with enough operations was below the p99 of all trials.
 #[test]
 fn a_quantile_that_only_the_fast_trials_have_is_no_value_of_the_arm() {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
@@ -70,7 +70,7 @@ fn a_quantile_that_only_the_fast_trials_have_is_no_value_of_the_arm() {
     assert!(medians("latency_p99_ns").iter().all(|(n, median)| *n == 16 && median.is_some()));
 }
 
-/// Trials of arm 1 run on one CPU half the time, and are fast there.
+/// In arm 1, half of the trials run on one CPU, and these are fast.
 fn bistable() -> Lab {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
     let mut turn = 0;
@@ -145,7 +145,8 @@ fn facts_count_switches_loads_stamps_and_changes_of_the_machine() {
     assert!(findings.problems.iter().any(|p| p.text.starts_with("CPU changed during the run")));
 }
 
-/// Tables of the namespace hold what increased: without a row a counter stood still, which is a count, too.
+/// Tables of the namespace contain only counters that increased: a counter without a row did not change, and counts as
+/// 0.
 #[test]
 fn a_counter_without_a_row_stood_still_and_one_that_mostly_did_is_no_fact() {
     let mut lab = planted(&[1.0, 1.0], 6);
@@ -169,7 +170,7 @@ fn a_counter_without_a_row_stood_still_and_one_that_mostly_did_is_no_fact() {
         rows.iter().find(|p| p.name == "TcpExt.TCPAutoCorking").and_then(|p| p.median)
     };
     assert_eq!((corked(0), corked(1)), (Some(0.0), Some(3.0)));
-    // A plan asks for calls, and they are of the whole kernel; other counters of the host are no facts of an arm.
+    // Calls are of the whole kernel, but the plan asks for them; other counters of the host are not facts of an arm.
     let rows = &findings.workloads[0].arms[0].per_operation;
     let of = |name: &str| rows.iter().find(|p| p.name == name).and_then(|p| p.median);
     assert_eq!((of("calls.wake_wide"), of("context_switches")), (Some(0.5), None));

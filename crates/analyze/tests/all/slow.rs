@@ -1,10 +1,11 @@
-//! Slow operations against drawn timelines: every nanosecond of each is put down to something.
+//! Slow operations on drawn timelines: every nanosecond of each is assigned to something.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::slow::{self, Slow, SlowPart, SlowRow, slow};
 use schedlab_plan::SlowOperation;
 
-/// A, on CPU 0, wakes B, on CPU 1, at 112 and sleeps. B waits for C to leave until 150, wakes A at 160, which is back at 164.
+/// A on CPU 0 wakes B on CPU 1 at 112 and sleeps. B waits until C leaves at 150, and wakes A at 160, which runs again
+/// at 164.
 const ROUND_TRIP: &str = "
     1  80 B S > .
     1  90 . R > C
@@ -28,7 +29,7 @@ fn found(text: &str, operations: &[SlowOperation]) -> Slow {
     slow(&mut drawn(text, slow::wanted()), operations, None).unwrap()
 }
 
-/// Who did what for how long, µs.
+/// For each step: thread, what it did, how long, µs.
 fn steps(row: &SlowRow) -> Vec<(&str, &'static str, u64)> {
     row.steps.iter().map(|step| (step.comm.as_str(), step.did, step.ns / 1000)).collect()
 }
@@ -37,7 +38,7 @@ fn parts(parts: &[SlowPart]) -> Vec<(&'static str, &str, u64)> {
     parts.iter().map(|part| (part.did, part.whom.as_str(), part.ns / 1000)).collect()
 }
 
-/// Steps and parts each add up to the operation, and a step begins where the one before ended.
+/// Steps and parts each add up to the operation, and each step begins where the previous one ended.
 fn adds_up(row: &SlowRow) {
     let mut at = 0;
     for step in &row.steps {
@@ -66,7 +67,7 @@ fn a_round_trip_is_followed_through_both_threads() {
         .iter()
         .map(|t| (t.comm.as_str(), t.running_ns / 1000, t.waiting_ns / 1000, t.sleeping_ns / 1000))
         .collect();
-    // A ran 110 to 115, slept to 160, waited to 164. B had slept since 80, and left its CPU at 170.
+    // A runs from 110 to 115, sleeps until 160, and waits until 164. B has slept since 80, and leaves its CPU at 170.
     assert_eq!(tasks, [("A", 11, 4, 45), ("B", 20, 38, 2)]);
     assert_eq!(found.outside, 0);
 }
@@ -103,7 +104,7 @@ fn preemptions_and_moves_are_told() {
     assert_eq!(steps(row), [("A", "ran", 8), ("A", "waited", 20), ("A", "ran", 10)]);
     let wait = &row.steps[1];
     assert_eq!((wait.cpu, wait.from_cpu, wait.moves, &wait.waker), (Some(1), Some(0), 1, &None));
-    // Five behind C, then on the queue of a CPU of which nothing was seen until 40.
+    // Five behind C; before that, on the queue of a CPU on which nothing was seen until 40.
     assert_eq!(parts(&wait.behind), [("waited", "(not known)", 15), ("waited", "C", 5)]);
     assert_eq!(row.tasks[0].migrations, 1);
 }

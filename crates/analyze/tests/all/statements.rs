@@ -1,4 +1,4 @@
-//! Statements of a plan, on runs in which the truth is planted.
+//! Statements of a plan, on runs with a known truth.
 
 use crate::lab::lab;
 use schedlab_analyze::*;
@@ -8,7 +8,7 @@ const PLAN: &str = "trials = 6\nsesoi = \"3%\"\n[[workload]]\nrun = \"pipe\"\n[[
     [[grid]]\nname = \"m\"\nset = \"slice\"\nvalues = [\"1ms\", \"10ms\"]\n\
     [[grid]]\nname = \"w\"\nset = \"debugfs:w\"\nvalues = [\"1ms\", \"2ms\", \"4ms\", \"8ms\", \"16ms\", \"30ms\"]\n";
 
-/// The answers of a run whose rate over the default's is `rate(m, w)`, times noise of so much.
+/// The answers of a run in which each arm's rate relative to the default is `rate(m, w)`, with noise of the given SD.
 fn judged(statements: &str, blocks: u32, truth: fn(f64, f64) -> (f64, f64)) -> WorkloadFindings {
     judged_of(PLAN, statements, blocks, truth)
 }
@@ -68,7 +68,7 @@ fn a_step_is_better_rises_and_is_level_where_it_should_be() {
     assert!(best.candidates.len() == 4 && best.effect.unwrap().lo > 1.2, "{best:?}");
 }
 
-/// A logarithm of some and not of others would bend the line.
+/// With logarithms of some values and not of others, the line would bend.
 #[test]
 fn a_rise_over_values_with_a_zero_is_over_the_values_themselves() {
     let plan = PLAN.replace(
@@ -90,7 +90,7 @@ fn a_hump_is_not_level_and_a_dip_is_no_rise_though_a_line_along_them_says_so() {
     let dip = judged(&said("w=1ms..8ms", "", "rising"), 6, falls_once);
     assert_eq!(answers(&dip), [DoesNotHold], "{:?}", dip.statements);
     assert_eq!(dip.statements[0].reason, "w=4ms against w=2ms");
-    // A value whose own interval is wide leaves a level open.
+    // If the interval of one value is wide, it is not decided whether the span is level.
     let noisy = judged(&said("w=1ms..8ms", "", "level"), 6, |_, w| (1.0, if w == 4.0 { 0.2 } else { 0.002 }));
     assert_eq!(answers(&noisy), [NotDecided], "{:?}", noisy.statements);
 }

@@ -1,10 +1,10 @@
-//! What arms gain in one question and lose in another, where both are planted.
+//! What arms gain in one question and lose in another, with known effects in both.
 
 use crate::lab::{lab, metric};
 use schedlab_analyze::*;
 use schedlab_plan::Direction::{HigherIsBetter, LowerIsBetter};
 
-/// A run of two workloads; an arm's rate in the first and its latency in the second, over the control's.
+/// A run of two workloads; an arm's rate in the first and its latency in the second, relative to the control.
 fn run(planted: &[(f64, f64)]) -> Findings {
     let names: Vec<(String, String)> =
         (1..=planted.len()).map(|number| (format!("arm {number}"), format!("slice={number}ms"))).collect();
@@ -24,7 +24,7 @@ fn run(planted: &[(f64, f64)]) -> Findings {
 
 #[test]
 fn the_front_holds_what_nothing_beats_and_lower_latency_is_a_gain() {
-    // Arm 1 beats arm 3 in both, arm 4 the control.
+    // Arm 1 beats arm 3 in both; arm 4 beats the control.
     let found = run(&[(1.3, 1.2), (0.8, 0.5), (1.2, 1.4), (1.1, 0.9)]);
     let tradeoff = found.tradeoff.unwrap();
     assert_eq!((tradeoff.front, tradeoff.compared), (vec![1, 4, 2], 5));

@@ -1,4 +1,4 @@
-//! The view of wake-affine: each rule as a drawing with its answer.
+//! Wake-affine statistics: each rule as a drawing with its answer.
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::{Affine, Asked, affine};
@@ -81,7 +81,8 @@ fn an_interrupt_is_charged_to_whom_it_met() {
     assert_eq!(found.rows.iter().find(|row| row.tid == Some(0)).expect("idle").flips_per_cycle(), None);
 }
 
-/// A starts P and Q on two CPUs and wakes them in turn; each wakes R and S in turn. All but A are new.
+/// A starts P and Q on two CPUs and wakes them in turn; each of these wakes R and S in turn. All except A are new
+/// threads.
 fn wide() -> String {
     let mut text = String::from("0 1 . R > A\n");
     for (at, child) in ["P", "Q", "R", "S"].iter().enumerate() {
@@ -103,7 +104,8 @@ fn wide() -> String {
 fn who_turns_to_many_beside_one_who_turns_to_some_is_wide() {
     let found = with(&wide(), &Asked { llc_size: Some(1), each_task: true, ..Asked::default() });
     let row = |comm: &str| found.rows.iter().find(|row| row.comm == comm).expect("a waker");
-    // P has flips before R has its first: nothing is wide until both have some; of Q and S, who wake nobody, nothing is.
+    // P has flips before R has its first one: no waking is wide until both have some. Wakings of Q and S never are,
+    // because these wake nobody.
     assert_eq!((row("P").wakings, row("P").wide, row("P").unsettled), (12, 5, 0));
     assert_eq!((row("R").wakings, row("R").wide, row("R").unsettled), (12, 6, 0));
     assert_eq!(found.total.wide_share(), Some(11.0 / 24.0));

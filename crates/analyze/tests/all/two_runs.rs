@@ -1,4 +1,4 @@
-//! Two run directories: what may be said, what is confounded, what is refused.
+//! Comparison of two run directories: what can be judged, what is confounded, what is refused.
 
 use crate::lab::{Lab, lab, planted, rate};
 use schedlab_analyze::*;

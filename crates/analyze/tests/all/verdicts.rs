@@ -1,4 +1,5 @@
-//! Verdicts on hand-made runs: what is planted is found, what must be withheld is withheld with its reason.
+//! Verdicts on hand-made runs: planted effects are found, and a verdict that must be withheld is withheld with its
+//! reason.
 
 mod of_verdicts;
 
@@ -84,7 +85,8 @@ fn what_a_withheld_verdict_is_does_not_hang_on_its_words() {
         Verdict::NoVerdict { why, .. } => why,
         _ => panic!("{:?}", primary(findings).verdict),
     };
-    // An arm of this name, or a metric without numbers whose reason says so, is not an arm that is not in force.
+    // Neither an arm with this name, nor a metric without numbers whose reason contains these words, counts as "not
+    // applied".
     let (mut manifest, trials) = planted(&[1.0, 1.2], 5).run();
     manifest.arms[1].name = "`x` is not applied".into();
     assert_eq!(kind(&compare(&manifest, &trials)), Withheld::TooFewUnits);
@@ -163,7 +165,7 @@ fn failures_that_go_with_an_arm_bar_the_verdict() {
     let contrast = primary(&findings);
     assert_eq!(contrast.units, 8, "enough for a verdict of those that are left");
     assert_eq!(reason(contrast), "failures differ between arms: 12 of 40 trials of `b`, 0 of 40 of `other`");
-    // As many in either arm select nothing.
+    // Equal numbers in both arms select nothing.
     let (manifest, mut trials) = planted(&[1.0, 1.2], 20).run();
     for row in trials.iter_mut().filter(|t| t.block < 12 && t.position < 2) {
         (row.status, row.outcome) = (TrialStatus::Failed("timed out".into()), None);
@@ -216,7 +218,7 @@ fn holm_covers_all_primaries_of_the_run_and_leaves_aa_out() {
 
 #[test]
 fn the_blocks_that_would_decide_count_the_questions_asked_beside() {
-    // The same rows of one arm, alone and beside three others: its interval holds no effect either way.
+    // The same rows of one arm, alone and with three other arms: its interval includes no effect in both cases.
     let more = |factors: &[f64]| {
         let mut lab = planted(factors, 6);
         lab.manifest.sesoi = 0.000_1;

@@ -16,7 +16,7 @@ fn paths(found: &Chains) -> Vec<(String, u64, u64)> {
     found.paths.iter().map(|row| (row.path.join(" > "), row.chains, row.waited_ns / 1000)).collect()
 }
 
-/// An interrupt wakes A, which wakes B; everybody had slept.
+/// An interrupt wakes A, which wakes B; all threads were asleep.
 const FROM_AN_INTERRUPT: &str = "
     0 1 A S > .
     1 2 B S > .

@@ -12,7 +12,7 @@ fn found(text: &str) -> Kworkers {
     with(text, &Asked::default())
 }
 
-/// The only item of a function: µs from queued to started, inactive, busy, waiting, the rest.
+/// The only item of a function: µs from queued to started, inactive, busy, waiting, and the rest.
 fn item(found: &Kworkers, function: &str) -> (u64, u64, u64, u64, u64) {
     let row: &FunctionRow = found.functions.iter().find(|row| row.function == function).expect("the function");
     assert_eq!(row.latency.count, 1, "{function}");

@@ -1,5 +1,5 @@
-//! A machine that schedules at random: its events as text of ftrace, and beside them the truth, kept by adding up who is
-//! where from one event to the next. It knows nothing of the rules by which a trace is read back.
+//! A machine that schedules at random: its events as ftrace text, and the truth, computed by adding up the state of
+//! each task from one event to the next. It does not use the rules by which a trace is analysed.
 
 use super::task::{After, At, Task, Truth, Turn, Waiting};
 use schedlab_stats::Random;
@@ -26,15 +26,15 @@ struct Cpu {
     soft: bool,
 }
 
-/// What is drawn of a machine.
+/// The parameters of a machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) cpus: usize,
     pub(crate) tasks: usize,
     pub(crate) steps: usize,
-    /// `sched_wakeup`, `sched_migrate_task`, forks and interrupts are traced, too.
+    /// Whether `sched_wakeup`, `sched_migrate_task`, forks and interrupts are traced as well.
     pub(crate) full: bool,
-    /// Threads are woken onto other queues than that of the CPU where they ran.
+    /// Whether threads are woken onto other queues than that of the CPU on which they ran.
     pub(crate) moves: bool,
 }
 
@@ -52,7 +52,7 @@ const HARD: &str = "(irq 27 eth0)";
 const SOFT: &str = "(softirq NET_RX)";
 
 impl Machine {
-    /// Lets a machine run.
+    /// Runs a machine.
     pub(crate) fn run(seed: u64, shape: Shape) -> Self {
         let draw = Draw(Random::new(seed));
         let cpus = vec![Cpu::default(); shape.cpus];
@@ -61,7 +61,7 @@ impl Machine {
             let prio = if machine.draw.chance(80) { 120 } else { 49 };
             machine.new_task(format!("t{number}"), prio, number % shape.cpus);
         }
-        // Each CPU shows who has it.
+        // The first switch on each CPU shows what runs there.
         for cpu in 0..shape.cpus {
             machine.tasks[cpu].at = At::Queued;
             machine.switch(cpu, "R", Some(cpu));
@@ -90,14 +90,14 @@ impl Machine {
         self.lines.iter().map(|(_, line)| line.as_str()).collect()
     }
 
-    /// Some of one CPU's events in a row are lost, and the next one says so. With it the threads that ran there meanwhile for
-    /// the first time: a trace is read as if there were none.
+    /// Loses some consecutive events of one CPU; the next event there reports the loss. Also returns the threads that
+    /// ran there for the first time in that gap, because to a reader of the trace they do not exist.
     pub(crate) fn with_a_loss(&mut self) -> (String, Vec<u32>) {
         let cpu = self.draw.below(self.shape.cpus);
-        // Not in the first lines, for before the first waking nobody can tell that wakings are recorded.
+        // Not in the first lines, because before the first waking it is not known that wakings are recorded.
         let from = 40 + self.draw.below(self.lines.len() - 40);
         let of_cpu = |number: &usize| self.lines[*number].0 == cpu;
-        // The last event stays, for without one that says so nobody knows of a loss.
+        // The last event stays, because without an event that reports it a loss is not noticed.
         let mut lost: Vec<usize> = (from..self.lines.len()).filter(of_cpu).take(2 + from % 20).collect();
         let next = lost.pop();
         let mut text = String::new();
@@ -115,7 +115,7 @@ impl Machine {
         (text, new)
     }
 
-    /// An event of now, as the kernel would print it.
+    /// Adds an event at the present time, in the kernel's format.
     fn emit(&mut self, cpu: usize, event: &str) {
         let Cpu { current, hard, soft } = self.cpus[cpu];
         let flags = ["d..2.", "d.s2.", "d.h2.", "d.H2."][usize::from(soft) + 2 * usize::from(hard)];
@@ -124,7 +124,7 @@ impl Machine {
         self.lines.push((cpu, format!("{comm}-{tid} [{cpu:03}] {flags} {s}.{ns:09}: {event}\n")));
     }
 
-    /// Time passes: whatever anybody does or suffers, it lasts longer.
+    /// Lets time pass, and adds it to whatever each task is doing.
     fn advance(&mut self) {
         let scale = [1, 100, 10_000, 1_000_000][self.draw.below(4)];
         let ns = (1 + self.draw.below(90)) as u64 * scale + self.draw.below(100) as u64;
@@ -151,7 +151,7 @@ impl Machine {
         self.now += ns;
     }
 
-    /// What a CPU does, and whether that is nothing.
+    /// What a CPU does, and whether it is idle.
     fn does(&self, cpu: &Cpu) -> (String, bool) {
         match *cpu {
             Cpu { hard: true, .. } => (HARD.into(), false),
@@ -187,7 +187,7 @@ impl Machine {
         self.all(|task| task.at == At::Queued && task.cpu == cpu)
     }
 
-    /// One event more, or none if what was drawn cannot be.
+    /// Adds one event, or none if the random choice is impossible.
     fn step(&mut self) {
         self.advance();
         let cpu = self.draw.below(self.shape.cpus);
@@ -212,7 +212,7 @@ impl Machine {
         let moved = moves && self.draw.chance(40);
         let target = if moved { self.draw.below(cpus) } else { self.tasks[number].cpu };
         let task = &mut self.tasks[number];
-        // The kernel names the CPU where it was, and chooses afterwards.
+        // The kernel reports the CPU where the thread was, and chooses another one afterwards.
         let (comm, tid, prio, was_on) = (&task.comm, task.tid, task.prio, task.cpu);
         let event = format!("sched_waking: comm={comm} pid={tid} prio={prio} target_cpu={was_on:03}");
         if task.at == At::Running {
@@ -223,13 +223,13 @@ impl Machine {
                 task.turn.slept_ns = Some(slept_ns);
             }
             task.waiting = Some(Waiting::new(After::Waking));
-            // Without sched_wakeup a queue has it at once, as far as the trace tells.
+            // Without sched_wakeup, as far as the trace shows, the thread is enqueued at once.
             (task.at, task.cpu) = (if full { At::Placing } else { At::Queued }, target);
         }
         self.emit(cpu, &event);
     }
 
-    /// A thread that was woken gets onto a queue, or one that was woken while it ran does not go to sleep.
+    /// Enqueues a thread that was woken; a thread that was woken while it ran does not go to sleep.
     fn place(&mut self, cpu: usize) {
         let woken = self.all(|task| task.at == At::Placing || task.pending);
         let Some(number) = self.draw.one(&woken) else { return };
@@ -299,7 +299,7 @@ impl Machine {
         self.emit(by, &event);
     }
 
-    /// Soft interrupts are interrupted by hard ones, which nothing interrupts.
+    /// Hard interrupts may interrupt soft ones; nothing interrupts hard ones.
     fn interrupt(&mut self, cpu: usize) {
         match self.cpus[cpu] {
             Cpu { hard: true, .. } => self.end_interrupts(cpu),

@@ -1,4 +1,5 @@
-//! Machines that schedule at random, whose truth is known: every wait, run, sleep and share of blame to the nanosecond.
+//! Machines that schedule at random and whose truth is known: every wait, run, sleep and share of blame to the
+//! nanosecond.
 
 mod machine;
 mod task;
@@ -13,7 +14,7 @@ use task::{Task, Turn};
 
 const MACHINES: u64 = 40;
 
-/// With their seeds.
+/// All machines with their seeds.
 fn machines() -> impl Iterator<Item = (u64, &'static Machine)> {
     static RUN: LazyLock<Vec<Machine>> = LazyLock::new(|| (1..=MACHINES).map(machine).collect());
     (1..).zip(RUN.iter())
@@ -82,7 +83,7 @@ fn latency_tells_every_run_and_wait_of_every_task() {
 
 #[test]
 fn blame_divides_every_wait_among_who_had_the_cpu() {
-    // Without sched_wakeup nobody knows on whose queue a thread waits that was moved.
+    // Without sched_wakeup it is not known on which queue a migrated thread waits.
     for (seed, machine) in machines().filter(|(_, machine)| machine.shape.full || !machine.shape.moves) {
         let options = Asked { each_task: true, ..Asked::default() };
         let found = blame(&mut reader(machine, blame::wanted()), &options).expect("readable");
@@ -117,7 +118,7 @@ fn states_add_up_to_the_time_that_a_task_was_seen() {
     }
 }
 
-/// Turns by thread; one without a known length begins and ends when the thread got the CPU.
+/// Times on CPUs by thread; one of unknown length begins and ends when the thread got the CPU.
 fn turns(reader: &mut Reader) -> BTreeMap<u32, Vec<Turn>> {
     let mut reported: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
     timehist(reader, &Scope::default(), &mut |row| {
@@ -147,7 +148,7 @@ fn timehist_tells_every_turn() {
     }
 }
 
-/// Whether what is told of a turn is so; what is left out is.
+/// Whether the reported parts of a time on a CPU are true; parts that are not reported are ignored.
 fn is_true(reported: &Turn, truly: &Turn) -> bool {
     let known = |reported: Option<u64>, truly: Option<u64>| if reported.is_some() { truly } else { None };
     let truly_known = Turn {

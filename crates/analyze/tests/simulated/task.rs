@@ -1,8 +1,8 @@
-//! A task of the simulated machine: where it is, and the truth of what happened to it.
+//! A task of the simulated machine: its state, and the truth of what happened to it.
 
 use std::collections::BTreeMap;
 
-/// Where a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum At {
     Asleep,
@@ -16,26 +16,26 @@ pub(crate) enum At {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum After {
     Waking,
-    /// Put onto a queue at once.
+    /// Enqueued at once.
     Birth,
     Preemption,
 }
 
-/// A wait while it lasts.
+/// A wait in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) after: After,
     pub(crate) ns: u64,
     pub(crate) placing_ns: u64,
-    /// A `sched_wakeup` has reported when it was enqueued.
+    /// Whether a `sched_wakeup` reported the time when it was enqueued.
     pub(crate) reported: bool,
-    /// The waking came before the switch-out.
+    /// Whether the waking came before the switch-out.
     pub(crate) repaired: bool,
     pub(crate) by: BTreeMap<String, u64>,
     pub(crate) idle_elsewhere_ns: u64,
 }
 
-/// One time on a CPU, as `trace timehist` tells it.
+/// One time on a CPU, as `trace timehist` reports it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Turn {
     pub(crate) at_ns: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Truth {
     pub(crate) placement_ns: Vec<u64>,
     pub(crate) queueing_ns: Vec<u64>,
     pub(crate) preempt_ns: Vec<u64>,
-    /// By what had the CPU.
+    /// By what the CPU did.
     pub(crate) blamed_ns: BTreeMap<String, u64>,
     pub(crate) idle_elsewhere_ns: u64,
     pub(crate) voluntary: u64,
@@ -72,13 +72,13 @@ pub(crate) struct Task {
     pub(crate) comm: String,
     pub(crate) prio: i32,
     pub(crate) at: At,
-    /// Where it runs, ran last, or whose queue it is on.
+    /// The CPU where it runs or last ran, or whose queue it is on.
     pub(crate) cpu: usize,
     pub(crate) ran_on: Option<usize>,
-    /// In which way it sleeps, and for how long; `None` where the trace does not tell since when.
+    /// Its kind of sleep and how long it has slept; `None` if the trace does not show since when.
     pub(crate) asleep: Option<(char, u64)>,
     pub(crate) waiting: Option<Waiting>,
-    /// Woken before it was asleep.
+    /// Whether it was woken before it was asleep.
     pub(crate) pending: bool,
     pub(crate) turn: Turn,
     pub(crate) truth: Truth,
@@ -115,7 +115,7 @@ impl Task {
             _ => (At::Asleep, letter.chars().next().map(|letter| (letter, 0))),
         };
         if std::mem::take(&mut self.pending) && full {
-            // The waking came first: it never slept, and waits from now on.
+            // The waking came first: the task never slept, and waits from now on.
             let waiting = Waiting { repaired: true, ..Waiting::new(After::Waking) };
             (self.at, self.asleep, self.waiting) = (At::Placing, None, Some(waiting));
         }

@@ -1,5 +1,5 @@
-//! Timelines written by hand, as traces that a reader reads. A line is an event: CPU, time in µs, what happened. Threads
-//! are letters with ids from 10 (`A`) on, `A=7` for another id, `A!50` at another priority than 120; `.` is the idle thread.
+//! Hand-written timelines that are parsed as traces. Each line is an event: CPU, time in µs, what happened. Threads are
+//! letters with ids from 10 (`A`) on; `A=7` has another id, `A!50` another priority than 120; `.` is the idle thread.
 //!
 //! ```text
 //! 0 10 A S > B            A leaves CPU 0 asleep, B gets it

@@ -79,7 +79,7 @@ impl Lab {
         self.block_of(workload, |arm, noise| outcome(metrics(arm, noise)))
     }
 
-    /// The same with whole outcomes.
+    /// The same with complete outcomes.
     pub fn block_of(&mut self, workload: u32, mut make: impl FnMut(u32, f64) -> TrialOutcome) -> u32 {
         let block = self.blocks[workload as usize];
         self.blocks[workload as usize] += 1;
@@ -118,7 +118,7 @@ impl Lab {
         self.trials.iter_mut().filter(move |t| t.workload == workload && t.block == block)
     }
 
-    /// Budgeted over all trials so far: looks at these block counts.
+    /// Makes it budgeted over all trials so far, with looks at these block counts.
     pub fn budgeted(&mut self, looks: &[(u32, f64)]) {
         self.manifest.design = Design::Budgeted { budget_ns: 60_000_000_000, looks: 5 };
         self.manifest.looks = looks

@@ -1,4 +1,4 @@
-//! Tests of verdicts, by what they are about.
+//! Tests of verdicts, by topic.
 
 mod noise;
 mod stopping;

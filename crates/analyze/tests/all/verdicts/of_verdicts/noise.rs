@@ -1,4 +1,4 @@
-//! The A/A comparison, and what a verdict makes of it.
+//! The A/A comparison, and its relation to the verdict.
 
 use super::super::*;
 
@@ -36,7 +36,7 @@ fn without_an_aa_arm_the_control_is_held_against_itself() {
     let by_hand = schedlab_stats::t_estimate(&logs, 0.95).unwrap();
     let effect = aa_comparison.effect.unwrap();
     assert!((effect.lo.ln() - by_hand.interval.lo).abs() < 1e-9 && (effect.hi.ln() - by_hand.interval.hi).abs() < 1e-9);
-    // The noise is 1 % a trial and B's 50 % are none of it.
+    // The noise is 1 % per trial; B's 50 % are not part of it.
     assert!(effect.hi - effect.lo < 0.05, "{effect:?}");
     assert!(aa_comparison.sentence.contains("takes it out of the verdict"), "{}", aa_comparison.sentence);
 }
@@ -65,14 +65,14 @@ fn the_certificate_knows_arms_that_have_a_boot_each_in_a_block() {
     let said = |trials: &[schedlab_plan::TrialRecord]| {
         compare(&manifest, trials).workloads[0].aa_comparisons[0].sentence.clone()
     };
-    // A guest for each trial, or one for both arms of a block: their trials are mirrored.
+    // A guest per trial, or one for both arms of a block: in both cases the trials are mirrored.
     for (number, trial) in trials.iter_mut().enumerate() {
         trial.boot_id = format!("trial-{number}");
     }
     assert!(said(&trials).contains("the mirrored order takes it out of the verdict"), "{}", said(&trials));
     trials.iter_mut().for_each(|trial| trial.boot_id = format!("block-{}", trial.block));
     assert!(said(&trials).contains("the mirrored order takes it out of the verdict"), "{}", said(&trials));
-    // One of these blocks was interrupted where the control's trials are of one boot and another's are not.
+    // One of these blocks was interrupted: the control's trials have one boot, and a trial of another arm has another.
     let cut = trials.iter_mut().find(|trial| trial.arm == Some(1)).unwrap();
     cut.boot_id = "before the interruption".into();
     assert!(said(&trials).contains("the mirrored order takes it out of the verdict"), "{}", said(&trials));
@@ -116,7 +116,8 @@ fn equal_arms_under_drift_are_flagged_one_time_in_twenty() {
     assert!((7..=34).contains(&flagged), "{flagged} of {runs}");
 }
 
-/// On runs of every kind and size of effect: an estimate beyond what the noise is said to be is a difference, and no other is.
+/// For runs of every kind and size of effect: an estimate beyond the stated noise is a difference, and any other is
+/// not.
 #[test]
 fn what_is_said_of_the_noise_agrees_with_the_verdict() {
     let designs = [

@@ -1,4 +1,4 @@
-//! Designs: fixed, budgeted and open-ended runs, and what they foretell.
+//! Designs: fixed, budgeted and open-ended runs, and their forecasts.
 
 use super::super::*;
 
@@ -70,7 +70,8 @@ fn a_budget_that_ends_before_any_look_has_its_end_as_the_only_one() {
     assert!(compare(&manifest, &trials).void.unwrap().contains("names no kernel"));
 }
 
-/// "About 1 more block", and after 16 more "about 4899": a range, and beyond reach no number.
+/// A single number would be "about 1 more block", and 16 blocks later "about 4899": hence a range, and no number beyond
+/// reach.
 #[test]
 fn a_forecast_is_a_range_and_has_an_end() {
     let more = |spread: f64, effects: [f64; 6]| {
