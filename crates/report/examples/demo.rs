@@ -1,4 +1,4 @@
-//! Writes every kind of report of a made-up run, or of a run directory, to look at:
+//! Writes every kind of report of a made-up run, or of a run directory, for viewing:
 //! `cargo run -p schedlab-report --example demo [RUN] [OUT]`.
 
 #[path = "../tests/made/mod.rs"]

@@ -1,5 +1,6 @@
-//! One trial in print: first the lines its reference tool would print (hackbench, perf bench, context1), then what schedlab knows
-//! beyond them: rates, latency, legs, placement, switches, and what could not be counted, with the reason.
+//! One trial in print: first the lines that its reference tool would print (hackbench, perf bench, context1), then what
+//! schedlab knows in addition: rates, latency, legs, placement, switches, and what could not be counted, with the
+//! reason.
 
 use crate::escape::terminal;
 use crate::number::{count, ns, percent, quantity};
@@ -14,8 +15,8 @@ const WIDEST: usize = 100;
 
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// The outcome of one trial, as a person at a terminal `columns` wide wants it. The lines of the reference tool are as long as they
-/// are: they are there to be compared.
+/// The outcome of one trial for a terminal `columns` wide. The lines of the reference tool are not wrapped, because
+/// they are for comparison with that tool.
 pub fn bench_text(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let columns = columns.max(40);
     let text = columns.min(WIDEST);
@@ -47,7 +48,7 @@ pub fn bench_text(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -
     Ok(())
 }
 
-/// Metrics but those that a line below shows better.
+/// Metrics, without those that another part of the output shows better.
 fn metrics(outcome: &TrialOutcome) -> Vec<(String, String)> {
     let elsewhere = |name: &str| {
         let of_histogram = outcome.histograms.iter().any(|h| name.starts_with(&format!("{}_p", h.name)));
@@ -97,7 +98,7 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
     let phase = |p: &schedlab_plan::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
     row("phases", outcome.phases.iter().map(phase).collect());
     let group = |g: &schedlab_plan::TaskGroup| {
-        // A kernel without autogroups has none to name.
+        // A kernel without autogroups names none.
         let named: Vec<&str> =
             [&g.autogroup, &g.cgroup].into_iter().map(|n| n.as_str()).filter(|n| !n.is_empty()).collect();
         format!("{} in {}", counted(g.tasks, "tasks"), named.join(" and "))
@@ -123,7 +124,7 @@ fn per_operation(outcome: &TrialOutcome) -> Vec<String> {
     shown
 }
 
-/// The workload's own, and what was asked for by name.
+/// Whether it is a counter of the workload, or one that the user named.
 fn is_shown(counter: &Counter) -> bool {
     matches!(counter.scope.as_str(), "workload" | "netns") || counter.name.starts_with(CALLS)
 }
@@ -131,7 +132,7 @@ fn is_shown(counter: &Counter) -> bool {
 fn histograms(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let table = histogram_table(outcome, &QUANTILES);
     let fits = |table: &Table| table.lines(usize::MAX / 2, false).iter().all(|l| width(l) + 2 <= columns);
-    // On a narrow terminal the ends of the distribution matter more than its ninth tenth.
+    // On a narrow terminal the median and the tail matter more than the 90th percentile.
     let table = if fits(&table) { table } else { histogram_table(outcome, &[QUANTILES[0], QUANTILES[2]]) };
     if table.rows.is_empty() {
         return Ok(());
@@ -143,7 +144,7 @@ fn histograms(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io
     Ok(())
 }
 
-/// A row for each distribution, and below it its tiers where there are several.
+/// A row for each distribution, followed by its tiers if there are several.
 fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) -> Table {
     let mut header = vec![("distribution", Align::Left), ("stamped", Align::Right), ("min", Align::Right)];
     header.extend(quantiles.iter().map(|(_, name)| (*name, Align::Right)));
@@ -151,7 +152,7 @@ fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) ->
     let mut table = Table::new(&header);
     for named in &outcome.histograms {
         let samples = named.histogram.count();
-        // One tier alone is the distribution again.
+        // A single tier would only repeat the distribution.
         let tiers = outcome.histograms.iter().filter(|h| h.name == named.name && h.tier.is_some());
         if samples == 0 || (named.tier.is_some() && tiers.count() < 2) {
             continue;
@@ -163,7 +164,7 @@ fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) ->
         let mut row: Vec<Cell> =
             vec![terminal(&name).into(), count(samples).into(), ns(named.histogram.min_ns as f64).into()];
         for (q, _) in quantiles {
-            // Fewer than ten samples beyond a quantile say nothing of it.
+            // With fewer than ten samples beyond a quantile it is not reported.
             let enough = samples as f64 * (1.0 - q) >= 10.0;
             let value = named.histogram.quantile_ns(*q).filter(|_| enough);
             row.push(value.map_or_else(|| crate::number::NONE.to_owned(), ns).into());

@@ -1,4 +1,4 @@
-//! What a bisection found, on a terminal.
+//! The result of a bisection, on a terminal.
 
 use crate::document::{Block, Document, Tone};
 use crate::labels::capital;
@@ -10,7 +10,7 @@ use schedlab_plan::counted;
 /// Members less probable than this are left out of the table; the JSON has all.
 const SHOWN: f64 = 0.01;
 
-/// The answer, the effect, and where else it may be.
+/// The answer, the effect, and the other places where the change may be.
 pub fn bisection(found: &BisectFindings) -> Document {
     let mut page = Document::default();
     let tone = match found.answer {
@@ -32,7 +32,7 @@ pub fn bisection(found: &BisectFindings) -> Document {
     page.add("", vec![Block::Headline(capital(&found.sentence), tone), Block::Text(cost)]);
     let name = metric_name(&found.metric);
     let effects = [("bad against good end, until they differ", &found.ends), ("size of the change", &found.change)];
-    // Where no change is looked for, none has a size or a place.
+    // If no change is looked for, none has a size or a place.
     let is_looked_for = found.units > 0 && !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
     let terms = effects.iter().take(1 + usize::from(is_looked_for)).filter_map(|(what, effect)| {
         Some(((*what).to_owned(), format!("{name} {}", effect_text(effect.as_ref()?, &found.unit))))
@@ -41,7 +41,7 @@ pub fn bisection(found: &BisectFindings) -> Document {
     let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("probability", Align::Right)]);
     for member in found.members.iter().filter(|member| is_looked_for && member.probability >= SHOWN) {
         let BisectMember { index, name, probability, .. } = member;
-        // It stands for those before it that could not be tried.
+        // It stands also for the members before it that could not be tried.
         let before = found.members.iter().take(*index).rev().take_while(|member| member.skipped.is_some()).count();
         let (which, name) = match before {
             0 => (index.to_string(), name.clone()),

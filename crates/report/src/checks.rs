@@ -41,14 +41,14 @@ pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &
     hang("In short: ", &summary(&e.checks), columns, out)
 }
 
-/// How much can be measured, what cannot, and the fix that is worth most.
+/// How much can be measured, what cannot, and the most useful fix.
 fn summary(checks: &[Check]) -> String {
     let of = |state| checks.iter().filter(move |check: &&Check| check.state == state);
     let absent: Vec<&str> = of(CheckState::Unavailable).map(|check| check.title.as_str()).collect();
     let known = checks.len() - absent.len();
     let cannot = if absent.is_empty() { String::new() } else { format!("; not here: {}", absent.join(", ")) };
     let warnings = counted(of(CheckState::Warning).count(), "warnings");
-    // What every trial suffers from, and what one command fixes, before the rest in its order.
+    // Problems that affect every trial and those that one command fixes come first, the others in their order.
     const FIRST: [&str; 4] = ["background_load", "perf", "tracefs", "governor"];
     let fixable = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.fix.is_empty());
     let first = FIRST.iter().find_map(|id| fixable().find(|check| check.id == *id)).or_else(|| fixable().next());
@@ -56,7 +56,7 @@ fn summary(checks: &[Check]) -> String {
     terminal(&format!("{known} of {} can be read or measured{cannot}. {warnings}{fix}", checks.len()))
 }
 
-/// A text after a lead, its further lines below its first; a lead takes one column a character.
+/// A text after a lead, with its further lines indented to the first; the lead must have one column per character.
 fn hang(lead: &str, text: &str, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let indent = table::width(lead);
     for (i, line) in wrap(text, columns.saturating_sub(indent)).iter().enumerate() {
@@ -83,12 +83,12 @@ fn of_check(check: &Check, column: usize, columns: usize, colour: bool, out: &mu
     };
     let title = terminal(&check.title);
     let space = " ".repeat(column.saturating_sub(table::width(&title)));
-    // A value on the title's line where there is room for one; else below it, as the other parts are.
+    // The value is on the line of the title if there is room for it, otherwise below it like the other parts.
     let beside = column + 4 + table::width(&check.value) <= columns;
     let value = terminal(&check.value);
     let first = if beside { format!("{title}{space}  {value}") } else { title };
     writeln!(out, "{} {}", paint(sign, colour.then_some(code)), first.trim_end())?;
-    // A good check needs no lecture: its value and where it was read are enough.
+    // For a good check, the value and its source are enough.
     let good = check.state == CheckState::Good;
     let parts = [
         ("", if beside { "" } else { check.value.as_str() }),

@@ -1,5 +1,5 @@
-//! A report before it has a form: sections of blocks in the order in which they are read. The printers (`text`, `markdown`,
-//! `html`) know how each kind looks and nothing of what it says.
+//! A report without a format: sections of blocks in reading order. The printers (`text`, `markdown`, `html`) know how
+//! each kind of block looks, but not what it says.
 
 use crate::page::Page;
 use crate::pictures::Picture;
@@ -8,36 +8,36 @@ use schedlab_analyze::Verdict;
 use schedlab_plan::CheckState;
 use std::io::{self, Write};
 
-/// What is only made where it is printed.
+/// Content that is created only if it is printed.
 pub(crate) type Make<'a, T> = Box<dyn Fn() -> Vec<T> + 'a>;
 
-/// A page of findings that has no form yet.
+/// A page of findings without a format.
 #[derive(Default)]
 pub struct Document(pub(crate) Vec<Section<'static>>);
 
 impl Document {
-    /// The page for a terminal `width` columns wide, with ANSI colours or without.
+    /// Prints the page for a terminal `width` columns wide, with or without ANSI colours.
     pub fn text(&self, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
         crate::text::print(&mut Page::new(out, width, colour), &self.0)
     }
 
-    /// The page as one HTML file without any reference outside itself; `kicker` is the line above its title.
+    /// Prints the page as one HTML file without any external reference; `kicker` is the line above its title.
     pub fn html(&self, kicker: &str, out: &mut dyn Write) -> io::Result<()> {
         crate::html::document(kicker, &self.0, out)
     }
 
-    /// The page as Markdown that reads as plain text.
+    /// Prints the page as Markdown that can be read as plain text.
     pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         crate::markdown::print(&self.0, out)
     }
 
-    /// This page and another below it.
+    /// This page, followed by another one.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// A section below the others.
+    /// Adds a section at the end.
     pub(crate) fn add(&mut self, title: impl Into<String>, blocks: Vec<Block<'static>>) {
         self.0.push(Section::body("", title, blocks));
     }
@@ -45,25 +45,25 @@ impl Document {
 
 /// Blocks below one title.
 pub(crate) struct Section<'a> {
-    /// Where it is on a page; in other formats sections follow each other.
+    /// Its place on a page; in other formats sections follow each other.
     pub(crate) landmark: Landmark,
-    /// Names it in links: letters and digits.
+    /// Its name in links: letters and digits.
     pub(crate) id: String,
-    /// Empty where it has none.
+    /// Empty if it has no title.
     pub(crate) title: String,
     pub(crate) blocks: Vec<Block<'a>>,
 }
 
-/// Where a section is on a page.
+/// The place of a section on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Landmark {
-    /// Above everything.
+    /// At the top.
     Head,
-    /// Set off: it must be read before any number.
+    /// Highlighted: it must be read before any number.
     Callout,
-    /// What the pictures' signs mean; stays in sight.
+    /// The meaning of the signs in pictures; always visible.
     Legend,
-    /// One after the other, linked to from above.
+    /// In sequence, with links at the top.
     Body,
 }
 
@@ -75,41 +75,41 @@ impl<'a> Section<'a> {
 
 /// A part of a section.
 pub(crate) enum Block<'a> {
-    /// What the whole report comes down to.
+    /// The main result of the report.
     Headline(String, Tone),
-    /// What it says besides, each sentence with its verdict.
+    /// Further results, each sentence with its verdict.
     Claims(Vec<(String, Verdict)>),
     /// A paragraph.
     Text(String),
-    /// Where a trace is from.
+    /// The origin of a trace.
     Origin(String),
-    /// A paragraph after a lead, its further lines below its first; the blanks before the lead are its depth.
+    /// A paragraph after a lead, with further lines indented to the first; blanks before the lead indent the whole.
     Hanging(String, String),
-    /// A paragraph in a lower voice: how to read a table.
+    /// A secondary paragraph: how to read a table.
     Aside(String),
-    /// What was run, one long word.
+    /// The spec of what was run, as one long word.
     Spec(String),
-    /// What the next block is about.
+    /// The topic of the next block.
     Lead(String),
     /// A list of remarks.
     Remarks(Vec<Remark>),
     /// Names and their meanings.
     Terms(Vec<(String, String)>),
-    /// The same of arms, by index: pictures show their signs.
+    /// The same for arms, by index: pictures show their signs.
     Arms(Vec<(String, String)>),
     /// Rows with a header.
     Table(Table),
-    /// Drawn if the format has pictures, otherwise left out: tables hold the same numbers.
+    /// Pictures; formats without pictures leave them out, because tables have the same numbers.
     Pictures(Make<'a, Picture>),
     /// Details that few readers need: collapsed under this summary in HTML, left out in text.
     More(String, Make<'a, Block<'a>>),
-    /// What a page has at more length.
+    /// A short form, for formats other than HTML pages, of what a page shows in full.
     Brief(Vec<Block<'a>>),
-    /// All trials of a workload, by index: a page has them as data.
+    /// All trials of a workload, by index; a page contains them as data.
     Trials(usize),
-    /// A command line, never wrapped: it is there to be copied.
+    /// A command line, which is never wrapped, so that it can be copied.
     Command(String),
-    /// Lines as they are.
+    /// Lines that are printed unchanged.
     Verbatim(String),
 }
 
@@ -119,11 +119,11 @@ pub(crate) struct Remark {
     pub(crate) text: String,
 }
 
-/// What a remark is.
+/// The kind of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemarkKind {
     Note,
-    /// It weakens what is said.
+    /// It weakens a result.
     Warning,
     /// What a number means.
     Definition,
@@ -160,14 +160,14 @@ impl<'a> Block<'a> {
         (!table.rows.is_empty()).then_some(Self::Table(table))
     }
 
-    /// A table with what it is about, unless it has no rows.
+    /// A table with its topic, unless it has no rows.
     pub(crate) fn titled(title: &str, table: Table) -> impl Iterator<Item = Self> + use<'a> {
         let lead = (!table.rows.is_empty()).then(|| Self::Lead(title.to_owned()));
         lead.into_iter().chain(Self::table(table))
     }
 }
 
-/// The blocks that are in print, where there are no pictures and nothing folds.
+/// The blocks for formats that have no pictures and no folding.
 pub(crate) fn printed<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b Block<'a>> {
     blocks.iter().flat_map(|block| match block {
         Block::Brief(blocks) => blocks.as_slice(),
@@ -176,7 +176,7 @@ pub(crate) fn printed<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &
     })
 }
 
-/// What a number or a sentence means, in a colour.
+/// The meaning of a number or a sentence, shown as a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Good,
@@ -237,14 +237,14 @@ impl From<CheckState> for Tone {
     }
 }
 
-/// The room for a table, columns of text.
+/// Widths for a table, in columns of text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Width of a whole line.
     pub(crate) line: usize,
-    /// Between two columns.
+    /// Width between two columns.
     pub(crate) gap: usize,
-    /// Left and right of a row.
+    /// Width left and right of a row.
     pub(crate) border: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The dossier of a kernel feature as Markdown, as an HTML page and as pictures of calls. Chapters follow the template
-//! of the design; what only an engineer can write is a slot, which a new dossier keeps.
+//! The dossier of a kernel feature as Markdown, as an HTML page, and as pictures of calls. Chapters follow the template
+//! of the design. What only an engineer can write is in slots, which a new version of the dossier keeps.
 
 mod chapters;
 mod differences;
@@ -20,7 +20,7 @@ use schedlab_kernel::dossier::{Body, Dossier, Event, Mention, Similar, Structure
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What a dossier is about, and what is known besides the two states of the source.
+/// The topic of a dossier, and what is known besides the two states of the source.
 #[derive(Debug, Default)]
 pub struct DossierSubject {
     /// Its heading.
@@ -29,36 +29,36 @@ pub struct DossierSubject {
     pub sides: [String; 2],
     /// The folders and files it is limited to; empty: all.
     pub paths: Vec<String>,
-    /// Its language.
+    /// The language.
     pub lang: Lang,
-    /// Commits or patches, the oldest first; empty where no history was given.
+    /// Commits or patches, the oldest first; empty if no history was given.
     pub events: Vec<Event>,
-    /// Those are of a checkout.
+    /// Whether these are commits of a checkout.
     pub is_checkout: bool,
-    /// What of the input was left out, a sentence each.
+    /// Parts of the input that were left out, one sentence each.
     pub problems: Vec<String>,
-    /// Commits after those, the oldest first.
+    /// Later commits, the oldest first.
     pub later: Vec<Event>,
     /// Lines by subsystem; empty without a file MAINTAINERS.
     pub subsystems: Vec<SubsystemChange>,
-    /// Where the documentation names changed interfaces.
+    /// Places where the documentation names changed interfaces.
     pub mentions: Vec<Mention>,
-    /// Where to look for a similar feature.
+    /// Places where a similar feature may be found.
     pub similar: Vec<Similar>,
-    /// What the template for a term has besides.
+    /// Additional content of the template for a term.
     pub term: Option<Term>,
     /// A measured run.
     pub measured: Option<Measured>,
-    /// What ran.
+    /// How often functions ran.
     pub hits: Option<Hits>,
-    /// What an engineer wrote into the last page, by slot.
+    /// Text that an engineer wrote into the previous version, by slot.
     pub slots: BTreeMap<String, String>,
 }
 
 /// Data structures and functions line by line.
 #[derive(Debug)]
 pub struct Term {
-    /// Those used most first.
+    /// Structures, the most used first.
     pub structures: Vec<Structure>,
     /// Bodies of the key functions, in their order.
     pub bodies: Vec<Body>,
@@ -67,7 +67,7 @@ pub struct Term {
 /// How often functions ran.
 #[derive(Debug)]
 pub struct Hits {
-    /// Where that is from and what was counted.
+    /// The source of the counts, and what was counted.
     pub source: String,
     /// By function.
     pub counts: BTreeMap<String, u64>,
@@ -90,9 +90,9 @@ enum Block {
     ModulePicture,
     /// The picture of the run.
     MeasuredPicture,
-    /// Lines as they are.
+    /// Lines that are printed unchanged.
     Lines(Vec<String>),
-    /// A slot's name and what it holds.
+    /// The name and content of a slot.
     Slot(String, String),
 }
 
@@ -126,7 +126,7 @@ fn as_markdown(block: &Block, subject: &DossierSubject, dossier: &Dossier) -> St
             format!("![{}]({}.svg)\n\n", escape::markdown(subject.lang.of(sentences::MODULE_CALLS)), modules::NAME)
         }
         Block::MeasuredPicture => format!("![{0}]({0}.svg)\n\n", measured::NAME),
-        // Indented: a fence could be closed from inside.
+        // Indented, because text inside a fence could close it.
         Block::Lines(lines) => {
             let line =
                 |line: &String| format!("    {}\n", escape::terminal(&line.replace('\t', "        ")).trim_end());

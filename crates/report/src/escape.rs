@@ -1,10 +1,11 @@
-//! Escaping for HTML and SVG text and attributes, and for Markdown; for a line on a terminal it is [`terminal`]. What steers is
-//! taken from all of them by `schedlab_plan::plain`.
+//! Escaping for HTML and SVG text and attributes, and for Markdown; for a line on a terminal use [`terminal`]. In all
+//! of these, `schedlab_plan::plain` replaces characters that control a terminal or the direction of text.
 
 pub(crate) use schedlab_plan::plain::line as terminal;
 use schedlab_plan::plain::steers;
 
-/// Text safe in HTML and XML content and in quoted attributes. Characters that steer, and those that XML 1.0 forbids, become `�`.
+/// Text that is safe in HTML and XML content and in quoted attributes. Characters that control a terminal or the
+/// direction of text, and those that XML 1.0 forbids, become `�`.
 pub(crate) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,14 +23,15 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
-/// Text safe inside a Markdown table cell or paragraph: no pipe ends the cell, no line break ends the row, and nothing is
-/// taken for HTML, a link or a fence that would hide what follows. Numbers and intervals stay as they are.
+/// Text that is safe inside a Markdown table cell or paragraph: no pipe ends the cell, no line break ends the row, and
+/// nothing can be mistaken for HTML, a link or a fence that would hide the following text. Numbers and intervals stay
+/// unchanged.
 pub(crate) fn markdown(text: &str) -> String {
     let text = terminal(text).replace('|', "\\|").replace("](", "]\\(").replace("```", "'''").replace("~~~", "---");
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        // What may begin a tag, a comment or an instruction; `p < 0.05` does not.
+        // What may begin a tag, a comment or a processing instruction; `p < 0.05` does not.
         let opens = |next: &char| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?');
         if c == '<' && chars.peek().is_some_and(opens) { out.push_str("&lt;") } else { out.push(c) }
     }

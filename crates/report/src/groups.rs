@@ -5,10 +5,10 @@ use crate::number::{percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::profile::{GroupFindings, GroupShare};
 
-/// Shares below this are summed up in a sentence.
+/// Groups with smaller shares are combined in a sentence.
 const WORTH_NAMING: f64 = 0.05;
 
-/// A page of its own.
+/// The groups as a page of their own.
 pub fn groups(found: &GroupFindings) -> Document {
     let mut page = Document::default();
     let text = sentence(found).map(Block::Text);
@@ -16,7 +16,7 @@ pub fn groups(found: &GroupFindings) -> Document {
     page
 }
 
-/// What each group has of the difference; none of one profile alone.
+/// The share of each group in the difference; `None` for a single profile.
 pub(crate) fn sentence(found: &GroupFindings) -> Option<String> {
     let against = found.against?;
     let GroupFindings { unit, this, .. } = found;
@@ -49,7 +49,7 @@ fn in_words(group: &str) -> String {
     }
 }
 
-/// By group; without a share where they cancel each other.
+/// The table by group; without shares if the groups cancel each other.
 pub(crate) fn table(found: &GroupFindings) -> Table {
     let is_pair = found.against.is_some();
     let mut header = vec![("group", Align::Left)];

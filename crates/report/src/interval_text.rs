@@ -1,8 +1,8 @@
-//! Intervals of ratios drawn in letters on a logarithmic axis that all rows of a table share: `├──●──┤`.
+//! Intervals of ratios drawn with characters, on a logarithmic axis shared by all rows of a table: `├──●──┤`.
 
 use crate::number::{is_factor, significant};
 
-/// A drawing narrower than this shows nothing; a wider one shows no more.
+/// A narrower drawing shows nothing; a wider one shows no more.
 const LEAST: usize = 11;
 const MOST: usize = 41;
 
@@ -11,13 +11,13 @@ pub(crate) struct Axis {
     /// Logarithms of its ends.
     lo: f64,
     hi: f64,
-    /// Letters.
+    /// Number of characters.
     width: usize,
 }
 
 impl Axis {
-    /// Holds no effect, the effects too small to matter, and each `(value, lower, upper)` as far as twice and half of its
-    /// value. `None`: nothing to draw, or no room.
+    /// Contains no effect, the effects too small to matter, and each `(value, lower, upper)` from half to twice its
+    /// value at most. `None` if there is nothing to draw, or no room.
     pub(crate) fn new(intervals: impl Iterator<Item = (f64, f64, f64)>, sesoi: f64, room: usize) -> Option<Self> {
         let band = (1.0 + sesoi.clamp(0.0, 1.0)).ln();
         let mut ends = (-band, band);
@@ -41,7 +41,7 @@ impl Axis {
         (share * (self.width - 1) as f64).round() as usize
     }
 
-    /// The line of no effect alone.
+    /// Only the line of no effect.
     pub(crate) fn empty(&self) -> String {
         self.letters().into_iter().collect()
     }
@@ -52,7 +52,7 @@ impl Axis {
         letters
     }
 
-    /// An interval; an end that lies beyond the axis is an arrow.
+    /// An interval; an end beyond the axis is an arrow.
     pub(crate) fn row(&self, (value, lo, hi): (f64, f64, f64)) -> String {
         let mut letters = self.letters();
         let (from, to, zero) = (self.at(lo), self.at(hi), self.at(1.0));
@@ -65,7 +65,7 @@ impl Axis {
         letters.into_iter().collect()
     }
 
-    /// The ends of the axis, and 0 above the line of no effect where there is room.
+    /// The ends of the axis, and 0 above the line of no effect if there is room.
     pub(crate) fn header(&self) -> String {
         let end = |ratio: f64| match is_factor(ratio) {
             true => format!("{} ×", significant(ratio, 2)),

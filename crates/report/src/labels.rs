@@ -1,4 +1,4 @@
-//! Names for what the findings hold: arms, verdicts, roles, tiers.
+//! Labels for arms, verdicts, roles, tiers and other parts of findings.
 
 use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::metric_name;
@@ -12,8 +12,8 @@ pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
     findings.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
 }
 
-/// The arms for which counters, placement and latencies are known, with their names: all of them, or one that stands for
-/// both where a trial holds both.
+/// The arms for which counters, placement and latencies are known, with their names: all of them, or one that stands
+/// for both arms if a trial contains both.
 pub(crate) fn fact_arms(findings: &Findings, workload: &WorkloadFindings) -> Vec<(u32, String)> {
     let mut contrasts = workload.metrics.iter().flat_map(|m| &m.contrasts);
     if contrasts.any(|c| c.shares_trials) {
@@ -43,18 +43,18 @@ pub(crate) fn reason(v: &Verdict) -> Option<&str> {
     }
 }
 
-/// Words as a sentence begins.
+/// Words with a capital at the beginning.
 pub(crate) fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// A sentence that ends as one.
+/// A sentence with its full stop.
 pub(crate) fn full_stop(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) || text.is_empty() { text.to_owned() } else { format!("{text}.") }
 }
 
-/// An arm's settings in words.
+/// An arm's settings as text.
 pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
     match (spec, &findings.source) {
         ("", schedlab_analyze::Source::Imported) => "as imported",
@@ -63,18 +63,18 @@ pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
     }
 }
 
-/// What all arms run, in full.
+/// The full spec of what all arms run.
 pub(crate) fn shared_spec(findings: &Findings, workload: &WorkloadFindings) -> String {
     schedlab_analyze::shared_spec(findings, workload).map_or_else(|| workload.spec.clone(), |spec| spec.to_string())
 }
 
-/// What a workload's part of a report is called: always with its load.
+/// The heading of a workload in a report, always with its load.
 pub(crate) fn workload_heading(findings: &Findings, workload: &WorkloadFindings) -> String {
     let (label, load) = (workload_label(findings, workload), beside(&workload.load));
     if label.ends_with(&load) { label } else { label + &load }
 }
 
-/// `messages per second`, and of which workload where several objectives are that.
+/// `messages per second`, and the workload if several objectives have that metric.
 pub(crate) fn objective(findings: &Findings, of: &TradeoffObjective, all: &[TradeoffObjective]) -> String {
     let is_shared = all.iter().filter(|other| other.metric == of.metric).count() > 1;
     let workload = findings.workloads.iter().find(|w| is_shared && w.workload == of.workload);
@@ -88,7 +88,7 @@ pub(crate) fn metric_of<'f>(findings: &'f Findings, of: &TradeoffObjective) -> O
     workload.metrics.iter().find(|metric| metric.name == of.metric)
 }
 
-/// What an arm is besides its settings: ` (control)`, ` (A/A control)`, or nothing.
+/// An arm's role: ` (control)`, ` (A/A control)`, or nothing.
 pub(crate) fn arm_role(findings: &Findings, arm: u32) -> &'static str {
     let mut contrasts = findings.workloads.iter().flat_map(|w| &w.metrics).flat_map(|m| &m.contrasts);
     match findings.arms.get(arm as usize).map(|a| a.is_aa) {
@@ -98,7 +98,7 @@ pub(crate) fn arm_role(findings: &Findings, arm: u32) -> &'static str {
     }
 }
 
-/// Names by what is said of them, each name and each reason once, in order.
+/// Groups names by what is said about them, each name and each reason once, in order.
 pub(crate) fn grouped<'s, R: PartialEq>(said: impl IntoIterator<Item = (R, &'s str)>) -> Vec<(R, Vec<&'s str>)> {
     let mut all: Vec<(R, Vec<&'s str>)> = Vec::new();
     for (reason, name) in said {
@@ -116,12 +116,12 @@ pub(crate) fn arms(findings: &Findings) -> Vec<(u32, String)> {
     findings.arms.iter().enumerate().map(|(i, arm)| (i as u32, arm.name.clone())).collect()
 }
 
-/// Workloads by their labels where a sentence has their whole specs.
+/// Replaces the full specs of workloads in a sentence by their labels.
 pub(crate) fn with_labels(findings: &Findings, text: &str) -> String {
     findings.workloads.iter().fold(text.to_owned(), |text, w| text.replace(&w.spec, &workload_label(findings, w)))
 }
 
-/// Quantiles of one distribution as one name: `latency_p50/p90/p99_ns`.
+/// Combines quantiles of one distribution into one name: `latency_p50/p90/p99_ns`.
 pub(crate) fn joined_quantiles(names: &[&str]) -> Vec<String> {
     let mut all: Vec<(String, String, String)> = Vec::new();
     for name in names {
@@ -142,7 +142,7 @@ pub(crate) fn joined_quantiles(names: &[&str]) -> Vec<String> {
     all.into_iter().map(|(head, quantiles, tail)| head + &quantiles + &tail).collect()
 }
 
-/// How a run ended, as a sentence; `None` where there is nothing to say.
+/// How a run ended, as a sentence; `None` if there is nothing to report.
 pub(crate) fn ended(ended: &str) -> Option<String> {
     Some(match ended {
         "imported" => return None,
@@ -163,7 +163,7 @@ pub(crate) fn role(role: Role) -> &'static str {
     }
 }
 
-/// Which way is good, in words; empty for facts.
+/// The good direction in words; empty for facts.
 pub(crate) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::HigherIsBetter => "higher is better",
@@ -172,7 +172,7 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// A tier as read: `same CPU`, `SMT`, `LLC`, `node`, `remote`.
+/// The label of a tier: `same CPU`, `SMT`, `LLC`, `node`, `remote`.
 pub(crate) fn tier(tier: Tier) -> &'static str {
     match tier {
         Tier::SameCpu => "same CPU",
@@ -193,7 +193,7 @@ pub(crate) fn check_state(state: CheckState) -> &'static str {
     }
 }
 
-/// Checks are read warnings first.
+/// The order of checks: warnings first.
 pub(crate) fn check_rank(state: CheckState) -> u8 {
     match state {
         CheckState::Warning => 0,
@@ -203,12 +203,12 @@ pub(crate) fn check_rank(state: CheckState) -> u8 {
     }
 }
 
-/// What rests on how many: `12 blocks`, `1 switchback trial`.
+/// The number of units: `12 blocks`, `1 switchback trial`.
 pub(crate) fn units(contrast: &Contrast) -> String {
     counted(contrast.units, &contrast.unit_name)
 }
 
-/// What the contrasts of a metric rest on: `6 blocks`, `5 to 6 blocks`; empty when on nothing.
+/// The number of units behind the contrasts of a metric: `6 blocks`, `5 to 6 blocks`; empty if there are none.
 pub(crate) fn units_of(metric: &MetricFindings) -> String {
     let contrasts = || metric.contrasts.iter().filter(|c| c.units > 0);
     let (least, most) = (contrasts().map(|c| c.units).min(), contrasts().map(|c| c.units).max());
@@ -219,7 +219,7 @@ pub(crate) fn units_of(metric: &MetricFindings) -> String {
     }
 }
 
-/// What follows a verdict: A/A, or how much more would decide.
+/// The text after a verdict: A/A, or how many more units would decide.
 pub(crate) fn aside(contrast: &Contrast) -> String {
     let mut parts = Vec::new();
     if contrast.is_aa {
@@ -248,7 +248,7 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
     text
 }
 
-/// A metric's sub-line: its name in JSON and plans, role, unit, direction, what its contrasts rest on.
+/// A metric's second line: its name in JSON and plans, role, unit, direction, and number of units.
 pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
     let unit = match metric.unit.as_str() {
         "1" => "",
@@ -260,18 +260,18 @@ pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
     parts.iter().filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(", ")
 }
 
-/// A metric's name for a person, and which way is good: `messages per second, higher is better`.
+/// A metric's readable name and good direction: `messages per second, higher is better`.
 pub(crate) fn metric_title(metric: &MetricFindings) -> String {
     let parts = [metric_name(&metric.name), direction(metric.direction).to_owned()];
     parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// What the changes of a metric are; they are shown next to medians, but do not follow from them.
+/// The meaning of a metric's changes, which are shown next to medians but are not computed from them.
 pub(crate) fn meaning_of_change(findings: &Findings, metric: &MetricFindings) -> Option<String> {
     let contrast = metric.contrasts.iter().find(|c| c.effect.is_some() && c.units > 0)?;
     let units = contrast.unit_name.as_str();
     let is_ratio = contrast.effect?.scale == schedlab_analyze::Scale::Ratio;
-    // Two groups of units, of which none of the one belongs to one of the other.
+    // The two sides have no units in common.
     let is_unpaired = units == "trials" || matches!(findings.source, schedlab_analyze::Source::TwoRuns { .. });
     Some(match (is_unpaired, is_ratio) {
         (true, true) => {
@@ -283,7 +283,7 @@ pub(crate) fn meaning_of_change(findings: &Findings, metric: &MetricFindings) ->
     })
 }
 
-/// An arm by its name and, where that does not say them, its settings: `B: policy=batch`.
+/// An arm's name, and its settings if the name does not contain them: `B: policy=batch`.
 pub(crate) fn arm_with_spec(findings: &Findings, arm: u32) -> String {
     const TELLING: usize = 4;
     let (name, spec) = (arm_name(findings, arm), findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str()));
@@ -300,7 +300,7 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// Where and when a run was made: host, kernel, CPU, date, as far as they are known.
+/// The host, kernel, CPU and date of a run, as far as they are known.
 pub fn place(manifest: &Manifest) -> String {
     let Environment { hostname, kernel_release, cpu_model, .. } = &manifest.environment;
     let date = if manifest.created_unix_s > 0 { date(manifest.created_unix_s) } else { String::new() };
@@ -308,7 +308,7 @@ pub fn place(manifest: &Manifest) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" · ")
 }
 
-/// A command line that a shell reads back as it was.
+/// A command line quoted for a shell.
 pub(crate) fn shell(command: &[String]) -> String {
     schedlab_plan::shell_words::join(command.iter().map(String::as_str))
 }

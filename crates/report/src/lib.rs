@@ -1,7 +1,7 @@
-//! Findings to terminal text, JSON, Markdown, SVG and one self-contained HTML file, into `&mut dyn Write`.
+//! Prints findings as terminal text, JSON, Markdown, SVG and one self-contained HTML file, into `&mut dyn Write`.
 //!
-//! Nothing is decided here: verdicts, sentences and numbers come from crate `analyze`, this crate lays them out. The bytes
-//! depend on the input alone (no clock, no hash order), so a report can be compared as a file.
+//! Nothing is decided here: verdicts, sentences and numbers come from crate `analyze`; this crate lays them out. The
+//! output depends only on the input (no clock, no hash order), so a report can be compared byte by byte.
 #![forbid(unsafe_code)]
 
 mod bench_text;
@@ -63,13 +63,13 @@ pub use why::{why, why_kernels};
 use schedlab_analyze::Findings;
 use schedlab_plan::{Manifest, TrialRecord};
 
-/// What a report is made of. For two runs, manifest and trials are those of the first.
+/// The input of a report. For two runs, manifest and trials are those of the first.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// What was asked, of which machine.
+    /// The plan and the machine.
     pub manifest: &'a Manifest,
     /// Every row, in any order.
     pub trials: &'a [TrialRecord],
-    /// What was found.
+    /// The findings.
     pub findings: &'a Findings,
 }

@@ -1,4 +1,4 @@
-//! The report for a mailing list: Markdown that reads as plain text, tables within 78 columns.
+//! The report for a mailing list: Markdown that can be read as plain text, with tables within 78 columns.
 
 use crate::document::{Block, Room, Section, printed};
 use crate::escape::{markdown as escape, terminal};
@@ -7,7 +7,7 @@ use crate::table::{Align, Table, middle_cut, width, wrap};
 use crate::{Input, labels};
 use std::io::{self, Write};
 
-/// Columns of a mail; columns of a table have a bar and two blanks between them.
+/// Width of a mail; columns of a table are separated by a bar and two blanks.
 const ROOM: Room = Room { line: 78, gap: 3, border: 4 };
 
 /// A name cut shorter than this is useless.
@@ -40,7 +40,7 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
             list(terms.iter().map(|(name, text)| format!("{name}: {text}")), out)
         }
         Block::Table(table) => one_table(table, out),
-        // Indented code: a fence could be closed from inside.
+        // Indented code, because text inside a fence could close it.
         Block::Command(words) | Block::Verbatim(words) => writeln!(out, "    {}", terminal(words)),
         Block::Pictures(_) | Block::More(..) | Block::Brief(_) | Block::Trials(_) => Ok(()),
     }
@@ -64,7 +64,7 @@ fn list(items: impl ExactSizeIterator<Item = String>, out: &mut dyn Write) -> io
     if any { writeln!(out) } else { Ok(()) }
 }
 
-/// Columns of a pipe table within a mail: the first one gives way.
+/// Widths of the columns of a table within a mail; the first one is cut if necessary.
 fn widths(table: &Table) -> Vec<usize> {
     let mut widths: Vec<usize> = table.natural_widths().into_iter().map(|w| w.max(3)).collect();
     let excess = total(&widths).saturating_sub(ROOM.line);
@@ -72,7 +72,7 @@ fn widths(table: &Table) -> Vec<usize> {
     widths
 }
 
-/// How wide columns are with their bars.
+/// Width of these columns with their bars.
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + ROOM.gap * (widths.len() - 1) + ROOM.border
 }

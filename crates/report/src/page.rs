@@ -5,7 +5,7 @@ use crate::escape::terminal;
 use crate::table::{Table, paint, wrap};
 use std::io::{self, Write};
 
-/// Where the meanings of a list begin, columns. A longer term has a line of its own.
+/// Column at which the meanings of a list begin. A longer term has a line of its own.
 const MEANINGS: usize = 30;
 
 /// Names and what they mean below a heading, for a terminal `width` columns wide.
@@ -25,7 +25,7 @@ pub fn terms_text(heading: &str, terms: &[(String, String)], width: usize, out: 
     Ok(())
 }
 
-/// Where a page goes and how wide it is.
+/// The destination of a page, and its width.
 pub(crate) struct Page<'w> {
     out: &'w mut dyn Write,
     pub(crate) width: usize,
@@ -37,12 +37,12 @@ impl<'w> Page<'w> {
         Self { out, width: width.clamp(40, 240), colour }
     }
 
-    /// For a table.
+    /// The width for a table.
     pub(crate) fn room(&self) -> Room {
         Room { line: self.width - 2, gap: 2, border: 0 }
     }
 
-    /// As it is, without blanks at its end.
+    /// Prints a line unchanged, without trailing blanks.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
     }
@@ -55,12 +55,12 @@ impl<'w> Page<'w> {
         self.item("", text, Some("1"))
     }
 
-    /// A paragraph with `lead` before its first line and blanks before the others.
+    /// A paragraph with `lead` before its first line; the other lines are indented to it.
     pub(crate) fn paragraph(&mut self, lead: &str, text: &str) -> io::Result<()> {
         self.item(lead, text, None)
     }
 
-    /// The same in a colour, if there are colours.
+    /// The same in a colour, if colours are enabled.
     pub(crate) fn item(&mut self, lead: &str, text: &str, code: Option<&str>) -> io::Result<()> {
         let indent = crate::table::width(lead);
         for (i, line) in wrap(&terminal(text), self.width.saturating_sub(indent)).iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Findings to charts: which picture shows what, its name, and its description for those who do not see it. The HTML file
-//! inlines them; `--svg` writes them as files.
+//! From findings to charts: which picture shows what, its name, and its description for screen readers. The HTML file
+//! inlines the pictures; `--svg` writes them as files.
 
 mod contrasts;
 mod designs;
@@ -23,7 +23,7 @@ pub(crate) use tradeoff::{searched, tradeoff};
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
 
-/// What a picture is about, which decides where it is on a page.
+/// The topic of a picture, which determines its place on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Forest,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     OtherMetrics,
 }
 
-/// A chart with its words.
+/// A chart with its texts.
 pub(crate) struct Picture {
     /// File name without `.svg`.
     pub(crate) name: String,
@@ -50,12 +50,12 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Half a page wide where the page has two columns.
+    /// Whether it takes half of the width on a page with two columns.
     pub(crate) fn is_half(&self) -> bool {
         matches!(self.kind, Kind::Distribution | Kind::Latency | Kind::Placement | Kind::Variance)
     }
 
-    /// The same with what it shows in words, for those who do not see it.
+    /// The same picture with a description for screen readers.
     fn described(self, description: String) -> Self {
         Self { description, ..self }
     }
@@ -82,13 +82,13 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     questions.map(file).into_iter().chain(tradeoff).chain(scalings).chain(workloads).collect()
 }
 
-/// The charts of a search as files, as `pictures`.
+/// The charts of a search as files, like `pictures`.
 pub fn search_pictures(found: &SearchFindings) -> Vec<(String, String)> {
     let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &found.workload, &p.description));
     searched(found).map(file).into_iter().collect()
 }
 
-/// Every question of a run in one picture; of a factorial none, whose questions are its main effects.
+/// Every question of a run in one picture; `None` for a factorial, whose questions are its main effects.
 pub(crate) fn all_questions(input: &Input<'_>) -> Option<Picture> {
     let places = (0..input.findings.workloads.len()).filter_map(|index| Subject::of(input, index)).collect::<Vec<_>>();
     contrasts::all_questions(&places).filter(|_| input.findings.factors.is_empty())
@@ -117,7 +117,7 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<P
     all
 }
 
-/// The workload a picture is drawn of.
+/// The workload that a picture shows.
 pub(crate) struct Subject<'a> {
     findings: &'a Findings,
     workload: &'a WorkloadFindings,
@@ -150,7 +150,7 @@ impl<'a> Subject<'a> {
         crate::labels::arm_name(self.findings, arm).to_owned()
     }
 
-    /// The arms that what happened inside trials is known of, see [`crate::labels::fact_arms`].
+    /// The arms for which counters, placement and latencies are known, see [`crate::labels::fact_arms`].
     fn fact_keys(&self) -> Vec<ArmKey> {
         let named = crate::labels::fact_arms(self.findings, self.workload).into_iter();
         named.map(|(arm, name)| ArmKey { arm, name }).collect()
@@ -161,7 +161,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Letters, digits and single dashes, at most 40: a file name anywhere.
+/// At most 40 letters, digits and single dashes: valid as a file name everywhere.
 fn slug(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(40) {

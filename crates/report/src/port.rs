@@ -1,4 +1,4 @@
-//! A rehearsal of a backport: on the terminal, and as JSON, one object a line.
+//! A rehearsal of a backport: on the terminal, and as JSON with one object per line.
 
 mod builds;
 mod hunks;
@@ -20,52 +20,52 @@ use schedlab_kernel::{Fixed, Patch, Present};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// A series and what was found of it.
+/// A series and the results of its rehearsal.
 pub struct Rehearsal {
     /// The series.
     pub patches: Vec<Patch>,
-    /// For each patch the file that it is from.
+    /// For each patch, the file that it comes from.
     pub from: Vec<PathBuf>,
-    /// What the target's history knows of them.
+    /// What the target's history contains of the patches.
     pub history: History,
-    /// What was found of each hunk, and the adapted series.
+    /// The result for each hunk, and the adapted series.
     pub port: schedlab_kernel::Port,
-    /// For each finding.
+    /// What the tree lacks, for each finding.
     pub needs: Vec<Vec<Need>>,
-    /// Where the tree is known that the series is from.
+    /// How the two trees handle the states that the series reads, if the tree that it comes from is known.
     pub contract: Option<Contract>,
-    /// Where the adapted series was compiled.
+    /// The build of the adapted series, if it was compiled.
     pub build: Option<Build>,
-    /// Where the tree that the series is from has a history.
+    /// The commits that the series depends on, if the tree that it comes from has a history.
     pub prerequisites: Option<Prerequisites>,
 }
 
-/// For each patch of a series what the target's history has of it.
+/// What the target's history contains of each patch of a series.
 #[derive(Default)]
 pub struct History {
-    /// The commit that it is.
+    /// The commit in the target that equals the patch.
     pub present: Vec<Option<Present>>,
-    /// The commits that it fixes.
+    /// The commits that the patch fixes.
     pub fixed: Vec<Vec<Fixed>>,
-    /// All commits of the files were read: what was not found is not there.
+    /// Whether all commits of the files were read: then what was not found does not exist.
     pub is_whole: bool,
 }
 
 impl History {
-    /// The commit that a patch is, taken back or not.
+    /// The commit in the target that equals a patch, even if it was reverted.
     pub fn of(&self, patch: usize) -> Option<&Present> {
         self.present.get(patch)?.as_ref()
     }
 }
 
 impl Rehearsal {
-    /// What a patch is called.
+    /// The subject of a patch.
     fn subject(&self, patch: usize) -> &str {
         let subject = &*self.patches[patch].subject;
         if subject.is_empty() { "without a subject" } else { subject }
     }
 
-    /// For a terminal: a line per hunk, then the proposals, then the sums, then what was built.
+    /// For a terminal: a line per hunk, then the proposals, then the totals, then the build.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         hunks::write(self, out)?;
         patches::write(self, out)?;
@@ -74,7 +74,7 @@ impl Rehearsal {
         self.prerequisites.as_ref().map_or(Ok(()), |found| found.write(out))
     }
 
-    /// As JSON, one object a line: a hunk, a part of the series that was skipped, a step of the build.
+    /// As JSON, one object per line: a hunk, a skipped part of the series, a step of the build.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         json::write(self, out)
     }

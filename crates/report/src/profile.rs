@@ -8,13 +8,13 @@ use schedlab_plan::{counted, noun};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Stands beside a function whose samples may be of code before it.
+/// Marks a function whose samples may belong to code before it.
 const BACK_ON: &str = "*";
-/// For a function without a name.
+/// Printed for a function without a name.
 const NO_NAME: &str = "(no name)";
-/// Tasks that are named; the rest is too little to matter.
+/// Most tasks that are named.
 const MOST_TASKS: usize = 8;
-/// Characters of an image's name.
+/// Most characters of an image's name.
 const MOST_OF_IMAGE: usize = 16;
 /// Instructions shown before and after one with samples.
 const AROUND: usize = 3;
@@ -112,7 +112,7 @@ fn functions(found: &ProfileFindings) -> Table {
     table
 }
 
-/// Names of libraries can be longer than those of functions, which matter more.
+/// Shortens an image's name: names of libraries may be longer than those of functions, which matter more.
 fn short(image: &str) -> String {
     let mut short: String = image.chars().take(MOST_OF_IMAGE).collect();
     if short.len() < image.len() {
@@ -128,7 +128,7 @@ fn groups(found: &ProfileFindings) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Who ran, where that is not one and the same.
+/// The tasks that ran, if there are several.
 fn tasks(found: &ProfileFindings) -> Option<String> {
     if found.tasks.len() < 2 {
         return None;
@@ -201,7 +201,7 @@ fn instructions(found: &Annotation) -> Table {
     table
 }
 
-/// Folded stacks, a line each: what flame graphs are drawn from.
+/// Folded stacks, one per line: the input of flame graphs.
 pub fn folded_text(stacks: &BTreeMap<String, u64>, out: &mut dyn Write) -> io::Result<()> {
     stacks.iter().try_for_each(|(stack, samples)| writeln!(out, "{stack} {samples}"))
 }

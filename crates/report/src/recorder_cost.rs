@@ -1,4 +1,4 @@
-//! What recording costs, in sentences below the report of its trials.
+//! The cost of recording, as sentences below the report of its trials.
 
 use schedlab_analyze::{Range, RecorderCost};
 use std::io::{self, Write};

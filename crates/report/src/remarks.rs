@@ -1,4 +1,4 @@
-//! What is said of a workload in sentences, shared by terminal, Markdown and page.
+//! Sentences about a workload, shared by terminal, Markdown and HTML.
 
 use crate::number::{percent, quantity};
 use crate::{labels, tables};
@@ -7,10 +7,10 @@ use schedlab_analyze::{
 };
 use schedlab_plan::{CheckState, counted, noun};
 
-/// Up to this many undecided claims may be at the head of a report.
+/// Claims without a decision are at the head of a report only up to this total number of claims.
 const SHORT: usize = 8;
 
-/// Remarks on a workload that no table holds. What [`problems`] says is not said again.
+/// Remarks on a workload that are not in a table. Remarks that [`problems`] contains are not repeated.
 pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let mut all = contrast_notes(findings, workload, Role::Primary);
     all.extend(noise(findings, workload));
@@ -36,7 +36,7 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     all
 }
 
-/// Anything odd about single contrasts.
+/// Notes on single contrasts.
 pub(crate) fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, role: Role) -> Vec<String> {
     let several = role == Role::Secondary || workload.metrics.iter().filter(|m| m.role == role).count() > 1;
     let metrics = workload.metrics.iter().filter(|m| m.role == role);
@@ -48,7 +48,7 @@ pub(crate) fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, r
     metrics.flat_map(|m| m.contrasts.iter().map(move |c| (m, c))).flat_map(said).collect()
 }
 
-/// Estimators and corrections, each once with how often it was used.
+/// Estimators and corrections, each with the number of contrasts that use it.
 pub(crate) fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
     let contrasts = workload.metrics.iter().filter(|m| m.role == role).flat_map(|m| &m.contrasts);
     let mut all: Vec<(String, usize)> = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
     all.into_iter().map(said).collect()
 }
 
-/// From where on an estimate is a difference, a sentence for each primary verdict.
+/// How large an estimate must be to count as a difference: a sentence for each primary verdict.
 fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries.flat_map(|m| m.contrasts.iter().map(move |c| (m, c)));
@@ -76,7 +76,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
         let factor = findings.factors.get(effect.factor as usize)?;
         Some((factor.name.as_str(), &effect.metric, &effect.contrast))
     });
-    // A factorial asks for its main effects; an arm of it is not a question of its own.
+    // The questions of a factorial are its main effects, not its arms.
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
     let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;
@@ -85,7 +85,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     asked.into_iter().filter_map(said).collect()
 }
 
-/// Placement where there is only one: no table and no picture shows more.
+/// The placement if there is only one tier, which no table and no picture shows.
 fn placed(workload: &WorkloadFindings) -> Option<String> {
     match tables::tiers(workload).as_slice() {
         [tier] => Some(format!("Placement: {} in every operation of every arm.", labels::tier(*tier))),
@@ -105,19 +105,20 @@ pub(crate) fn claims(findings: &Findings) -> (Vec<&Claim>, Vec<&Claim>) {
     (head, rest)
 }
 
-/// What stands for the claims that are not at the head.
+/// Replaces the claims that are not at the head.
 pub(crate) fn more_claims(n: usize) -> String {
     format!("{n} more {}: inconclusive, without a verdict, or of the A/A control", noun(n, "comparisons"))
 }
 
-/// What must be known before a number is read.
+/// What a reader must know before any number.
 pub(crate) fn problems(findings: &Findings) -> Vec<String> {
     let problems = findings.problems.iter().map(|p| p.to_string()).chain(findings.environment.warnings.iter().cloned());
     problems.map(|text| labels::full_stop(&labels::with_labels(findings, &text))).collect()
 }
 
-/// What weakens a comparison, the weightiest first, each with what helps: what befell the run, why questions have no
-/// verdict, checks that warn, and what nothing is known to help. What is true of several workloads is said once.
+/// What weakens a comparison, the most important first, each with its fix: disturbances of the run, reasons why
+/// questions have no verdict, checks that warn, and problems without a known fix. A problem of several workloads is
+/// listed once.
 pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
     let mut all: Vec<(String, String, Vec<&str>)> = Vec::new();
     let mut add = |text: String, fix: &str, place| match all.iter_mut().find(|(seen, ..)| *seen == text) {
@@ -148,7 +149,7 @@ pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
     all.into_iter().map(found).collect()
 }
 
-/// What brings a verdict; `None` where the problems of the run have the reason already.
+/// What makes a verdict possible; `None` if the problems of the run already contain the reason.
 fn fix(why: Withheld) -> Option<&'static str> {
     Some(match why {
         Withheld::Void | Withheld::NotApplied | Withheld::Confounded => return None,
@@ -163,7 +164,7 @@ fn fix(why: Withheld) -> Option<&'static str> {
     })
 }
 
-/// CPU time of each background load in a trial: the arms beside each other, in one sentence per load.
+/// CPU time of each background load in a trial: all arms in one sentence per load.
 fn loads(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let mut all: Vec<(&str, bool, Vec<String>)> = Vec::new();
     for facts in &workload.arms {
@@ -188,7 +189,7 @@ fn loads(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     all.into_iter().map(said).collect()
 }
 
-/// Change of placement + change within tiers, in a sentence.
+/// Change of placement + change within tiers, as a sentence.
 pub(crate) fn tier_split(findings: &Findings, s: &TierSplit) -> String {
     let ns = |x: f64| {
         let text = crate::number::ns(x);
@@ -199,7 +200,7 @@ pub(crate) fn tier_split(findings: &Findings, s: &TierSplit) -> String {
     format!("{arm}: mean {} {total} = {between} by placement and {within} within tiers.", s.histogram)
 }
 
-/// How to read the splits, each way once.
+/// How to read the splits, each explanation once.
 pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for split in splits {
@@ -210,7 +211,7 @@ pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
     notes
 }
 
-/// Where the variance comes from, in a sentence.
+/// The sources of the variance, as a sentence.
 pub(crate) fn variance(v: &VarianceSplit) -> String {
     let mut text = format!(
         "Spread of {}: a trial varies by {}; {}{} of its variance is between blocks{}, {} between trials of a block",
@@ -230,7 +231,7 @@ pub(crate) fn variance(v: &VarianceSplit) -> String {
     text
 }
 
-/// Checks that warn: value, what it does, what to do.
+/// Checks that warn: value, effect, fix.
 pub(crate) fn warnings(findings: &Findings) -> Vec<String> {
     let checks = findings.environment.checks.iter().filter(|c| c.state == CheckState::Warning);
     checks

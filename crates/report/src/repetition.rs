@@ -66,12 +66,12 @@ fn row(effect: &RepeatedEffect, specs: &[WorkloadSpec], tone: impl Fn(Answer) ->
     ]
 }
 
-/// A workload's shortest distinct name.
+/// A workload's shortest unique label.
 fn label(spec: &WorkloadSpec, all: &[WorkloadSpec]) -> String {
     spec.label_among(all.iter().filter(|other| *other != spec))
 }
 
-/// What is in a pack of `bytes` bytes.
+/// The contents of a pack of `bytes` bytes.
 pub fn pack(pack: &Pack, bytes: usize) -> Document {
     let mut page = Document::default();
     let cpus = counted(pack.machine.cpus, "CPUs");
@@ -138,7 +138,7 @@ fn of_expected(effect: &ExpectedEffect) -> Effect {
     Effect { scale, value: effect.value, lo: effect.lo, hi: effect.hi, level: effect.level }
 }
 
-/// What a pack asks to be trusted with.
+/// The actions of a pack that the user has to allow.
 pub fn pack_asks(asks: &[String]) -> Document {
     let mut page = Document::default();
     page.add("Only with --trust", Block::remarks(asks.iter().map(Remark::warning)).into_iter().collect());

@@ -1,4 +1,4 @@
-//! The page of a search: what won and by how much, from fresh trials; what else was measured; what was left out.
+//! The page of a search: the winner and its effect in fresh trials, the other points measured, and what was left out.
 
 use crate::document::{Block, Document, Landmark, Remark, Section, Tone};
 use crate::number::{effect, effect_text, given, quantity};
@@ -6,7 +6,7 @@ use crate::table::{Align, Cell, Table};
 use schedlab_analyze::{Effect, Objective, SearchFindings, SearchedPoint, Seen};
 use schedlab_plan::counted;
 
-/// Points of a search that are in print; a page folds the others away.
+/// Most points of a search in print; an HTML page folds the others.
 const IN_PRINT: usize = 12;
 
 /// The findings as a page.
@@ -64,7 +64,7 @@ fn table(first: &str, columns: &[Vec<(String, Align)>]) -> Table {
     Table::new(&first.chain(columns.iter().map(|(name, align)| (name.as_str(), *align))).collect::<Vec<_>>())
 }
 
-/// The point estimate alone where there is no interval.
+/// An effect; only the point estimate if there is no interval.
 fn shown(of: &Seen, unit: &str) -> String {
     of.effect().map_or_else(|| effect(&of.point(), unit).value, |of| effect_text(&of, unit))
 }

@@ -1,5 +1,5 @@
-//! What a comparison comes down to, on less than a screen: the claim, each question with its interval drawn, the warnings
-//! that matter most with what helps, and where the rest is.
+//! A summary of a comparison on less than a screen: the claim, each question with its interval drawn, the most
+//! important warnings with their fixes, and where to find the rest.
 
 mod rows;
 
@@ -16,31 +16,31 @@ use schedlab_analyze::{Contrast, Findings, Scale, Verdict, metric_name};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Lines of a whole summary, of its claim, and of a warning with what helps.
+/// Most lines of a whole summary and of its claim; fewest and most lines of a warning with its fix.
 const LINES: usize = 25;
 const CLAIM: usize = 4;
 const WARNING: std::ops::RangeInclusive<usize> = 2..=3;
 
-/// Statements of one answer.
+/// Most statements listed for one answer.
 const STATEMENTS: usize = 2;
 
-/// So many warnings are shown.
+/// Most warnings shown.
 const WARNINGS: usize = 3;
 
-/// Arm and spec, characters: at most, and at the least where there is no room.
+/// Width of an arm's name with its spec, characters: the least if there is no room, and the most.
 const NAMES: std::ops::RangeInclusive<usize> = 8..=26;
 
-/// Where what a summary leaves out is.
+/// Where to find what a summary leaves out.
 #[derive(Debug, Clone, Default)]
 pub struct More {
-    /// The page, a path; empty where there is none.
+    /// Path of the HTML page; empty if there is none.
     pub page: String,
     /// The command that prints everything.
     pub command: String,
 }
 
-/// The findings on at most 25 lines, `width` columns wide, with ANSI colours or without. (A terminal narrower than 60 columns
-/// may take some lines more.)
+/// Prints the findings on at most 25 lines, `width` columns wide, with or without ANSI colours. (A terminal narrower
+/// than 60 columns may need a few more lines.)
 pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     let lines = |write: &dyn Fn(&mut Page<'_>) -> io::Result<()>| -> io::Result<Vec<String>> {
@@ -53,7 +53,7 @@ pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: 
     // Three blank lines.
     let left = LINES.saturating_sub(head.len() + foot.len() + 3);
     let all = lines(&|page| questions(page, findings, usize::MAX))?.len();
-    // Warnings are cut before questions are left out.
+    // Warnings are shortened before questions are left out.
     let each = WARNING.rev().find(|each| all + WARNINGS * each < left).unwrap_or(*WARNING.start());
     let warnings = lines(&|page| warnings(page, findings, each))?;
     let said = lines(&|page| statements(page, findings))?;
@@ -81,7 +81,7 @@ fn clipped(page: &mut Page<'_>, lead: &str, text: &str, limit: usize, code: Opti
         lines.truncate(limit);
         if let Some(last) = lines.last_mut() {
             let room: String = last.chars().take(columns - 2).collect();
-            // Not within a word that has room before it.
+            // Cut at the end of a word, if the last one does not fit.
             let whole =
                 if room.len() < last.len() { room.rsplit_once(' ').map_or(&*room, |(whole, _)| whole) } else { &room };
             *last = format!("{} …", whole.trim_end());
@@ -94,14 +94,14 @@ fn footer(page: &mut Page<'_>, more: &More) -> io::Result<()> {
     if !more.page.is_empty() {
         page.line(&format!("Report: {}", more.page))?;
     }
-    // Not wrapped: it is there to be copied.
+    // Not wrapped, so that it can be copied.
     page.line(&format!("All of it: {}", crate::escape::terminal(&more.command)))
 }
 
 /// Warnings of `each` lines at most.
 fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result<()> {
     let mut all = remarks::weighed(findings);
-    // What the claim says is not said again.
+    // Warnings that the claim contains are not repeated.
     let claim = findings.claims.first().map_or("", |claim| claim.sentence.as_str());
     all.retain(|(text, _)| {
         !claim.contains(text.as_str()) && findings.void.as_ref().is_none_or(|why| !text.contains(why))
@@ -123,7 +123,7 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
     }
 }
 
-/// What the run says to the plan's statements, by answer.
+/// The run's answers to the plan's statements, by answer.
 fn statements(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     let several = findings.workloads.len() > 1;
     for (answer, word) in ANSWERS {
@@ -141,14 +141,14 @@ fn statements(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     Ok(())
 }
 
-/// The table within `limit` lines: questions that are decided, the others in a line.
+/// The table within `limit` lines: decided questions have rows, the others are listed on one line per verdict.
 fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Result<()> {
     let all = groups(findings);
     let contrasts = || all.iter().flat_map(|group| &group.rows).filter_map(|row| row.contrast);
     let open = contrasts().filter(|c| is_open(c)).count();
-    // Where nothing is decided, the open ones are what there is to see.
+    // If nothing is decided, the open questions get the rows.
     let folds_open = open < contrasts().count();
-    // The header, what a change is, and a line for each kind that is folded.
+    // The header, the meaning of a change, and a line for each verdict that is folded.
     let meaning = all.iter().find_map(|group| labels::meaning_of_change(findings, group.metric));
     let of_meaning = meaning.as_ref().map_or(0, |meaning| wrap(meaning, page.width - 2).len());
     let kinds = FOLDED.iter().filter(|(_, is)| contrasts().any(is)).count();
@@ -158,7 +158,7 @@ fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Resu
         let mut arms = BTreeSet::new();
         for row in &group.rows {
             let Some(contrast) = row.contrast else { continue };
-            // Itself, its control, the title: what is not there yet.
+            // A row needs a line for itself, and for its control and the title if these are not there yet.
             let control = row.control.filter(|control| !arms.contains(control));
             let lines = 1 + usize::from(control.is_some()) + usize::from(arms.is_empty());
             if (folds_open && is_open(contrast)) || lines > left {
@@ -201,7 +201,7 @@ fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Resu
 
 type Is = fn(&Contrast) -> bool;
 
-/// What folds into one line each.
+/// Verdicts that are folded into one line each.
 const FOLDED: [(&str, Is); 3] = [
     ("Inconclusive", |c| c.verdict == Verdict::Inconclusive),
     ("No verdict", |c| matches!(c.verdict, Verdict::NoVerdict { .. })),
@@ -210,11 +210,11 @@ const FOLDED: [(&str, Is); 3] = [
 
 fn table(page: &mut Page<'_>, findings: &Findings, shown: &[(&Group<'_>, Vec<&Row<'_>>)]) -> io::Result<()> {
     let room = page.room();
-    // Values in units as long as a sentence leave no room for what matters more.
+    // If values and their units are very long, medians are left out in favour of more important columns.
     let medians = room.holds(&of_rows(shown, *NAMES.start(), true, None));
     let bare = |name: usize| of_rows(shown, name, medians, None);
     let name = NAMES.rev().find(|name| room.holds(&bare(*name))).unwrap_or(*NAMES.start());
-    // The plot has what names can spare.
+    // The plot gets the width that names do not need.
     let plotted = |name: usize| {
         let width = room.line.checked_sub(bare(name).natural_widths().iter().map(|w| w + 2).sum())?;
         let ratios = shown.iter().flat_map(|(_, rows)| rows).filter_map(|row| drawable(row.contrast?));
@@ -243,7 +243,7 @@ fn drawable(contrast: &Contrast) -> Option<(f64, f64, f64)> {
     Some((e.value, e.lo, e.hi)).filter(|e| e.1 > 0.0 && e.0.is_finite() && e.2.is_finite())
 }
 
-/// The rows with names of at most `name` letters.
+/// The rows, with names of at most `name` characters.
 fn of_rows(shown: &[(&Group<'_>, Vec<&Row<'_>>)], name: usize, medians: bool, axis: Option<&Axis>) -> Table {
     let level = shown.iter().flat_map(|(_, rows)| rows).find_map(|row| row.contrast?.effect).map_or(0.95, |e| e.level);
     let (change, scale) = (format!("change [{:.0} %]", level * 100.0), axis.map(Axis::header).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Tables as every printer takes them; as plain text, with paragraphs, within a width.
+//! Tables for all printers; and as plain text, with paragraphs, within a width.
 
 use crate::chart::RatioCells;
 use crate::document::{Room, Tone};
@@ -12,11 +12,11 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The least a last column of words is wrapped to, and a first one is cut to, where there is no room.
+/// Least width of a last column of words that is wrapped, and of a first column that is cut, if there is no room.
 const WRAPPED: usize = 12;
 const CUT: usize = 12;
 
-/// Columns a text takes: one for each character that is not a combining mark.
+/// Width of a text in columns: one for each character that is not a combining mark.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().filter(|c| !matches!(*c, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')).count()
 }
@@ -26,7 +26,7 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) tone: Option<Tone>,
-    /// Beside the text, where there are pictures.
+    /// A drawing next to the text, in formats with pictures.
     pub(crate) drawn: Option<Drawn>,
 }
 
@@ -42,16 +42,16 @@ impl Cell {
     }
 }
 
-/// What is drawn in a cell.
+/// A drawing in a cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Drawn {
-    /// A bar in the colour of an arm, a share of the longest.
+    /// A bar in the colour of an arm, as a share of the longest bar.
     Bar(u32, f64),
-    /// An estimate with its lower and upper end on [`Table::axis`], if it can be drawn, and what it is judged to be.
+    /// An estimate with its lower and upper end on [`Table::axis`], if it can be drawn, and its verdict.
     Interval(Option<(f64, f64, f64)>, Tone, String),
 }
 
-/// Where a table has names of arms, which are cut before numbers are.
+/// Where the names of arms are in a table; they are cut before numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
     /// In one of its columns.
@@ -60,10 +60,10 @@ pub(crate) enum Names {
     Header,
 }
 
-/// Longest and shortest name of an arm in a table, characters: a name cut shorter is useless.
+/// Shortest and longest name of an arm in a table, characters: a shorter one would be useless.
 const NAMES: std::ops::RangeInclusive<usize> = 8..=20;
 
-/// Rows with one alignment per column. A row of one cell is a heading over those below it.
+/// Rows with one alignment per column. A row with a single cell is a heading for the rows below it.
 #[derive(Clone)]
 pub(crate) struct Table {
     pub(crate) align: Vec<Align>,
@@ -88,7 +88,8 @@ impl Table {
         }
     }
 
-    /// As it is printed in lines of text, each cell `escaped`: without the columns of a page, names as short as they must be.
+    /// The table for printing as text, with each cell `escaped`: without the columns for pages, and with names cut as
+    /// far as necessary.
     pub(crate) fn printed(&self, room: Room, escaped: fn(&str) -> String) -> Self {
         let mut table = self.picked(&Vec::from_iter((0..self.align.len()).filter(|i| !self.wide.contains(i))));
         table.header.iter_mut().for_each(|h| *h = escaped(h));
@@ -110,7 +111,7 @@ impl Table {
         }
     }
 
-    /// Some of the columns.
+    /// Only these columns.
     fn picked(&self, columns: &[usize]) -> Self {
         let row = |row: &Vec<Cell>| columns.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect();
         Self {
@@ -125,7 +126,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Width of each column as it is.
+    /// Width of each column without wrapping or cutting.
     pub(crate) fn natural_widths(&self) -> Vec<usize> {
         let cells = |i: usize| self.rows.iter().filter_map(move |row| row.get(i)).map(|cell| width(&cell.text));
         self.header.iter().enumerate().map(|(i, name)| cells(i).fold(width(name), usize::max)).collect()
@@ -144,7 +145,7 @@ impl Table {
         if parts.is_empty() { vec![self.clone()] } else { parts }
     }
 
-    /// Width of each column within `limit`. A last column of words is wrapped, and a first one cut.
+    /// Width of each column within `limit`. A last column of words is wrapped, and a first one is cut.
     fn widths(&self, limit: usize) -> Vec<usize> {
         let mut widths = self.natural_widths();
         let last = widths.len().saturating_sub(1);
@@ -157,7 +158,7 @@ impl Table {
         widths
     }
 
-    /// Lines no wider than `limit`: columns that do not fit are below the others.
+    /// Lines no wider than `limit`; columns that do not fit are placed below the others.
     pub(crate) fn lines(&self, limit: usize, colour: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for part in self.folded(|part| row_width(&part.widths(limit)) <= limit) {
@@ -182,14 +183,14 @@ impl Table {
         lines
     }
 
-    /// Whether two different names of the first column are the same when cut to `limit`.
+    /// Whether two different names of the first column become equal when cut to `limit`.
     fn is_cut_alike(&self, limit: usize) -> bool {
         let names = || self.rows.iter().filter(|row| row.len() > 1).map(|row| row[0].text.as_str());
         let is_like = |name: &str, other: &str| name != other && middle_cut(name, limit) == middle_cut(other, limit);
         names().any(|name| width(name) > limit && names().any(|other| is_like(name, other)))
     }
 
-    /// A row, with its last cell in as many lines as it takes, and its first one, too.
+    /// A row; its last cell, and its first one if `wrap_first`, may take several lines.
     fn row_lines(&self, row: &[Cell], widths: &[usize], wrap_first: bool, colour: bool) -> Vec<String> {
         let cells = widths.iter().enumerate().map(|(i, w)| {
             let text = row.get(i).map_or("", |cell| &cell.text);
@@ -219,12 +220,12 @@ impl Table {
     }
 }
 
-/// Columns of a row: its cells, with two blanks between them.
+/// Width of a row: its cells, with two blanks between them.
 fn row_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
-/// The beginning and the end of a text: names differ at either of them.
+/// The beginning and the end of a text, because names may differ at either end.
 pub(crate) fn middle_cut(text: &str, limit: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= limit || width(text) <= limit {
@@ -234,7 +235,7 @@ pub(crate) fn middle_cut(text: &str, limit: usize) -> String {
     letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
-/// Names no longer than `limit` characters, cut in the middle, and still apart from each other.
+/// Cuts names in the middle to at most `limit` characters, but leaves them distinct.
 fn cut<'n>(names: impl Iterator<Item = &'n mut String>, limit: usize) {
     let mut all: Vec<String> = Vec::new();
     for (number, name) in names.enumerate() {
@@ -247,7 +248,7 @@ fn cut<'n>(names: impl Iterator<Item = &'n mut String>, limit: usize) {
     }
 }
 
-/// A text in an ANSI colour, or as it is.
+/// A text in an ANSI colour, or unchanged.
 pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
     match code {
         Some(code) if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
@@ -255,11 +256,11 @@ pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
     }
 }
 
-/// What one line must hold: words, a number with its sign (`95 %`, `2 ×`), an interval (`[-3, 16]`).
+/// Parts that must stay on one line: words, a number with its sign (`95 %`, `2 ×`), an interval (`[-3, 16]`).
 fn unbroken(text: &str) -> Vec<String> {
     const LONGEST: usize = 24;
     let mut all: Vec<String> = Vec::new();
-    // Not at no-break spaces: they are inside numbers.
+    // Not at no-break spaces, which are inside numbers.
     for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
         let after_number = |last: &str| last.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(['%', '×']);
         let in_interval = |last: &str| last.rfind('[') > last.rfind(']') && width(last) + width(word) < LONGEST;
@@ -285,7 +286,7 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
         }
         while width(&word) > limit {
             let end = word.char_indices().nth(limit).map_or(word.len(), |(i, _)| i);
-            // A spec is one long word: better after a comma than anywhere.
+            // A spec is one long word; it is best cut after a comma.
             let cut = word[..end].rfind(',').map_or(end, |comma| comma + 1);
             let rest = word.split_off(cut);
             lines.push(std::mem::replace(&mut word, rest));

@@ -1,4 +1,4 @@
-//! What tables and pictures share: findings to numbers by arm.
+//! Numbers by arm from findings, shared by tables and pictures.
 
 use crate::number::quantity;
 use crate::table::{Align, Table};
@@ -12,7 +12,7 @@ pub(crate) fn name_of(names: &Names, arm: u32) -> &str {
     names.iter().find(|(i, _)| *i == arm).map_or("?", |(_, name)| name)
 }
 
-/// Medians of the trials per arm, `None` where nothing was counted: each counter per operation, each latency quantile.
+/// Medians of the trials per arm, `None` if nothing was counted: each counter per operation, each latency quantile.
 pub(crate) fn per_operation<'w>(workload: &'w WorkloadFindings, arms: &Names) -> Vec<(&'w str, Vec<Option<f64>>)> {
     let mut names: Vec<&str> = Vec::new();
     for counter in workload.arms.iter().flat_map(|a| &a.per_operation) {
@@ -35,7 +35,7 @@ pub(crate) fn per_operation<'w>(workload: &'w WorkloadFindings, arms: &Names) ->
     all.filter(|(_, values): &(&str, Vec<Option<f64>>)| values.iter().any(Option::is_some)).collect()
 }
 
-/// A counter per operation: times with their unit, counts bare.
+/// A counter per operation: times with their unit, counts without.
 pub(crate) fn counter_value(name: &str, value: Option<f64>) -> String {
     match value {
         Some(v) if name.ends_with("_ns") => quantity(v, "ns"),
@@ -50,7 +50,7 @@ pub(crate) fn tiers(workload: &WorkloadFindings) -> Vec<Tier> {
     Tier::ALL.into_iter().filter(has).collect()
 }
 
-/// Names and their meanings, without a header.
+/// A table of names and their meanings, without a header.
 pub(crate) fn of_terms(terms: &[(String, String)]) -> Table {
     let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
     terms.iter().for_each(|(name, text)| table.push(vec![name.as_str().into(), text.as_str().into()]));

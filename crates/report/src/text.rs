@@ -7,13 +7,13 @@ use crate::{Input, tables};
 use schedlab_analyze::Scaling;
 use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
+/// Prints the findings for a terminal `width` columns wide, with or without ANSI colours.
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let subject = Subject::new(*input);
     print(&mut Page::new(out, width, colour), &sections::whole(&subject))
 }
 
-/// A scaling table of single trials, as `bench` has it for a list.
+/// A scaling table of single trials, for `bench` with a list of values.
 pub fn scaling_text(of_option: &Scaling, width: usize, out: &mut dyn Write) -> io::Result<()> {
     print(&mut Page::new(out, width, false), &[sections::scaling::section(of_option, &[], &[], None)])
 }

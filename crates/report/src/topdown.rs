@@ -13,7 +13,7 @@ pub(crate) fn is_node(metric: &str) -> bool {
     metric.starts_with(PREFIX)
 }
 
-/// The tree, when there is one.
+/// Prints the tree, if there is one.
 pub(crate) fn write(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
     let nodes: Vec<&Metric> = outcome.metrics.iter().filter(|m| is_node(&m.name)).collect();
     if nodes.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn write(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// Share of the parent; of the siblings' sum where parent and child are shares of different things.
+/// The share of the parent, or of the siblings' sum if parent and child are shares of different things.
 fn of_the_above(node: &Metric, nodes: &[&Metric]) -> Option<f64> {
     let above = |m: &Metric| m.name.rsplit_once('.').map(|(parent, _)| parent.to_owned());
     let parent = above(node)?;

@@ -1,6 +1,7 @@
-//! Signs and breaks as print has them.
+//! Typographic signs and line breaks.
 
-/// The same text with real minus signs before digits and no break before `%` or in an interval, for HTML and SVG.
+/// The same text with real minus signs before digits, and without breaks before `%` or inside an interval, for HTML and
+/// SVG.
 pub(crate) fn typographic(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';

@@ -1,5 +1,5 @@
-//! What `schedlab why` found, in plain text for a mail: a paragraph, the difference under each combination of the toggles
-//! that were confirmed, what goes with it, and how it was looked for.
+//! The result of `schedlab why` as plain text for a mail: a paragraph, the difference under each combination of the
+//! confirmed toggles, what goes with it, and how the search was done.
 
 use crate::document::{Block, Document};
 use crate::groups;
@@ -54,7 +54,7 @@ fn paragraph(found: &WhyFindings) -> String {
         return format!("The screen of {toggles} is incomplete; continue with `--resume`.");
     }
     if found.named.is_empty() {
-        // Its blocks were counted for the spread of the first comparison.
+        // The number of its blocks was computed from the spread of the first comparison.
         const MUCH_NOISE: f64 = 1.5;
         let most = found.stages.iter().map(|stage| stage.sd).fold(0.0, f64::max) / found.difference.sd;
         let noisy = if most > MUCH_NOISE && most.is_finite() {
@@ -96,7 +96,7 @@ fn paragraph(found: &WhyFindings) -> String {
     )
 }
 
-/// Combinations of named toggles alone, one at least.
+/// Whether a combination has at least one toggle, and only named ones.
 fn is_told(found: &WhyFindings, switched: &[String]) -> bool {
     !switched.is_empty() && switched.iter().all(|name| found.named.contains(name))
 }
@@ -109,7 +109,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// `-34 %`; a factor where percent would say `-100 %`, or more than ten times.
+/// `-34 %`; a factor if the percentage would be `-100 %`, or if the ratio is more than ten.
 fn change_of(ratio: f64) -> String {
     if !(0.02..=10.0).contains(&ratio) {
         return format!("{} ×", significant(ratio, 2));
@@ -123,7 +123,7 @@ fn short(effect: &Effect) -> String {
     effect_text(effect, "")
 }
 
-/// A toggle with its letter, several by their letters: their names would not fit into a line.
+/// A toggle with its letter; several only by their letters, because their names would not fit into a line.
 fn label(found: &WhyFindings, names: &[String], between: &str) -> String {
     let singles = found.cells.iter().filter(|cell| cell.switched.len() == 1).map(|cell| &cell.switched[0]);
     let singles: Vec<&String> = singles.collect();
@@ -229,7 +229,7 @@ pub fn why_kernels(found: &WhyKernelsFindings) -> Document {
     page
 }
 
-/// Where the difference changed.
+/// Where in the list the difference changed.
 fn course(found: &WhyKernelsFindings) -> String {
     let changed = |pair: &[OnKernel]| {
         let [before, after] = pair else { return None };

@@ -1,5 +1,5 @@
-//! Reports of a made-up run against files: `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes them anew. And what
-//! must hold whatever comes in: well-formed pictures, nothing that is not a finite number, nothing that breaks out.
+//! Compares reports of a made-up run with files; `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes these again.
+//! Also tests what must hold for any input: well-formed pictures, only finite numbers, no markup from the input.
 
 mod made;
 mod of_reports;
@@ -78,14 +78,14 @@ fn small() -> Made {
     Made::new(manifest, trials)
 }
 
-/// The same run with findings by hand.
+/// The same run with hand-made findings.
 fn by_hand() -> Made {
     let made = small();
     let findings = made::findings::findings(&made.manifest, &made.trials);
     Made { findings, ..made }
 }
 
-/// The same run without its A/A arm: the control alone certifies the noise.
+/// The same run without its A/A arm: the A/A comparison uses only the control.
 fn without_aa_arm() -> Made {
     let Made { mut manifest, trials, .. } = small();
     for arm in manifest.arms.iter_mut().skip(1).filter(|arm| arm.settings.is_empty()) {
@@ -112,7 +112,7 @@ fn every_report_shows_the_noise_and_the_certificate() {
     assert!(without_aa_arm().output("report.json").contains("control_twice"));
 }
 
-/// Numbers that are none must not reach a reader. Sentences of our own hold neither word.
+/// NaN and infinity must not reach a reader. Our own sentences contain neither word.
 fn assert_finite(name: &str, text: &str) {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     for token in text.split(|c| !word(c)) {
@@ -178,7 +178,7 @@ fn strip_ansi(text: &str) -> String {
     out
 }
 
-/// The same run as a sweep over two values and as a factorial of two factors, one of which cannot be set.
+/// The same run as a sweep over two values, and as a factorial of two factors, one of which cannot be set.
 fn designed() -> Made {
     let mut manifest = made::manifest();
     let values = ["1", "2"].map(str::to_owned).into();
@@ -242,7 +242,7 @@ fn imported() -> Made {
     Made::new(manifest, made::trials())
 }
 
-/// Names as long as people give them, in letters of every width.
+/// Very long names, with characters of every width.
 fn with_long_names() -> Made {
     let mut manifest = made::manifest();
     let names = [

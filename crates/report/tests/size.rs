@@ -1,5 +1,5 @@
-//! The page is one file that people mail and attach: its size must stay in proportion to the run, and it must hold every
-//! trial once.
+//! The page is one file that people send by mail: its size must stay in proportion to the run, and it must contain
+//! every trial once.
 
 mod made;
 
@@ -12,13 +12,14 @@ fn page(input: &Input<'_>) -> String {
     String::from_utf8(bytes).expect("reports are UTF-8")
 }
 
-/// The page's own data.
+/// The data in the page.
 fn data(page: &str) -> serde_json::Value {
     let from = page.split("<script id=\"data\" type=\"application/json\">").nth(1).expect("the page has its data");
     serde_json::from_str(from.split("</script>").next().unwrap_or_default()).expect("the data are JSON")
 }
 
-/// Two workloads, five arms, 240 trials, two dozen metrics, six distributions, 38 checks: as many as one look takes in.
+/// Two workloads, five arms, 240 trials, two dozen metrics, six distributions, 38 checks: a run that can still be
+/// overviewed.
 #[test]
 fn a_run_of_two_workloads_is_a_small_page() {
     let (manifest, trials) = made::crowd::run(2, 5, 12, true);
@@ -33,7 +34,7 @@ fn a_run_of_two_workloads_is_a_small_page() {
     }
 }
 
-/// Ten thousand trials, one of them far from all others: a page that still opens, and holds it.
+/// Ten thousand trials, one of them far from all others: the page can still be opened, and contains that trial.
 #[test]
 fn ten_thousand_trials_fit_and_the_one_far_out_is_there() {
     let (manifest, mut trials) = made::crowd::run(1, 2, 2_500, false);
@@ -46,7 +47,7 @@ fn ten_thousand_trials_fit_and_the_one_far_out_is_there() {
     let input = Input { manifest: &manifest, trials: &trials, findings: &findings };
     let page = page(&input);
     assert!(page.len() <= 1_500_000, "{} bytes", page.len());
-    // It says that not every dot is drawn, and of how many.
+    // The caption says that not every dot is drawn, and of how many.
     assert!(page.contains("10\u{202f}000 trials in the order they ran, more than there is room for"));
     let data = data(&page);
     let values = data["workloads"][0]["metrics"][0]["values"].as_array().unwrap();
@@ -54,7 +55,7 @@ fn ten_thousand_trials_fit_and_the_one_far_out_is_there() {
     let held = values[far].as_f64().unwrap() * 1e6;
     assert!((held / value - 1.0).abs() < 1e-4, "{held} for {value}");
 
-    // The timeline is higher by this one trial: with it, the second largest value is drawn further down.
+    // This one trial makes the range of the timeline larger: the second largest value is drawn further down.
     let timeline = pictures(&input).into_iter().find(|(name, _)| name.contains("order-")).unwrap().1;
     let tops = tops(&timeline);
     assert!(tops[1] - tops[0] > 40.0, "the highest dots are at {:?}", &tops[..3]);

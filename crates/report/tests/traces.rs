@@ -1,6 +1,6 @@
-//! Golden traces: tiny, written by hand, each with its story in its first line. The answers are in this file; what each
-//! analysis prints of them is in `traces/pages`, which `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes anew. Binary
-//! ones are dumps, which `crates/trace/src/golden.rs` writes.
+//! Golden traces: tiny, hand-written, with a description in the first line. The expected answers are in this file; the
+//! output of each analysis is in `traces/pages`, which `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes again.
+//! Binary traces are dumps that `crates/trace/src/golden.rs` writes.
 
 mod dumps;
 mod of_traces;
@@ -118,7 +118,7 @@ fn every_page_of_every_golden_trace_is_as_it_was() {
     }
 }
 
-/// What `check` says first of the lines of a text trace.
+/// The first line of `check` for a text trace.
 fn believed(lines: &str) -> String {
     believed_of(&checked(lines))
 }
@@ -161,20 +161,20 @@ fn a_loss_that_nobody_counted_is_a_loss() {
         )),
         "Events are missing: 7 reported lost, 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
     );
-    // Where the kernel counted what its rings refused, that is the number.
+    // If the kernel counted the events that its ring buffers rejected, that number is used.
     let mut counted = checked(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}"));
     counted.losses = Losses { events: 612, ..Losses::default() };
     assert_eq!(
         believed_of(&counted),
         "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
     );
-    // Nobody reports a loss, and half of the switches do not follow the one before.
+    // No loss is reported, and half of the switches do not follow from the previous one.
     let filtered = believed(&format!("{first}{}", switch(2, "C-12", "A-10")));
     assert!(filtered.ends_with("trace-cmd -P), that is why."), "{filtered}");
-    // Behind which no event comes, so that no gap ends.
+    // No event comes after the loss, so the gap does not end.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));
     assert!(at_the_end.starts_with("Events are missing: "), "{at_the_end}");
-    // What was lost before a CPU's first event does not make the trace longer.
+    // Events lost before a CPU's first event do not make the trace longer.
     let behind_loss = format!("CPU:0 [LOST 7 EVENTS]\n{first}{second}").into_bytes();
     let found = check(&mut Reader::open("made", Box::new(behind_loss), check::wanted()).expect("a trace")).unwrap();
     assert_eq!((found.trace.start_ns, found.trace.length_ns), (1_000_000_000, 1_000_000_000));
@@ -185,7 +185,7 @@ fn a_loss_that_nobody_counted_is_a_loss() {
         believed(woken),
         "The trace has no switches: nothing is known about tasks. No missing events found: none was reported lost."
     );
-    // Perfetto lost packets of which nobody knows what they held.
+    // Perfetto lost packets whose content is not known.
     let mut perhaps = checked(&format!("{first}{second}"));
     perhaps.completeness = Completeness::MayBeMissing;
     assert_eq!(
@@ -213,7 +213,7 @@ fn the_json_is_complete() {
     assert!(found["definitions"].as_array().is_some_and(|d| d.iter().any(|d| d["id"] == "wakeup/1")));
 }
 
-/// What a recorder found when it began has no time: it is not where the stretches of a trace begin.
+/// Events about the state before the recording have no time: the stretches of a trace do not begin there.
 #[test]
 fn the_stretches_of_a_trace_are_of_the_time_that_it_is_of() {
     use schedlab_analyze::trace::diff::{look, wanted};
@@ -225,8 +225,8 @@ fn the_stretches_of_a_trace_are_of_the_time_that_it_is_of() {
     }
 }
 
-/// Each golden trace beside each other: a refusal is a sentence, a page is as wide as it may be, and the other way round
-/// every change has the other sign.
+/// Every pair of golden traces is compared: a refusal is a sentence, a page has the allowed width, and with the sides
+/// exchanged every change has the opposite sign.
 #[test]
 fn every_pair_of_golden_traces_is_compared_or_refused_in_a_sentence() {
     use schedlab_analyze::trace::diff::{compared, look, measure, wanted};

@@ -1,11 +1,11 @@
-//! Axes: a scale from values to px, ticks at numbers people say (1, 2, 5), labels with one unit for the whole axis.
+//! Axes: a scale from values to px, ticks at round numbers (1, 2, 5), labels with one unit for the whole axis.
 
 use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use crate::number::{is_factor, significant, unit_for};
 use schedlab_plan::InOrder;
 
-/// Values to px, linear or logarithmic. Values beyond its ends land on them.
+/// Maps values to px, linearly or logarithmically. Values beyond its ends are drawn at the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
     pub(crate) lo: f64,
@@ -15,7 +15,7 @@ pub(crate) struct Scale {
     log: bool,
 }
 
-/// No measurement is larger; beyond it differences overflow.
+/// Larger than any measurement; beyond it, differences overflow.
 const LARGEST: f64 = 1e150;
 
 impl Scale {
@@ -33,7 +33,7 @@ impl Scale {
         Some(Self { lo: lo / pad, hi: hi * pad, from, to, log: true })
     }
 
-    /// Logarithmic when the values span more than `from_ratio`, else linear.
+    /// Logarithmic if the values span more than `from_ratio`, otherwise linear.
     pub(crate) fn fitting(values: &[f64], from_ratio: f64, from: f64, to: f64) -> Option<Self> {
         let (lo, hi) = extremes(values.iter().copied())?;
         if lo > 1e-150 && hi / lo > from_ratio {
@@ -42,7 +42,7 @@ impl Scale {
         Self::linear(values.iter().copied(), from, to)
     }
 
-    /// From the value `lo` at px `from` to `hi` at `to`, linear.
+    /// A linear scale from the value `lo` at px `from` to `hi` at `to`.
     pub(crate) fn exactly(lo: f64, hi: f64, from: f64, to: f64) -> Self {
         Self { lo, hi, from, to, log: false }
     }
@@ -57,7 +57,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Ends in values (divided by `by`) and px, and whether it is logarithmic, for the page's script.
+    /// The ends as values (divided by `by`) and in px, and whether the scale is logarithmic, for the page's script.
     pub(crate) fn numbers(&self, by: f64) -> String {
         let value = |x: f64| significant(x / by, 9);
         format!("{} {} {:.1} {:.1} {}", value(self.lo), value(self.hi), self.from, self.to, u8::from(self.log))
@@ -81,7 +81,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         .fold(None, |found, v| found.map_or(Some((v, v)), |(lo, hi): (f64, f64)| Some((lo.min(v), hi.max(v)))))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten within `lo ..= hi`: about `wanted`, and at most half as many more.
+/// Multiples of 1, 2 or 5 times a power of ten within `lo ..= hi`: about `wanted` of them, at most half as many more.
 pub(crate) fn linear_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     let raw = (hi - lo) / (1.5 * wanted.max(1) as f64);
     if !(raw.is_finite() && raw > 0.0) {
@@ -97,7 +97,7 @@ pub(crate) fn linear_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     (0..).map(|i| (first + f64::from(i)) * step).take_while(|t| *t <= hi).take(50).collect()
 }
 
-/// 1, 2 and 5 of each decade, or decades alone when they are many; linear ticks within less than a decade.
+/// 1, 2 and 5 of each decade, or only decades if there are many; linear ticks within less than a decade.
 pub(crate) fn log_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     let decades = (hi / lo).log10();
     if !decades.is_finite() || decades <= 0.0 {
@@ -114,7 +114,8 @@ pub(crate) fn log_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     ticks.filter(|t| (lo..=hi).contains(t)).take(50).collect()
 }
 
-/// Ticks and labels of a ratio axis, each as the number would be printed: a percentage near one, else a factor.
+/// Ticks and labels of a ratio axis, each in the form in which the ratio is printed: a percentage near one, otherwise a
+/// factor.
 pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
     let wanted = (room / 80.0).clamp(2.0, 8.0) as usize;
     if hi / lo < 1.9 {
@@ -129,7 +130,7 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
         true => DENSE.iter().flat_map(|t| [*t, t * 10.0]).filter(|t| (lo..=hi).contains(t)).collect(),
         false => log_ticks(lo, hi, wanted),
     };
-    // One is always there, and what would touch a neighbour is not.
+    // One is always a tick; a tick whose label would touch a neighbour's is left out.
     let gap = (hi / lo).ln() / wanted as f64 * 0.62;
     let mut kept: Vec<f64> = vec![1.0];
     for tick in ticks {
@@ -138,7 +139,7 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
         }
     }
     kept.in_order_by(f64::total_cmp);
-    // One way for the whole axis: half in percent and half in factors is read wrong.
+    // One form for the whole axis, because an axis with both percentages and factors is misread.
     let factors = kept.iter().any(|t| is_factor(*t));
     let label = |t: f64| match t {
         t if factors => format!("{} ×", short(t)),
@@ -148,12 +149,12 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
     kept.into_iter().filter(|t| (lo..=hi).contains(t)).map(|t| (t, label(t))).collect()
 }
 
-/// A tick's number without zeros that say nothing.
+/// A tick's number without trailing zeros.
 pub(crate) fn short(x: f64) -> String {
     bare(&significant(x, 3))
 }
 
-/// A printed number without zeros that say nothing.
+/// A printed number without trailing zeros.
 pub(crate) fn bare(text: &str) -> String {
     match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -161,7 +162,7 @@ pub(crate) fn bare(text: &str) -> String {
     }
 }
 
-/// Labels of ticks in a metric's unit: the numbers, and the unit they share.
+/// Labels of ticks in a metric's unit: the numbers, and their common unit.
 pub(crate) fn labels(ticks: &[f64], unit: &str) -> (Vec<String>, String) {
     let size = ticks.iter().fold(0.0f64, |m, t| m.max(t.abs()));
     let (scale, shown) = unit_for(size, unit);
@@ -170,7 +171,7 @@ pub(crate) fn labels(ticks: &[f64], unit: &str) -> (Vec<String>, String) {
     (ticks.iter().map(label).collect(), shown)
 }
 
-/// Labels where each tick picks its own unit (`2 µs … 5 ms`), for axes over many decades.
+/// Labels in which each tick has its own unit (`2 µs … 5 ms`), for axes over many decades.
 pub(crate) fn own_labels(ticks: &[f64], unit: &str) -> Vec<String> {
     let label = |t: &f64| {
         let (scale, shown) = unit_for(t.abs(), unit);
@@ -180,14 +181,14 @@ pub(crate) fn own_labels(ticks: &[f64], unit: &str) -> Vec<String> {
     ticks.iter().map(label).collect()
 }
 
-/// Significant digits that tell a value of this size apart from its neighbours among the ticks.
+/// Significant digits that distinguish a value of this size from its neighbouring ticks.
 fn apart(ticks: &[f64], size: f64) -> Option<usize> {
     let step = ticks.windows(2).map(|w| (w[1] - w[0]).abs()).fold(f64::INFINITY, f64::min);
     let digits = size.log10().floor() - step.log10().floor() + 1.0;
     (digits.is_finite() && step > 0.0).then(|| digits.clamp(1.0, 9.0) as usize)
 }
 
-/// Ticks with their labels, the unit after the last one.
+/// Ticks with their labels; the last one has the unit.
 pub(crate) fn with_unit(ticks: Vec<f64>, unit: &str) -> Vec<(f64, String)> {
     let (mut labels, unit) = labels(&ticks, unit);
     if let Some(last) = labels.last_mut() {
@@ -203,7 +204,7 @@ pub(crate) fn bottom(svg: &mut Svg, scale: &Scale, ticks: &[(f64, String)], top:
     let mut labels = Vec::new();
     for (value, label) in ticks {
         let half = text_width(label, 11.0) / 2.0;
-        // A label at an edge stays inside the picture; one that would touch its neighbour is left out.
+        // A label at an edge stays inside the picture; a label that would touch its neighbour is left out.
         let middle = scale.at(*value).clamp(half, (svg.width - half).max(half));
         if middle - half > end + 6.0 {
             labels.push(((middle, y + 15.0), label.as_str()));

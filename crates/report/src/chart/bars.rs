@@ -18,13 +18,13 @@ pub(crate) struct Segment {
 /// One stacked bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
-    /// The arm, which gives colour and shape of its sign.
+    /// The arm, which determines the colour and shape of its sign.
     pub(crate) arm: Option<u32>,
     pub(crate) name: String,
     pub(crate) segments: Vec<Segment>,
 }
 
-/// Stacked shares, one bar above the other.
+/// Stacked shares, one bar below the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Stacks {
     /// Colour class and name of each kind of segment.
@@ -47,7 +47,7 @@ impl Draw for Stacks {
             x += wide;
         }
         let label = self.stacks.iter().map(|s| text_width(&s.name, 12.0)).fold(40.0, f64::max) + 22.0;
-        // Names that would leave the bars too little room are above them, unless there are many.
+        // Names that would leave too little room for the bars are placed above them, unless there are many.
         let above = label > BESIDE * width + 22.0 && self.stacks.len() <= MANY;
         let left = if above { 0.0 } else { label.min(BESIDE * width + 22.0) };
         y += 14.0;
@@ -99,7 +99,7 @@ impl Stacks {
     }
 }
 
-/// One small chart: a bar for each arm.
+/// One small chart with a bar for each arm.
 #[derive(Debug, Clone)]
 pub(crate) struct BarGroup {
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! Intervals in the cells of a table, beside the numbers they draw: a line with a tick at the estimate, over the band of
+//! Intervals drawn in the cells of a table, next to their numbers: a line with a tick at the estimate, over the band of
 //! effects that do not matter, on one ratio axis for the whole table.
 
 use super::axis::Scale;
@@ -8,7 +8,7 @@ use schedlab_plan::InOrder;
 /// Width and height of a cell, px.
 const CELL: (f64, f64) = (140.0, 14.0);
 
-/// Ticks either side of no effect, with their labels.
+/// Ticks on both sides of no effect, with their labels.
 const ENDS: [(f64, f64, (&str, &str)); 7] = [
     (0.995, 1.005, ("-0.5 %", "+0.5 %")),
     (0.99, 1.01, ("-1 %", "+1 %")),
@@ -26,8 +26,9 @@ pub(crate) struct RatioCells {
 }
 
 impl RatioCells {
-    /// A table of these intervals `(estimate, lower end, upper end)`, as ratios, and the band of effects below `sesoi`. It
-    /// holds nine ends of ten and at most a factor 4 either way, so that most can be read; an end beyond it is an arrow.
+    /// For a table with these intervals `(estimate, lower end, upper end)`, as ratios, and the band of effects below
+    /// `sesoi`. The axis contains nine out of ten ends and extends by at most a factor of 4 to either side, so that
+    /// most intervals can be read; an end beyond it is an arrow.
     pub(crate) fn new(intervals: &[(f64, f64, f64)], sesoi: f64) -> Self {
         let sesoi = if sesoi.is_finite() { sesoi.clamp(0.0, 10.0) } else { 0.0 };
         let mut far: Vec<f64> = intervals.iter().flat_map(|(_, lo, hi)| [lo.ln().abs(), hi.ln().abs()]).collect();
@@ -45,7 +46,7 @@ impl RatioCells {
         svg
     }
 
-    /// The axis, for below a column.
+    /// The axis, drawn below a column.
     pub(crate) fn axis(&self) -> String {
         let mut svg = self.blank();
         let ends = ENDS.iter().rev().find(|(_, up, _)| *up <= self.scale.hi).unwrap_or(&ENDS[0]);
@@ -59,7 +60,7 @@ impl RatioCells {
         svg.cell("chart cell")
     }
 
-    /// The background of every row, for the style sheet: where the band begins and ends. No effect is in the middle.
+    /// The background of every row, for the style sheet: the ends of the band. No effect is in the middle.
     pub(crate) fn ground(&self) -> String {
         let [from, to] = [1.0 / (1.0 + self.sesoi), 1.0 + self.sesoi].map(|v| 100.0 * self.scale.at(v) / CELL.0);
         format!("--from:{from:.1}%;--to:{to:.1}%")

@@ -4,12 +4,12 @@
 use schedlab_plan::InOrder;
 use std::collections::BTreeSet;
 
-/// From this many trials on, a picture draws dots instead of signs (one dot where several would cover each other), and
-/// medians instead of a line from trial to trial. It depends on the trials alone, so that a caption is true at every
+/// From this many trials on, a picture draws dots instead of signs (one dot if several would cover each other), and
+/// medians instead of a line from trial to trial. It depends only on the trials, so that a caption is true at every
 /// width.
 pub(crate) const CROWDED: usize = 600;
 
-/// The first point of each cell of `cell` px that holds any, in the order given.
+/// The first point of each cell of `cell` px, in the order given.
 pub(crate) fn thin(points: impl IntoIterator<Item = (f64, f64)>, cell: f64) -> Vec<(f64, f64)> {
     let mut taken: BTreeSet<(i64, i64)> = BTreeSet::new();
     let place = |x: f64| (x / cell).floor() as i64;
@@ -28,8 +28,8 @@ pub(crate) fn medians(points: &[(f64, f64)], runs: usize) -> Vec<(f64, f64)> {
     points.chunks(each).map(of_run).collect()
 }
 
-/// The line through the fewest of its points from which none of them is farther than `tolerance` px (Ramer 1972,
-/// Douglas and Peucker 1973). Both ends stay; points that are not finite go.
+/// The line through the fewest of its points such that no point is farther from it than `tolerance` px (Ramer 1972,
+/// Douglas and Peucker 1973). Both ends stay; points that are not finite are dropped.
 pub(crate) fn simplify(points: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
     let points: Vec<(f64, f64)> = points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
     let mut kept = vec![false; points.len()];
@@ -48,7 +48,7 @@ pub(crate) fn simplify(points: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)>
     points.into_iter().zip(kept).filter_map(|(p, kept)| kept.then_some(p)).collect()
 }
 
-/// From a point to the segment between two others.
+/// Distance from a point to the segment between two others.
 fn distance((x, y): (f64, f64), (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> f64 {
     let (dx, dy) = (x2 - x1, y2 - y1);
     let length = dx * dx + dy * dy;
@@ -60,7 +60,7 @@ fn distance((x, y): (f64, f64), (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> f
 mod tests {
     use super::*;
 
-    /// A cloud of points and one far from it, wherever it is in the order.
+    /// A cloud of points and one far from it, at any place in the order.
     #[test]
     fn the_one_far_out_is_never_left_out() {
         for at in [0, 500, 4_999] {
@@ -70,7 +70,7 @@ mod tests {
             let thinned = thin(points.iter().copied(), 2.0);
             assert!(thinned.contains(&(50.0, 900.0)));
             assert!(thinned.len() < 3_400, "{} of 5000", thinned.len());
-            // Whatever is left out lies within a cell of what is drawn.
+            // Every point that is left out is within a cell of a point that is drawn.
             for (x, y) in points {
                 assert!(thinned.iter().any(|(tx, ty)| (x - tx).abs() < 2.0 && (y - ty).abs() < 2.0));
             }

@@ -1,5 +1,5 @@
-//! The forest plot: a row for each contrast with its interval on a shared logarithmic ratio axis, the band of effects that
-//! do not matter behind it, and the single units below each interval as dots.
+//! The forest plot: a row for each contrast, with its interval on a shared logarithmic ratio axis, the band of effects
+//! that do not matter behind it, and the single units as dots below the interval.
 
 mod beyond;
 
@@ -19,7 +19,7 @@ use schedlab_stats::quantile;
 pub(crate) struct ForestRow {
     pub(crate) arm: u32,
     pub(crate) label: String,
-    /// `(ratio, lower end, upper end)`; `None` draws only the words and the note.
+    /// `(ratio, lower end, upper end)`; if `None`, only the texts and the note are drawn.
     pub(crate) interval: Option<(f64, f64, f64)>,
     /// Ratios of the single units, and whether each is far from the others.
     pub(crate) units: Vec<(f64, bool)>,
@@ -31,14 +31,14 @@ pub(crate) struct ForestRow {
     /// The verdict in words and its colour class.
     pub(crate) verdict: String,
     pub(crate) tone: &'static str,
-    /// An interval without the right to a verdict: dashed.
+    /// Whether the interval allows no verdict: it is dashed.
     pub(crate) weak: bool,
 }
 
 /// A line of the plot.
 #[derive(Debug, Clone)]
 pub(crate) enum Line {
-    /// A metric's name and which way is good.
+    /// A metric's name and which direction is good.
     Heading(String, String),
     /// A contrast.
     Row(ForestRow),
@@ -52,14 +52,14 @@ pub(crate) struct Forest {
     pub(crate) sesoi: f64,
     /// Low rows without unit dots, for many metrics.
     pub(crate) dense: bool,
-    /// Ratios that are read as numbers, as a linearity is, and not as changes.
+    /// Whether the ratios are values, such as a linearity, and not changes.
     pub(crate) plain: bool,
 }
 
-/// The line below a row that says what lies beyond the axis, px.
+/// Height of the line below a row that reports what is beyond the axis, px.
 const BEYOND: f64 = 14.0;
 
-/// Where the columns of a row are, px.
+/// Positions of the columns of a row, px.
 struct Columns {
     label: f64,
     plot: (f64, f64),
@@ -90,8 +90,8 @@ impl Forest {
         Columns { label: 14.0, plot: (label + 34.0, width - words - 22.0), words: width - words, narrow, row }
     }
 
-    /// The axis holds every interval and the middle four fifths of the units of each, but is not stretched by what says nothing:
-    /// at most a factor 30 either way.
+    /// The axis contains every interval and the middle four fifths of its units, but extends by at most a factor of 30
+    /// to either side, so that very wide intervals do not stretch it.
     fn scale(&self, plot: (f64, f64)) -> Scale {
         let band = [1.0 / (1.0 + self.sesoi), 1.0 + self.sesoi, 1.0];
         let ends = self.rows().filter_map(|r| Some((r, r.interval?))).flat_map(|(row, (v, lo, hi))| {
@@ -102,13 +102,13 @@ impl Forest {
             [cap(lo), v, cap(hi), cap(unit(0.1)), cap(unit(0.9))]
         });
         let ends: Vec<f64> = ends.chain(band).filter(|v| v.is_finite()).map(|v| v.clamp(1.0 / 30.0, 30.0)).collect();
-        // The band is always there, so there is always a value.
+        // The band is always included, so there is always a value.
         Scale::log(ends.into_iter(), plot.0, plot.1).unwrap_or(Scale::exactly(0.9, 1.1, plot.0, plot.1))
     }
 }
 
 impl Forest {
-    /// Whether something lies beyond the axis, marked by an arrow: an interval's end, or units.
+    /// Whether an interval's end or some units are beyond the axis, where an arrow marks them.
     pub(crate) fn reaches_beyond(&self) -> bool {
         let scale = self.scale((0.0, 1.0));
         let ends = |r: &ForestRow| r.interval.is_some_and(|(_, lo, hi)| lo < scale.lo || hi > scale.hi);
@@ -147,13 +147,13 @@ impl Draw for Forest {
         let mut y = 0.0;
         for line in &self.lines {
             if columns.narrow {
-                // There are words in the plot here: lines and band must not run through them.
+                // On a narrow page the texts are in the plot; lines and the band must not cross them.
                 let words = if matches!(line, Line::Row(_)) {
                     columns.row - if self.dense { 18.0 } else { 30.0 }
                 } else {
                     heading
                 };
-                // A px more above: round ends of lines reach beyond them.
+                // One px more above, because round line ends extend that far.
                 svg.rect("paper", (0.0, y - 1.0), (width, words + 1.0));
             }
             match line {
@@ -192,7 +192,7 @@ impl Forest {
         let room = if columns.narrow { svg.width * 0.34 } else { columns.plot.0 - columns.label - 8.0 };
         svg.text_within("", (columns.label, words), Anchor::Start, &row.label, room);
         if row.interval.is_none() && row.value.is_empty() && !columns.narrow {
-            // Nothing to draw: the reason gets the room of the plot and of the words.
+            // There is nothing to draw, so the reason may use the room of the plot and of the texts.
             let x = columns.plot.0;
             draw_note(svg, row.tone, (x, words), (&row.verdict, &row.note), svg.width - x);
             svg.close();

@@ -1,4 +1,4 @@
-//! The legend line of charts whose marks carry no name: a sign and a name for each arm, wrapped to the width.
+//! The legend of charts whose marks have no label: a sign and a name for each arm, wrapped to the width.
 
 use super::ArmKey;
 use super::mark::Mark;

@@ -21,8 +21,8 @@ pub(super) fn is_circle(arm: u32) -> bool {
     arm.is_multiple_of(5)
 }
 
-/// Adds the outline of an arm's sign: circle, square, diamond, triangle up, triangle down. Sizes are halves of a px, which
-/// are short to write.
+/// Adds the outline of an arm's sign: circle, square, diamond, triangle up, triangle down. Sizes are multiples of half
+/// a px, which have short numbers.
 pub(super) fn outline(path: &mut PathData, arm: u32, (x, y): (f64, f64), r: f64) {
     let size = |factor: f64| (2.0 * factor * r).round() / 2.0;
     let steps = match arm % 5 {

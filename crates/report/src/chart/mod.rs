@@ -1,7 +1,7 @@
-//! Charts as deterministic SVG of our own: plain numbers in, one `<svg>` out at the width asked for. A chart knows arms by
-//! index, never what a finding means; `pictures` fills it.
+//! Charts as deterministic SVG without a library: plain numbers in, one `<svg>` of the requested width out. A chart
+//! knows arms by index, and never what a finding means; `pictures` supplies the numbers.
 //!
-//! Every chart is drawn anew for a narrow page instead of being scaled down, so that its letters stay readable.
+//! Every chart is drawn again for a narrow page instead of being scaled down, so that its text stays readable.
 
 mod axis;
 mod bars;
@@ -41,31 +41,31 @@ pub(crate) use turns::{CpuTurns, Turn, TurnEnd, Turns};
 /// An arm as charts see it.
 #[derive(Debug, Clone)]
 pub(crate) struct ArmKey {
-    /// Its index, which picks colour and shape.
+    /// Its index, which determines colour and shape.
     pub(crate) arm: u32,
     /// Its name.
     pub(crate) name: String,
 }
 
-/// Which trials of the page a picture draws, and in which unit the page has them: what its script needs to say what is at
-/// the pointer. The picture adds where they are.
+/// Which trials of the page a picture draws, and their unit on the page: the page's script needs this to show what is
+/// at the pointer. The picture adds the positions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plot {
     /// Index of the workload.
     pub(crate) workload: usize,
     /// Index of the metric among the primary ones.
     pub(crate) column: usize,
-    /// What a value of the metric is divided by to be one of the page.
+    /// Divisor that converts a value of the metric to the unit of the page.
     pub(crate) scale: f64,
 }
 
 impl Plot {
-    /// Trials side by side: the left edge of the first, and the room of each.
+    /// For trials side by side: the left edge of the first, and the width for each.
     fn over_order(&self, left: f64, step: f64, scale: &axis::Scale) -> String {
         format!("order {} {} {left:.2} {step:.4} {}", self.workload, self.column, scale.numbers(self.scale))
     }
 
-    /// Rows of arms: the height of one.
+    /// For rows of arms: the height of a row.
     fn over_rows(&self, height: f64, scale: &axis::Scale) -> String {
         format!("rows {} {} 0 {height} {}", self.workload, self.column, scale.numbers(self.scale))
     }
@@ -77,8 +77,8 @@ pub(crate) trait Draw {
     fn draw(&self, width: f64) -> Svg;
 }
 
-/// Names beside rows take at most this share of the width; longer ones are above if rows are few, and are cut where
-/// they are more than [`MANY`].
+/// Names beside rows take at most this share of the width. Longer names are placed above their rows if there are few
+/// rows, and are cut if there are more than [`MANY`].
 const BESIDE: f64 = 0.32;
 
 /// See [`BESIDE`].

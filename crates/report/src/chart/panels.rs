@@ -1,5 +1,5 @@
-//! Small line charts in rows of a shared vertical axis: how a value changes from step to step, a line for each level of
-//! something else.
+//! Small line charts in rows with a shared vertical axis: how a value changes from step to step, with a line for each
+//! level of something else.
 
 use super::axis::{self, Scale};
 use super::mark::Mark;
@@ -14,7 +14,7 @@ pub(crate) struct Panel {
     pub(crate) title: String,
     /// The labels below the steps.
     pub(crate) steps: Vec<String>,
-    /// The levels, each with its value at every step; the key picks colour and shape.
+    /// The levels, each with its value at every step; the key determines colour and shape.
     pub(crate) lines: Vec<(ArmKey, Vec<Option<f64>>)>,
     /// Intervals of the first line at each step; empty if they are not known.
     pub(crate) intervals: Vec<Option<[f64; 2]>>,
@@ -31,7 +31,7 @@ pub(crate) struct Cut {
     pub(crate) ends: [f64; 2],
 }
 
-/// Charts of one value.
+/// Charts of the same value.
 #[derive(Debug, Clone)]
 pub(crate) struct PanelRow {
     pub(crate) unit: String,
@@ -48,16 +48,16 @@ pub(crate) struct Panels {
 
 /// Height of the plot, px.
 const PLOT: f64 = 150.0;
-/// Between two charts of a row, and left of each for its axis.
+/// Space between two charts of a row, and left of each for its axis.
 const ASIDE: f64 = 62.0;
-/// Height of a line of the legend.
+/// Height of one line of the legend.
 const LEGEND: f64 = 18.0;
 
 impl Draw for Panels {
     fn draw(&self, width: f64) -> Svg {
         let mut svg = Svg::new(width);
         for row in &self.rows {
-            // On a narrow page one chart is below the other.
+            // On a narrow page the charts are below each other.
             let abreast = if width < 560.0 { 1 } else { row.panels.len().max(1) };
             let column = width / abreast as f64;
             for panels in row.panels.chunks(abreast) {
@@ -74,7 +74,7 @@ impl Draw for Panels {
 }
 
 impl PanelRow {
-    /// Draws a chart from `top` on, and returns where it ends.
+    /// Draws a chart from `top` on; returns its lower end.
     fn draw(&self, svg: &mut Svg, panel: &Panel, (edge, right): (f64, f64), top: f64) -> f64 {
         let left = edge + ASIDE;
         svg.text_within("head", (left, top + 12.0), Anchor::Start, &panel.title, right - left);
@@ -118,7 +118,7 @@ impl PanelRow {
     }
 }
 
-/// A vertical line at each cut, and at its foot the interval; those of several lines do not cover each other.
+/// A vertical line at each cut, with the interval at its foot; intervals of several lines do not cover each other.
 fn cuts(svg: &mut Svg, cuts: &[Cut], across: &Scale, (top, bottom): (f64, f64)) {
     for (number, cut) in cuts.iter().enumerate() {
         let foot = bottom - 4.0 - 5.0 * number as f64;
@@ -129,10 +129,10 @@ fn cuts(svg: &mut Svg, cuts: &[Cut], across: &Scale, (top, bottom): (f64, f64)) 
     }
 }
 
-/// Draws signs and names of the levels, and returns where they end.
+/// Draws signs and names of the levels; returns their lower end.
 fn legend(svg: &mut Svg, panel: &Panel, (left, right): (f64, f64), top: f64) -> f64 {
     let (mut x, mut y) = (left + 6.0, top);
-    // A line without a name is alone.
+    // A line without a name is the only one.
     for (key, _) in panel.lines.iter().filter(|(key, _)| !key.name.is_empty()) {
         let name = fit(&key.name, 12.0, right - left - 26.0);
         let wide = text_width(&name, 12.0) + 26.0;

@@ -1,5 +1,5 @@
-//! Path data in few bytes: tenths of a px, each point relative to the one before, so that thousands of points cost about
-//! six bytes each. Rounding does not add up, because the next step starts where the last one was rounded to.
+//! Path data in few bytes: tenths of a px, with each point relative to the previous one, so that thousands of points
+//! cost about six bytes each. Rounding errors do not add up, because each step starts at the rounded position.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use std::fmt::Write;
 #[derive(Debug, Default)]
 pub(super) struct PathData {
     text: String,
-    /// Where the pen is and where the figure it draws began, tenths of a px.
+    /// The position of the pen, and the start of the figure that it draws, tenths of a px.
     at: (i64, i64),
     start: (i64, i64),
     last: char,
 }
 
-/// Px in tenths; beyond what any picture holds, its edge.
+/// Converts px to tenths; limited to a value beyond any picture.
 pub(super) fn tenths(x: f64) -> i64 {
     (x.clamp(-1e5, 1e5) * 10.0).round() as i64
 }
@@ -34,7 +34,7 @@ impl PathData {
         self.text
     }
 
-    /// A command is written unless it is the last one again; a minus sign is separator enough.
+    /// Omits a command that repeats the previous one; a minus sign also serves as a separator.
     fn push(&mut self, command: char, numbers: &[i64]) {
         let repeats = command == self.last && command != 'm';
         if !repeats {
@@ -69,7 +69,7 @@ impl PathData {
         self.at = (self.at.0 + dx, self.at.1 + dy);
     }
 
-    /// A circle whose left end is where the pen is.
+    /// A circle whose left end is at the pen.
     pub(super) fn circle(&mut self, r: i64) {
         let half = |text: &mut Self, across: i64| {
             text.push('a', &[r, r]);
@@ -109,7 +109,7 @@ mod tests {
     fn rounding_does_not_add_up() {
         let mut path = PathData::default();
         path.move_to((0.0, 0.0));
-        // A third of a px at a time: thirty of them are ten px, not nine.
+        // Steps of a third of a px: thirty of them are ten px, not nine.
         (1..=30).for_each(|i| path.line_to((f64::from(i) / 3.0, 0.0)));
         assert_eq!(path.at, (100, 0));
     }

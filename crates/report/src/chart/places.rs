@@ -1,4 +1,4 @@
-//! Where pairs of tasks were over time: two bands a pair, one for each task, in the colour of the CPU.
+//! The CPUs of pairs of tasks over time: two bands per pair, one for each task, in the colour of the CPU.
 
 use super::measure::text_width;
 use super::svg::{Anchor, Svg};
@@ -9,7 +9,7 @@ use super::{BESIDE, Draw};
 #[derive(Debug, Clone)]
 pub(crate) struct PlacementRow {
     pub(crate) name: String,
-    /// The text after it, and the text below that.
+    /// The text to the right of it, and the text below that.
     pub(crate) value: String,
     pub(crate) aside: String,
     /// The CPU of each task in each slice of the time.
@@ -19,7 +19,7 @@ pub(crate) struct PlacementRow {
 /// The chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// How long it is, in words.
+    /// The duration as text.
     pub(crate) length: String,
     /// Headings with their pairs.
     pub(crate) groups: Vec<(String, Vec<PlacementRow>)>,
@@ -61,7 +61,7 @@ impl Draw for Places {
     }
 }
 
-/// The colour of a CPU: hues are used again where there are many.
+/// The colour class of a CPU; with many CPUs, hues are reused.
 fn class(cpu: u16, cpus: &[u16]) -> String {
     arm_class(1 + cpus.partition_point(|known| *known < cpu) as u32)
 }
@@ -83,7 +83,7 @@ fn legend(svg: &mut Svg, cpus: &[u16]) -> f64 {
     y + 8.0
 }
 
-/// Slices of one CPU that follow each other are one rectangle; an unknown one has no rectangle.
+/// Consecutive slices with the same CPU are one rectangle; slices with an unknown CPU have none.
 fn draw_band(svg: &mut Svg, band: &[Option<u16>], (left, right): (f64, f64), y: f64, cpus: &[u16]) {
     let step = (right - left) / band.len().max(1) as f64;
     for cpu in cpus {

@@ -1,6 +1,6 @@
-//! Latency distributions as quantile curves: the share of operations on an axis that gives each further nine the same
-//! room, the value on a logarithmic one. The ends are the exact minimum and maximum; signs of the arms are on the
-//! curves at the median and at each second nine, so that curves can be distinguished without colour.
+//! Latency distributions as quantile curves: the share of operations on an axis on which each further nine has the same
+//! width, and the value on a logarithmic axis. The ends are the exact minimum and maximum. The arms' signs are on the
+//! curves at the median and at every second nine, so that curves can be distinguished without colour.
 
 use super::axis::{self, Scale};
 use super::crowd::simplify;
@@ -15,7 +15,7 @@ pub(crate) struct Curve {
     pub(crate) arm: u32,
     /// `(value, share at or below)`, rising.
     pub(crate) points: Vec<(f64, f64)>,
-    /// Samples: what lies beyond `1 - 1/count` cannot be known.
+    /// Number of samples: nothing is known beyond `1 - 1/count`.
     pub(crate) count: u64,
     pub(crate) max: f64,
 }
@@ -28,14 +28,14 @@ pub(crate) struct Quantiles {
     pub(crate) curves: Vec<Curve>,
 }
 
-/// Shares on the axis above the minimum.
+/// Shares marked on the axis, above the minimum.
 const SHARES: [(f64, &str); 6] =
     [(0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
 
-/// A curve is drawn with the fewest points that are nowhere so far off, px.
+/// A curve is drawn with the fewest points that are nowhere farther off than this, px.
 const TOLERANCE: f64 = 0.7;
 
-/// How many nines a share has; 0 at the minimum, 1 at 90 %.
+/// Number of nines in a share: 0 at the minimum, 1 at 90 %.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).max(1e-12).log10()
 }
@@ -55,7 +55,7 @@ impl Draw for Quantiles {
             .chain([(deepest, "max".to_owned())])
             .collect();
         axis::bottom(&mut svg, &across, &ticks, top, bottom);
-        // The median is close to it on this axis: the minimum's label gives way to the left.
+        // The median is close to the minimum on this axis: `min` is printed left of its position, or not at all.
         if across.at(nines(0.5)) - left > 14.0 {
             svg.text("tick", (left + 2.0, bottom + 15.0), Anchor::End, "min");
         }

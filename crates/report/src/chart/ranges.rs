@@ -1,5 +1,5 @@
-//! Ranges on a shared logarithmic axis: from the median by a high percentile to the maximum, a row for each arm, rows of one
-//! thing under its heading. For distributions whose tails are what matters.
+//! Ranges on a shared logarithmic axis: from the median over a high percentile to the maximum, a row for each arm, with
+//! rows of the same thing under one heading. For distributions whose tails matter.
 
 use super::axis::{self, Scale};
 use super::mark::Mark;
@@ -15,7 +15,7 @@ pub(crate) struct RangeRow {
     pub(crate) label: String,
     /// Median, 99th percentile, maximum.
     pub(crate) at: [f64; 3],
-    /// The same in words.
+    /// The same as text.
     pub(crate) value: String,
 }
 
@@ -52,7 +52,7 @@ impl Draw for Ranges {
         axis::bottom(&mut svg, &scale, &labelled, 0.0, height + 4.0);
         let mut y = 0.0;
         for group in &self.groups {
-            // The heading has its own background: no line of the grid runs through it.
+            // The heading has its own background, so that no grid line crosses it.
             svg.rect("paper", (0.0, y), (width, HEADING - 4.0));
             let aside = fit(&group.aside, 11.0, width - bold_width(&group.name, 12.0) - 10.0);
             let parts = [("head", group.name.as_str()), ("small", aside.as_str())];

@@ -1,4 +1,4 @@
-//! Two changes against each other: a point for each arm, and the front of those that no other beats, joined by a line.
+//! Two changes plotted against each other: a point for each arm, and the Pareto front as a line.
 
 use super::axis::{self, Scale};
 use super::mark::Mark;
@@ -7,13 +7,13 @@ use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
 use schedlab_plan::InOrder;
 
-/// An arm: its two ratios, across and up, each with the ends of its interval.
+/// An arm: its ratios on the horizontal and the vertical axis, each with the ends of its interval.
 #[derive(Debug, Clone)]
 pub(crate) struct ScatterPoint {
     pub(crate) key: ArmKey,
     pub(crate) at: [f64; 2],
     pub(crate) ends: [[f64; 2]; 2],
-    /// Beaten by no other: drawn with its intervals and named.
+    /// Whether it is on the front: then it is drawn with its intervals and its name.
     pub(crate) on_front: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Scatter {
 
 /// Height of the plot, px.
 const PLOT: f64 = 300.0;
-/// Left of the plot, for the labels of its axis.
+/// Width left of the plot for the labels of its axis, px.
 const LEFT: f64 = 62.0;
 
 impl Draw for Scatter {
@@ -63,7 +63,7 @@ impl Draw for Scatter {
 }
 
 impl Scatter {
-    /// Holds every estimate, the intervals of the front, and no change.
+    /// Contains every estimate, the intervals of the front, and no change.
     fn scale(&self, axis: usize, from: f64, to: f64) -> Option<Scale> {
         let of_front = self.points.iter().filter(|point| point.on_front).flat_map(|point| point.ends[axis]);
         Scale::log(self.points.iter().map(|point| point.at[axis]).chain(of_front).chain([1.0]), from, to)

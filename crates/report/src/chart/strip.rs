@@ -1,6 +1,6 @@
-//! Distributions of trial values: a row for each arm with every trial as a dot, the middle half as a bar and the median as
-//! a line. Trials that do not count are hollow. In a crowd dots that would cover each other are drawn once, and the heap
-//! is as high as the most crowded place needs.
+//! Distributions of trial values: a row for each arm, with every trial as a dot, the middle half as a bar and the
+//! median as a line. Trials that are not used are hollow. If there are very many, dots that would cover each other are
+//! drawn once, and their spacing is such that the highest heap fits.
 
 use super::axis::{self, Scale};
 use super::crowd::{CROWDED, thin};
@@ -24,7 +24,7 @@ pub(crate) struct Dot {
 pub(crate) struct StripRow {
     pub(crate) arm: u32,
     pub(crate) name: String,
-    /// Right of the row: the median.
+    /// Text right of the row: the median.
     pub(crate) aside: String,
     pub(crate) dots: Vec<Dot>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Strip {
 
 const ROW: f64 = 46.0;
 
-/// Dots stay so close to the middle of their row, px.
+/// Largest distance of a dot from the middle of its row, px.
 const HALF: f64 = 16.0;
 
 impl Draw for Strip {
@@ -48,7 +48,7 @@ impl Draw for Strip {
         let mut svg = Svg::new(width);
         let label = self.rows.iter().map(|r| text_width(&r.name, 12.0)).fold(50.0, f64::max);
         let aside = self.rows.iter().map(|r| text_width(&r.aside, 11.0)).fold(30.0, f64::max) + 10.0;
-        // Names that would be cut beside their row are above it, unless that makes a long picture much longer.
+        // Names that would be cut beside their row are placed above it, unless that makes the picture much higher.
         let above = label > BESIDE * width && self.rows.len() <= MANY;
         let label = if above { label } else { label.min(BESIDE * width) };
         let (left, right) = if above { (8.0, width - 8.0) } else { (label + 24.0, width - aside) };
@@ -106,7 +106,7 @@ fn draw_row(svg: &mut Svg, row: &StripRow, y: f64, scale: &Scale, crowded: bool)
     }
 }
 
-/// Vertical offsets so that dots at one place are side by side: 0, up, down, further up, … within the row.
+/// Vertical offsets that place dots at the same position side by side: 0, up, down, further up, … within the row.
 fn side_by_side(dots: &[Dot], scale: &Scale, radius: f64) -> Vec<f64> {
     let mut placed: Vec<(f64, f64)> = Vec::new();
     let step = radius * 1.5;
@@ -120,8 +120,9 @@ fn side_by_side(dots: &[Dot], scale: &Scale, radius: f64) -> Vec<f64> {
     placed.into_iter().map(|(_, y)| y).collect()
 }
 
-/// Vertical offsets of a crowd: dots at one place are a heap around the middle of the row. The step between two is one for
-/// the row, small enough that its highest heap stays within it, so that heaps compare as bars of a histogram do.
+/// Vertical offsets for very many dots: dots at the same position form a heap around the middle of the row. The spacing
+/// is the same for the whole row, and small enough that its highest heap fits, so heaps can be compared like the bars
+/// of a histogram.
 fn heaped(dots: &[Dot], scale: &Scale, radius: f64) -> Vec<f64> {
     let place = |dot: &Dot| (scale.at(dot.value) / (1.5 * radius)).round() as i64;
     let mut heaps = std::collections::BTreeMap::<i64, u32>::new();

@@ -1,6 +1,6 @@
-//! An SVG under construction: shapes with classes, colours left to the style sheet. Coordinates that are not finite draw
-//! nothing; everything else is written with at most one decimal, so that the bytes are the same everywhere and few. Shapes
-//! of one kind are one path: a picture of thousands of trials stays small.
+//! An SVG under construction: shapes with classes; the colours are in the style sheet. Shapes with coordinates that are
+//! not finite are not drawn; other coordinates have at most one decimal, so that the bytes are few and the same
+//! everywhere. Shapes of the same kind are one path, so that a picture of thousands of trials stays small.
 
 use super::mark::{Mark, SMALLEST_SHAPE, is_circle, outline};
 use super::measure::{BOLD, fit, text_width};
@@ -9,7 +9,7 @@ use crate::escape::xml;
 use crate::typographic::typographic;
 use std::fmt::Write;
 
-/// In a picture that is its own file, px: the margin around it, and the two lines above it.
+/// In a picture that is a file of its own: the margin around it and the height of the two lines above it, px.
 const MARGIN: f64 = 12.0;
 const HEAD: f64 = 44.0;
 
@@ -18,7 +18,7 @@ const HEAD: f64 = 44.0;
 pub(crate) struct Svg {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// Where trials are drawn, for the page's script: an attribute `data-plot` of an inlined picture.
+    /// Positions of the trials, for the page's script: the attribute `data-plot` of an inlined picture.
     pub(crate) plot: String,
     body: String,
 }
@@ -53,7 +53,7 @@ fn class_attribute(class: &str) -> String {
     if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
 }
 
-/// The size of a class of text as `chart.css` has it, px; bold letters are an eighth wider.
+/// The font size of a class of text, as in `chart.css`, px; bold text counts as an eighth wider.
 fn font_size(class: &str) -> f64 {
     match class {
         "head" | "num" => BOLD * 12.0,
@@ -71,14 +71,15 @@ impl Svg {
         Self { width, height: 0.0, plot: String::new(), body: String::new() }
     }
 
-    /// Opens a group: what belongs to an arm can be lit up.
+    /// Opens a group; the group of an arm can be highlighted.
     pub(crate) fn open(&mut self, class: &str, arm: Option<u32>) {
         let arm = arm.map(|a| format!(" data-arm=\"{a}\"")).unwrap_or_default();
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = write!(self.body, "<g{class}{arm}>");
     }
 
-    /// Opens a group with its own origin and, across, its own unit: what repeats at equal steps is counted in steps.
+    /// Opens a group with its own origin and its own horizontal unit, so that equally spaced shapes have short
+    /// coordinates.
     pub(crate) fn open_steps(&mut self, class: &str, arm: u32, (x, y): (f64, f64), step: f64) {
         let (x, y) = (px(x), px(y));
         let _ = write!(
@@ -95,7 +96,7 @@ impl Svg {
         self.lines(class, [(from, to)]);
     }
 
-    /// Lines as one path; one with an end that is not finite is left out.
+    /// Lines as one path; lines with an end that is not finite are left out.
     pub(crate) fn lines(&mut self, class: &str, lines: impl IntoIterator<Item = ((f64, f64), (f64, f64))>) {
         let mut path = PathData::default();
         for (from, to) in lines.into_iter().filter(|(from, to)| is_finite(*from) && is_finite(*to)) {
@@ -105,7 +106,7 @@ impl Svg {
         self.path(class, "", &path.into_text());
     }
 
-    /// A path, unless it is empty; `attributes` begin with a blank.
+    /// A path, unless it is empty; `attributes` begins with a blank.
     fn path(&mut self, class: &str, attributes: &str, d: &str) {
         if !d.is_empty() {
             let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
@@ -162,17 +163,19 @@ impl Svg {
         let _ = write!(self.body, "<polygon class=\"{class}\" points=\"{}\"/>", at.join(" "));
     }
 
-    /// A text, shortened where it would leave the picture.
+    /// A text, shortened at the edge of the picture.
     pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         self.text_within(class, at, anchor, text, f64::INFINITY);
     }
 
-    /// A text shortened to `room` px, or to where the picture ends; the whole of it is then its title, which a pointer shows.
+    /// A text, shortened to `room` px or at the edge of the picture; then its title, which a pointer shows, has the
+    /// whole text.
     pub(crate) fn text_within(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str, room: f64) {
         self.put_text((&class_attribute(class), anchor.attribute()), class, at, anchor, text, room);
     }
 
-    /// The first two are the attributes as written, `class` and `anchor` what holds, which may be a group's.
+    /// The first argument has the attributes to write; `class` and `anchor` are those that apply, which may be a
+    /// group's.
     fn put_text(
         &mut self,
         (before, behind): (&str, &str),
@@ -185,7 +188,7 @@ impl Svg {
         if text.is_empty() || !x.is_finite() || !y.is_finite() {
             return;
         }
-        // A label that would stick out a little, such as that of a tick at the edge, is moved and not cut.
+        // A label that would extend a little beyond the edge, such as that of a tick, is moved instead of cut.
         let half = text_width(text, font_size(class)) / 2.0;
         let is_movable = anchor == Anchor::Middle && room.is_infinite() && 2.0 * half <= self.width;
         let x = if is_movable { x.clamp(half, self.width - half) } else { x };
@@ -196,7 +199,7 @@ impl Svg {
         let _ = write!(self.body, "<text{before} x=\"{}\" y=\"{}\"{behind}>{shown}{title}</text>", px(x), px(y));
     }
 
-    /// From an anchor to the edge of the picture, px.
+    /// Width from an anchor to the edge of the picture, px.
     fn room(&self, x: f64, anchor: Anchor) -> f64 {
         match anchor {
             Anchor::Start => self.width - x,
@@ -205,8 +208,8 @@ impl Svg {
         }
     }
 
-    /// A line of text in parts, each with its class, a gap of `gap` px between them whatever the font's widths are. A part that
-    /// would leave the picture is shortened, and what follows it is in the title.
+    /// A line of text in parts, each with its class, separated by `gap` px whatever the font's widths are. A part that
+    /// would leave the picture is shortened; the title then has the whole text.
     pub(crate) fn line_of_text(&mut self, (x, y): (f64, f64), anchor: Anchor, gap: f64, parts: &[(&str, &str)]) {
         let mut room = self.room(x, anchor);
         let (mut spans, mut whole, mut is_cut) = (String::new(), Vec::new(), false);
@@ -229,7 +232,7 @@ impl Svg {
         }
     }
 
-    /// Texts of one class and anchor.
+    /// Several texts with the same class and anchor.
     pub(crate) fn labels<'t>(
         &mut self,
         class: &str,
@@ -241,17 +244,17 @@ impl Svg {
         self.body.push_str("</g>");
     }
 
-    /// The sign of an arm: shape by index, so that it reads without colour too.
+    /// The sign of an arm, with a shape by index, so that it is recognized without colour.
     pub(crate) fn mark(&mut self, arm: u32, at: (f64, f64), r: f64, mark: Mark) {
         self.marks(arm, [at], r, mark);
     }
 
-    /// Signs of an arm as one path: closed shapes, so that where two overlap their outlines still show.
+    /// Signs of an arm as one path of closed shapes, so that the outlines remain visible where signs overlap.
     pub(crate) fn marks(&mut self, arm: u32, at: impl IntoIterator<Item = (f64, f64)>, r: f64, mark: Mark) {
         let at: Vec<(f64, f64)> = at.into_iter().filter(|at| is_finite(*at)).collect();
         match mark {
             Mark::Solid if r < SMALLEST_SHAPE => return self.dots("d", r, at),
-            // Many circles are a third as long as dots on larger dots.
+            // Many circles drawn as dots on larger dots take a third of the bytes.
             Mark::Solid if is_circle(arm) && at.len() > 2 => {
                 self.dots("hole", r + 0.7, at.iter().copied());
                 return self.dots("d", r, at);
@@ -273,13 +276,13 @@ impl Svg {
         }
     }
 
-    /// The element, to be inlined in a page that has the style sheet.
+    /// The element, to be inlined in a page that contains the style sheet.
     pub(crate) fn inline(&self, title: &str, description: &str) -> String {
         let plot = if self.plot.is_empty() { String::new() } else { format!(" data-plot=\"{}\"", self.plot) };
         self.element(&plot, title, description, "")
     }
 
-    /// A small sign beside a text that says the same: nothing for a screen reader.
+    /// A small sign next to a text with the same meaning; hidden from screen readers.
     pub(crate) fn sign(&self) -> String {
         let (w, h) = (px(self.width), px(self.height));
         format!(
@@ -288,13 +291,13 @@ impl Svg {
         )
     }
 
-    /// A picture in a cell of a table, its size left to the style sheet.
+    /// A picture in a cell of a table; the style sheet sets its size.
     pub(crate) fn cell(&self, class: &str) -> String {
         format!("<svg class=\"{class}\">{}</svg>", self.body.trim_end())
     }
 
-    /// A file of its own, on paper, with its style inside. Above the picture is what it shows, and below that `place`:
-    /// of what, on which machine, when. A viewer of files shows neither `title` nor `desc`.
+    /// A file of its own with a background and its own style. Above the picture are its title and `place`: of what, on
+    /// which machine, when. Image viewers show neither `title` nor `desc`.
     pub(crate) fn standalone(&self, title: &str, place: &str, description: &str) -> String {
         let mut head = Self::new(self.width);
         head.text("head", (0.0, 12.0), Anchor::Start, title);
@@ -310,7 +313,7 @@ impl Svg {
     }
 
     fn element(&self, attributes: &str, title: &str, description: &str, style: &str) -> String {
-        // A file of its own has a margin and a head; in a page the figure has them.
+        // A file of its own has a margin and a head; on a page the figure provides these.
         let (margin, head) = if style.is_empty() { (0.0, 0.0) } else { (MARGIN, HEAD) };
         let (w, h) = (px(self.width + 2.0 * margin), px(self.height + head + 2.0 * margin));
         let (left, top) = (px(-margin), px(-margin - head));

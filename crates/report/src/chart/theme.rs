@@ -1,7 +1,7 @@
-//! Colours, once: the page gets them as custom properties for light and dark, a picture of its own gets them written out,
-//! because viewers outside browsers know no custom properties.
+//! All colours in one place. A page gets them as custom properties for light and dark; a picture in its own file gets
+//! the values, because viewers other than browsers do not support custom properties.
 //!
-//! Arms: slate for the control, then hues that stay apart for the common colour blindnesses, on paper and in print.
+//! Arms: slate for the control, then hues that can be distinguished with the common colour blindnesses, and in print.
 
 /// `(name, light, dark)`.
 pub(crate) const COLOURS: &[(&str, &str, &str)] = &[
@@ -50,15 +50,15 @@ pub(crate) fn standalone_css() -> String {
     COLOURS.iter().fold(CHART_CSS.to_owned(), |css, (name, light, _)| css.replace(&format!("var(--{name})"), light))
 }
 
-/// Arms before hues are used again, with other shapes and dashed lines.
+/// Number of arms with distinct hues; further arms reuse them with other shapes and dashed lines.
 const HUES: u32 = 8;
 
-/// The colour class of an arm: slate is the control's alone.
+/// The colour class of an arm; only the control is slate.
 pub(crate) fn arm_class(arm: u32) -> String {
     format!("a{}", if arm < HUES { arm } else { 1 + (arm - 1) % (HUES - 1) })
 }
 
-/// Whether an arm's hue is another's, too.
+/// Whether another arm has the same hue.
 pub(crate) fn is_second_of_its_hue(arm: u32) -> bool {
     arm >= HUES
 }
@@ -92,7 +92,7 @@ mod tests {
             texts.iter().flat_map(|t| [(*t, "paper", 4.5), (*t, "panel", 4.5)]).collect();
         pairs.extend([("near-ink", "t0", 4.5), ("near-ink", "t1", 4.5), ("soft", "band", 4.5)]);
         pairs.extend(["t2", "t3", "t4"].map(|t| ("far-ink", t, 4.5)));
-        // Lines and signs need less than letters.
+        // Lines and signs need less contrast than text.
         pairs.extend(["a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"].map(|a| (a, "paper", 3.0)));
         for dark in [false, true] {
             for (text, ground, least) in &pairs {
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Colour, shape and dash together are one arm's.
+    /// The combination of colour, shape and dash is unique to an arm.
     #[test]
     fn no_two_of_many_arms_look_alike() {
         let looks: std::collections::BTreeSet<_> =

@@ -1,6 +1,6 @@
-//! Every trial in the order it ran: value over running number, blocks as bands, the order of arms as a line of coloured
-//! cells below. Warm-up and unused trials are hollow, marked ones ringed, failed ones crosses on the floor. A crowd of
-//! trials is drawn as dots, once where they would cover each other, under a line of medians.
+//! Every trial in the order in which it ran: value over running number, blocks as bands, and the order of arms as a
+//! line of coloured cells below. Warm-up and unused trials are hollow, marked ones have a ring, failed ones are crosses
+//! at the bottom. Very many trials are drawn as dots (once if they would cover each other) under a line of medians.
 
 use super::axis::{self, Scale};
 use super::crowd::{CROWDED, medians, thin};
@@ -11,14 +11,14 @@ use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
 use schedlab_plan::InOrder;
 
-/// What became of a trial.
+/// The state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PointState {
-    /// In the verdict.
+    /// Used for the verdict.
     Used,
-    /// Measured, not in the verdict.
+    /// Measured, but not used for the verdict.
     Unused,
-    /// Measured while something befell the machine.
+    /// Measured while the machine was disturbed.
     Marked,
     /// Not measured.
     Failed,
@@ -30,7 +30,7 @@ pub(crate) struct Point {
     pub(crate) arm: u32,
     /// `None` before block 0.
     pub(crate) block: Option<u32>,
-    /// `None` when it failed.
+    /// `None` if it failed.
     pub(crate) value: Option<f64>,
     pub(crate) state: PointState,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Timeline {
     pub(crate) unit: String,
     pub(crate) arms: Vec<ArmKey>,
     pub(crate) points: Vec<Point>,
-    /// Whether the order of the rows is the order of time.
+    /// Whether the rows are in time order.
     pub(crate) ordered: bool,
-    /// What the points are, with their number: `90 trials`.
+    /// The number and kind of the points: `90 trials`.
     pub(crate) counted: String,
     /// Which trials of the page these are.
     pub(crate) plot: super::Plot,
@@ -64,10 +64,10 @@ impl Frame {
     }
 }
 
-/// So many arms may each have a line from trial to trial before the lines hide the trials.
+/// Up to this many arms have a line from trial to trial; more lines would hide the trials.
 const TRACED: usize = 3;
 
-/// Stretches of the line of medians.
+/// Number of points in the line of medians.
 const STRETCHES: usize = 120;
 
 impl Draw for Timeline {
@@ -106,7 +106,8 @@ impl Timeline {
         self.points.len() > CROWDED
     }
 
-    /// Alternating bands where they are wide enough to see, numbered: each, or round numbers where there is not room.
+    /// Alternating bands if they are wide enough to be seen. Each has its number, or only round numbers if there is too
+    /// little room.
     fn draw_blocks(&self, svg: &mut Svg, frame: &Frame) {
         let mut runs: Vec<(Option<u32>, f64, f64)> = Vec::new();
         for (i, point) in self.points.iter().enumerate() {
@@ -160,7 +161,8 @@ impl Timeline {
         }
     }
 
-    /// In a crowd: over all dots a line for each arm, with a rim of paper that sets it off from dots of its colour.
+    /// With very many trials: a line for each arm over all dots, with a border that separates it from dots of the same
+    /// colour.
     fn draw_medians(&self, svg: &mut Svg, frame: &Frame, scale: &Scale) {
         for key in &self.arms {
             let used = self.points.iter().enumerate().filter(|(_, p)| p.arm == key.arm && p.state == PointState::Used);
@@ -180,7 +182,7 @@ impl Timeline {
             measured.filter_map(|(i, p)| Some((frame.x(*i), scale.at(p.value?), p.state))).collect();
         let of_state = |state| at.iter().filter(move |p| p.2 == state).map(|p| (p.0, p.1));
         if self.is_crowded() {
-            // Marked ones get a rim, drawn first so that it shows around the dot.
+            // Marked dots get a border, which is drawn first so that it is visible around the dot.
             svg.dots("rim", 2.6, thin(of_state(PointState::Marked), 2.0));
             svg.dots("pale", 1.4, thin(of_state(PointState::Unused), 2.0));
             svg.dots("d", 1.4, thin(of_state(PointState::Marked), 2.0));
@@ -196,7 +198,7 @@ impl Timeline {
         svg.marks(arm, of_state(PointState::Marked), radius, Mark::Ringed);
     }
 
-    /// The order of arms as cells under the plot, where a cell can be seen.
+    /// The order of arms as cells under the plot, if a cell is wide enough to be seen.
     fn draw_order(&self, svg: &mut Svg, frame: &Frame) {
         let wide = if frame.step > 4.0 { 0.9 } else { 1.0 };
         for key in self.arms.iter().filter(|_| frame.step > 1.0) {
@@ -217,7 +219,7 @@ fn round_step(least: f64) -> u32 {
     steps.find(|s| f64::from(*s) >= least).unwrap_or(u32::MAX)
 }
 
-/// Trials without a value: crosses on the floor.
+/// Trials without a value: crosses at the bottom.
 fn draw_crosses(svg: &mut Svg, of_arm: &[(usize, &Point)], frame: &Frame, all: bool) {
     let (y, r) = (frame.bottom - 6.0, (frame.step * 0.42).clamp(2.5, 4.0));
     let missing = of_arm.iter().filter(|(_, p)| all || p.state == PointState::Failed || !is_number(p.value));

@@ -1,4 +1,4 @@
-//! Who had each CPU over a short time, turn by turn, and how each turn ended.
+//! Which task had each CPU over a short time, each time on a CPU separately, and how it ended.
 
 use super::Draw;
 use super::mark::Mark;
@@ -6,20 +6,20 @@ use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 
-/// How a turn on a CPU ended.
+/// How a time on a CPU ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     /// The task waits for something.
     Waits,
-    /// A task that had just been woken took the CPU.
+    /// A task that had just been woken preempted it.
     Woken,
-    /// One that had waited longer took it, as at the end of a slice.
+    /// A task that had waited longer got the CPU, as at the end of a slice.
     Waited,
     /// Not known.
     Open,
 }
 
-/// A turn, in shares of the time that is drawn.
+/// A time on a CPU, as shares of the time that is drawn.
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
     pub(crate) from: f64,
@@ -33,43 +33,43 @@ pub(crate) struct Turn {
 pub(crate) struct CpuTurns {
     pub(crate) name: String,
     pub(crate) turns: Vec<Turn>,
-    /// From when to when nobody knows who had it.
+    /// Times in which it is not known what the CPU did.
     pub(crate) unknown: Vec<(f64, f64)>,
 }
 
 /// The chart: the turns of each CPU.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
-    /// When it begins and how long it is, in words.
+    /// Its begin and its length, as text.
     pub(crate) from: String,
     pub(crate) length: String,
     pub(crate) cpus: Vec<CpuTurns>,
 }
 
 impl Turns {
-    /// How many turns end so.
+    /// Number of times on a CPU that ended in this way.
     pub(crate) fn count(&self, end: TurnEnd) -> usize {
         self.cpus.iter().flat_map(|lane| &lane.turns).filter(|turn| turn.end == end).count()
     }
 }
 
-/// What is drawn at the end of a preempted turn, with its words.
+/// What is drawn at the end of a preempted time on a CPU, with its description.
 const ENDS: [(TurnEnd, Mark, &str); 2] = [
     (TurnEnd::Woken, Mark::Solid, "preempted by a task just woken"),
     (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
 ];
-/// What is drawn between the turns, and in which colours.
+/// Explains the colours of the times on a CPU.
 const PLAIN: &str = "The two colours separate neighbours. White: idle, or filtered out.";
-/// What is hatched, beside an example.
+/// Explains the hatching, next to an example.
 const UNKNOWN: &str = "Not known: events are missing, or no switch yet";
-/// Two colours separate neighbours; a third one draws the signs.
+/// Two colours distinguish neighbours; a third is for the signs.
 const TONES: [u32; 2] = [1, 2];
 const SIGNS: u32 = 3;
 const BAR: f64 = 16.0;
-/// Wider turns have a rim.
+/// Rectangles wider than this have a border, px.
 const RIM: f64 = 2.0;
 const LANE: f64 = 46.0;
-/// Between the strokes of what is hatched.
+/// Distance between the strokes of the hatching, px.
 const STROKES: f64 = 5.0;
 
 impl Draw for Turns {
@@ -101,7 +101,7 @@ impl Draw for Turns {
                 let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity).map(|(_, turn)| turn);
                 let (narrow, wide): (Vec<&Turn>, Vec<&Turn>) = own.partition(|turn| x(turn.to) - x(turn.from) < RIM);
                 svg.open(&arm_class(tone), None);
-                // A rim would cover what is narrow.
+                // A border would cover a narrow rectangle.
                 for (class, turns) in [("f", wide), ("bar", narrow)] {
                     let rect = |turn: &Turn| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.3), BAR));
                     svg.rects(class, turns.into_iter().map(rect));
@@ -126,7 +126,7 @@ impl Draw for Turns {
     }
 }
 
-/// Stretches of a lane that are hatched: grey, with strokes where there is room for them.
+/// Hatches intervals of a lane: grey, with strokes if there is room for them.
 fn hatch(svg: &mut Svg, spans: impl IntoIterator<Item = (f64, f64)>, top: f64, height: f64) {
     let spans: Vec<(f64, f64)> = spans.into_iter().collect();
     svg.rects("block", spans.iter().map(|(from, to)| ((*from, top), ((to - from).max(0.3), height))));

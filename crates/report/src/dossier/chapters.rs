@@ -1,17 +1,17 @@
-//! The chapters, as blocks that Markdown and HTML share.
+//! The chapters, as blocks for both Markdown and HTML.
 
 use super::sentences::{self as s, Lang, Said};
 use super::{Block, DossierSubject, differences, term};
 use schedlab_kernel::dossier::{Dossier, Event, SourceLine, Status, fixed};
 use std::collections::BTreeSet;
 
-/// A page as it grows.
+/// A page under construction.
 pub(super) struct Page<'a> {
     pub(super) subject: &'a DossierSubject,
     pub(super) dossier: &'a Dossier,
     pub(super) lang: Lang,
     pub(super) out: Vec<Block>,
-    /// Slots that have a place.
+    /// Slots that have been placed already.
     placed: BTreeSet<String>,
 }
 
@@ -24,14 +24,14 @@ impl Page<'_> {
         self.out.push(Block::Text(self.lang.of(said).to_owned()));
     }
 
-    /// Nothing where there are no rows.
+    /// Adds a table, unless it has no rows.
     pub(super) fn table(&mut self, header: &[Said], rows: Vec<Vec<String>>) {
         if !rows.is_empty() {
             self.out.push(Block::Table(header.iter().map(|said| self.lang.of(*said)).collect(), rows));
         }
     }
 
-    /// What an engineer has written there, or number `empty` of what is to be written.
+    /// Adds a slot with what an engineer has written, or with default text number `empty`.
     pub(super) fn slot(&mut self, name: &str, empty: usize) {
         let text = self.subject.slots.get(name).cloned();
         let text = text.unwrap_or_else(|| self.lang.of(s::TO_WRITE[empty]).to_owned());
@@ -41,14 +41,14 @@ impl Page<'_> {
         }
     }
 
-    /// The first of some names.
+    /// The first of some names, and the number of others.
     pub(super) fn shortened(&self, names: &[String], most: usize) -> String {
         let more = names.len().saturating_sub(most);
         let more = if more > 0 { self.lang.with(s::AND_MORE, &[&more.to_string()]) } else { String::new() };
         self.lang.list(&names[..names.len().min(most)]) + &more
     }
 
-    /// `added` and its like in the page's language.
+    /// A word such as `added` in the page's language.
     pub(super) fn change(&self, word: &str) -> String {
         let found = s::CHANGES.iter().find(|said| said[0] == word);
         found.map_or(word.to_owned(), |said| self.lang.of(*said).to_owned())
@@ -99,7 +99,7 @@ pub(super) fn blocks(subject: &DossierSubject, dossier: &Dossier) -> Vec<Block> 
     page.out
 }
 
-/// Why something was not read, in the page's language; text of the source stays.
+/// The reason why something was not read, in the page's language; text from the source is not translated.
 fn what(lang: s::Lang, what: &str) -> String {
     let at = schedlab_kernel::source::NOT_READ.iter().position(|reason| *reason == what);
     let chinese = at.map(|at| s::NOT_READ_REASONS[at]).filter(|_| lang == s::Lang::Zh);
@@ -140,7 +140,7 @@ fn evolution(page: &mut Page<'_>) {
     }
 }
 
-/// The commits are of a checkout, whose tags and later commits are known. A mail has the id of a commit, too.
+/// Whether the commits come from a checkout, whose tags and later commits are known. Mails also have commit ids.
 fn is_history(subject: &DossierSubject) -> bool {
     subject.is_checkout && !subject.events.is_empty()
 }
@@ -177,7 +177,7 @@ fn measurement(page: &mut Page<'_>) {
     page.slot("problems", 6);
 }
 
-/// Files, interfaces, functions changed, new, removed, renamed.
+/// The number of files, and of interfaces and functions that were changed, added, removed or renamed.
 fn summary(dossier: &Dossier) -> [String; 6] {
     let count = |wanted: fn(&Status) -> bool| dossier.functions.iter().filter(|f| wanted(&f.status)).count();
     [

@@ -11,15 +11,15 @@ use schedlab_plan::InOrder;
 use schedlab_plan::OneByOne;
 use std::collections::BTreeMap;
 
-/// How many characters of a definition a cell shows; the JSON has all.
+/// Most characters of a definition in a cell; the JSON has all.
 const SHOWN: usize = 160;
-/// How many callers are listed of a function.
+/// Most callers listed for a function.
 const CALLERS: usize = 12;
-/// How many commits are listed of an interface.
+/// Most commits listed for an interface.
 const COMMITS: usize = 3;
-/// How many conditions inside of a function are listed.
+/// Most conditions listed inside a function.
 const CONDITIONS: usize = 4;
-/// How many functions that ran are listed.
+/// Most functions listed that ran.
 const RAN: usize = 40;
 
 pub(super) fn chapters(page: &mut Page<'_>) {
@@ -58,7 +58,7 @@ fn interfaces(page: &mut Page<'_>) {
             Some(old) if old.name != c.name => page.lang.with(s::RENAMED_FROM, &[&old.name]),
             _ => page.change(c.change),
         };
-        // Of one commit or patch it is plain.
+        // With a single commit or patch the column would be redundant.
         let are_many = page.subject.events.len() > 1 && changes.iter().any(|c| !c.commits.is_empty());
         let shown = if are_many { 5 } else { 4 };
         let row = |c: &&InterfaceChange| {
@@ -71,7 +71,7 @@ fn interfaces(page: &mut Page<'_>) {
     }
 }
 
-/// Where a definition is and what it says; if that is long, the part from which it differs from `other` on.
+/// The place and text of a definition. If the text is long, it starts where it begins to differ from `other`.
 fn said(page: &Page<'_>, i: &Interface, other: Option<&Interface>) -> String {
     let same = other.map_or(0, |other| i.detail.chars().zip(other.detail.chars()).take_while(|(a, b)| a == b).count());
     let from = if i.detail.chars().count() > SHOWN && same > SHOWN / 2 { same - SHOWN / 4 } else { 0 };
@@ -121,7 +121,7 @@ fn code(page: &mut Page<'_>) {
     page.table(&s::FUNCTION_COLUMNS, rows);
 }
 
-/// Those that the function stands under, and those inside of it that lines of the diff stand under.
+/// The conditions on the whole function, and those on lines of the diff inside it.
 fn conditions(page: &Page<'_>, f: &FunctionChange) -> String {
     let inside = page.shortened(&f.inner_conditions, CONDITIONS);
     let inside = if inside.is_empty() { inside } else { page.lang.with(s::INSIDE, &[&inside]) };

@@ -1,4 +1,4 @@
-//! Call flow from an entry into a change: the functions that differ as they call each other, a tree of names.
+//! The call flow from an entry into a change: the functions that differ and their calls, as a tree of names.
 
 use super::flow::{ADDED, KEPT, REMOVED, open};
 use super::sentences::{AND_MORE, CALLED_FROM, FLOW_FROM, Lang};
@@ -6,19 +6,20 @@ use crate::escape::xml;
 use schedlab_kernel::dossier::{Dossier, KeyFunction, Status};
 use std::collections::BTreeSet;
 
-/// Entries that have a picture; the others are named.
+/// Most entries with a picture; the others are only named.
 pub(super) const MOST: usize = 12;
-/// Rows of a picture, before the one that counts the rest.
+/// Most rows of a picture, not counting the row with the number of the others.
 const ROWS: usize = 60;
-/// Names in a row of calls to functions that do not differ, and of callers.
+/// Most names in a row of calls to functions that do not differ, and in a row of callers.
 const NAMES: usize = 4;
 const ROW: usize = 20;
 const INDENT: usize = 24;
 const LEFT: usize = 20;
-/// Of a row's text, with its indent.
+/// Most characters of a row's text, including its indent.
 const CHARS: usize = 108;
 
-/// The key functions that no other one calls, or the first of a circle, if another one is called below them.
+/// The key functions that no other key function calls, and the first one of each cycle that is not reached otherwise;
+/// only those that call another one.
 pub(super) fn entries(dossier: &Dossier) -> Vec<usize> {
     let tree = Tree(&dossier.key_functions);
     let called: BTreeSet<usize> =
@@ -43,7 +44,7 @@ pub(super) fn file(number: usize) -> String {
     format!("entry-{}.svg", number + 1)
 }
 
-/// By name: which of them each calls.
+/// The key functions, and which of them each calls, by name.
 struct Tree<'a>(&'a [KeyFunction]);
 
 impl Tree<'_> {
@@ -67,11 +68,11 @@ struct Row {
     depth: usize,
     text: String,
     colour: &'static str,
-    /// Of the line that leads to it.
+    /// Colour of the line that leads to it.
     edge: &'static str,
 }
 
-/// The rows of a picture as they grow.
+/// The rows of a picture under construction.
 struct Rows<'a> {
     tree: Tree<'a>,
     dossier: &'a Dossier,
@@ -200,7 +201,7 @@ mod tests {
         );
     }
 
-    /// The page names the entries that are not drawn, and how many.
+    /// The page names the entries that are not drawn, and their number.
     #[test]
     fn entries_beyond_the_pictures_are_named() {
         let callers = |n: usize| (0..n).map(|at| format!("int e{at:02}(int a)\n{{\n\tnew();\n\treturn leaf(a);\n}}\n"));
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// How many of the functions are key functions; and that there are none.
+    /// The page says how many of the functions are key functions, or that there are none.
     #[test]
     fn functions_that_are_not_shown_are_counted() {
         let page = |[before, after]: [&str; 2]| {

@@ -4,7 +4,7 @@ use super::sentences::{AND_MORE, CALLS_OF, Lang};
 use crate::escape::xml;
 use schedlab_kernel::dossier::KeyFunction;
 
-/// How many names a column shows, if not more of them differ; `… N more` follows.
+/// Most names in a column, unless more of them differ; `… N more` follows.
 const ROWS: usize = 16;
 const ROW: usize = 20;
 const WIDTH: usize = 900;
@@ -22,7 +22,7 @@ pub(super) fn has_calls(f: &KeyFunction) -> bool {
         && f.calls_removed.is_empty())
 }
 
-/// The begin of a picture.
+/// The beginning of a picture.
 pub(super) fn open(height: usize, title: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -68,7 +68,7 @@ pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
     )
 }
 
-/// All that differ, and as many of the others as there is room for.
+/// All names that differ, and as many of the others as there is room for.
 fn shortened(
     mut names: Vec<(String, &'static str)>,
     kept: Vec<(String, &'static str)>,

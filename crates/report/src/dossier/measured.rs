@@ -1,4 +1,4 @@
-//! Chapter 4 from a measured run: what it comes down to, its picture, and how often the functions ran.
+//! Chapter 4, from a measured run: its result, its picture, and how often the functions ran.
 
 use crate::{Input, labels, pictures, sections};
 use schedlab_plan::require::CALLS;
@@ -6,16 +6,16 @@ use schedlab_plan::require::CALLS;
 /// The picture's file, without `.svg`.
 pub(super) const NAME: &str = "measured";
 
-/// What a dossier shows of a run. Sentences are those of the run's report.
+/// The part of a run that a dossier shows. Sentences are those of the run's report.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Its directory's name.
     pub name: String,
-    /// Where and when it was made.
+    /// The machine and the time of the run.
     pub place: String,
     /// The verdict first.
     pub claims: Vec<String>,
-    /// SVG of all questions, or of the first.
+    /// An SVG of all questions, or of the first one.
     pub picture: Option<String>,
     /// Function, arm, median calls per operation.
     pub calls: Vec<(String, String, String)>,

@@ -1,4 +1,4 @@
-//! Calls between modules as a picture: callers on the left, what they call on the right.
+//! Calls between modules as a picture: callers on the left, callees on the right.
 
 use super::flow::{ADDED, KEPT, REMOVED, open};
 use super::sentences::{Lang, MODULE_CALLS};
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 /// The picture's file.
 pub(super) const NAME: &str = "flow-modules";
-/// Modules of a column at most: those whose calls differ most.
+/// Most modules in a column: those whose calls differ most.
 const ROWS: usize = 14;
 const ROW: usize = 34;
 const LEFT: usize = 330;
 const RIGHT: usize = 570;
 
-/// Whether there are more functions than have a picture of their own, and calls of theirs that differ.
+/// Whether there are functions without a picture of their own, and calls between modules that differ.
 pub(super) fn has_picture(dossier: &Dossier) -> bool {
     dossier.functions.len() > dossier.key_functions.len() && !differing(dossier).is_empty()
 }
@@ -24,7 +24,7 @@ fn differing(dossier: &Dossier) -> Vec<&ModuleCalls> {
     dossier.module_calls.iter().filter(|calls| calls.added + calls.removed > 0).collect()
 }
 
-/// A column's modules, those with most calls first, and their calls: added, removed.
+/// The modules of a column, those with most changed calls first, with the numbers of added and removed calls.
 fn column<'a>(calls: &[&'a ModuleCalls], side: fn(&ModuleCalls) -> &str) -> Vec<(&'a str, [usize; 2])> {
     let mut sums: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for one in calls {
@@ -48,7 +48,7 @@ pub(super) fn picture(dossier: &Dossier, lang: Lang) -> String {
     let mut out = open(height, lang.of(MODULE_CALLS));
     for one in &calls {
         let (Some(from), Some(to)) = (y(0, &one.from), y(1, &one.to)) else { continue };
-        // Both colours where calls come and go: side by side.
+        // Both colours side by side if calls were both added and removed.
         for (count, colour, shift) in [(one.added, ADDED, 0), (one.removed, REMOVED, 5)] {
             if count > 0 {
                 let (from, to, width) = (from + shift, to + shift, (count as f64).sqrt().min(6.0));
@@ -73,7 +73,7 @@ pub(super) fn picture(dossier: &Dossier, lang: Lang) -> String {
     out + "</svg>"
 }
 
-/// The end of a long path: the column is as wide as the picture's margin.
+/// The end of a long path, because the column is limited to the picture's margin.
 fn shortened(name: &str) -> String {
     const CHARS: usize = 31;
     let count = name.chars().count();

@@ -1,4 +1,4 @@
-//! Every sentence of a dossier in both of its languages. `{0}` stands for the first value.
+//! Every sentence of a dossier in both languages. `{0}` stands for the first value.
 
 /// The language of a dossier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ impl Lang {
         said[usize::from(self == Self::Zh)]
     }
 
-    /// With values put in.
+    /// The sentence with values inserted.
     pub(super) fn with(self, said: Said, values: &[&str]) -> String {
         values
             .iter()
@@ -26,12 +26,12 @@ impl Lang {
             .fold(self.of(said).to_owned(), |text, (at, value)| text.replace(&format!("{{{at}}}"), value))
     }
 
-    /// Names in a row.
+    /// A list of names.
     pub(super) fn list(self, names: &[String]) -> String {
         names.join(self.of([", ", "、"]))
     }
 
-    /// As `html lang` wants it.
+    /// The language code for `html lang`.
     pub(super) fn code(self) -> &'static str {
         self.of(["en", "zh-CN"])
     }
@@ -195,7 +195,7 @@ pub(super) const COUNTS: Said = [
 ];
 pub(super) const NOT_READ: Said = ["Not read", "未能读取"];
 pub(super) const NOT_READ_COLUMNS: [Said; 3] = [["tree", "源码树"], ["place", "位置"], ["what", "内容"]];
-/// In the order of `schedlab_kernel::source::NOT_READ`, whose words are the English ones.
+/// In the order of `schedlab_kernel::source::NOT_READ`, which has the English text.
 pub(super) const NOT_READ_REASONS: [&str; schedlab_kernel::source::NOT_READ.len()] = [
     "没有对应左括号的右花括号",
     "声明被文件结尾截断",
@@ -210,7 +210,7 @@ pub(super) const WITHOUT_PLACE: Said = ["Notes whose place is gone", "失去位�
 pub(super) const NOTE_OF: Said = ["Of `{0}`:", "原位置 `{0}`："];
 pub(super) const BEFORE_AFTER: [Said; 2] = [["before", "改动前"], ["after", "改动后"]];
 
-/// What became of a thing, by the kernel crate's word for it.
+/// Kinds of changes, by the kernel crate's word for each.
 pub(super) const CHANGES: &[Said] = &[
     ["added", "新增"],
     ["removed", "删除"],

@@ -1,4 +1,4 @@
-//! What an engineer writes into a dossier, which a new one keeps: lines between two marks, by name.
+//! Text that an engineer writes into a dossier and that a new version keeps: lines between two marks, by name.
 
 use super::sentences::TO_WRITE;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ const BEGIN: &str = "<!-- slot: ";
 const END: &str = "<!-- end of slot -->";
 const SUM: &str = "<!-- schedlab dossier ";
 
-/// What an old page holds.
+/// The content of an old page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OldPage {
     /// Slots that were edited, by name.
     pub slots: BTreeMap<String, String>,
-    /// Nothing but slots was changed since it was made: it can be written over.
+    /// Whether only slots were changed since the page was generated: then it can be overwritten.
     pub is_ours: bool,
 }
 
-/// Reads a page that was made before. Error: a slot that has no end, by name.
+/// Reads a page that was generated before. The error is the name of a slot that has no end.
 pub fn dossier_slots(page: &str) -> Result<OldPage, String> {
     let mut out = OldPage::default();
     let (mut open, mut outside, mut sum): (Option<(String, String)>, String, &str) = Default::default();
@@ -41,7 +41,7 @@ pub fn dossier_slots(page: &str) -> Result<OldPage, String> {
     Ok(out)
 }
 
-/// The name of the slot that the line begins.
+/// The name of the slot that starts at this line.
 fn begins(line: &str) -> Option<&str> {
     line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->"))
 }
@@ -50,7 +50,7 @@ fn ends(line: &str) -> bool {
     line.trim() == END
 }
 
-/// What the engineer wrote, byte for byte but for the last line end, which [`marked`] adds.
+/// The text of the engineer, unchanged except for the last line end, which [`marked`] adds.
 fn written(text: &str) -> Option<String> {
     let is_ours = TO_WRITE.iter().flatten().any(|default| *default == text.trim());
     let is_written = !text.trim().is_empty() && !is_ours;
@@ -59,7 +59,7 @@ fn written(text: &str) -> Option<String> {
 
 /// A slot's lines.
 pub(super) fn marked(name: &str, text: &str) -> String {
-    // A line of the text that is a mark would end it; other lines stay as they are.
+    // A line of the text that is a mark would end the slot, so it is changed; other lines stay unchanged.
     let line = |line: &str| match begins(line).is_some() || ends(line) {
         true => line.replace("<!--", "<!-- a"),
         false => line.to_owned(),
@@ -74,7 +74,7 @@ fn sum(outside: &str) -> String {
     format!("{SUM}{:016x} -->", outside.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
-/// The last line of a page whose other lines are these.
+/// The last line for a page with these lines.
 pub(super) fn seal(page: &str) -> String {
     let (mut outside, mut is_inside) = (String::new(), false);
     for line in page.lines() {

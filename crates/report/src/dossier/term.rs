@@ -1,4 +1,4 @@
-//! What the template for a term has besides: data structures with their users, and functions line by line.
+//! Additional content of the template for a term: data structures with their users, and functions line by line.
 
 use super::chapters::{Page, place};
 use super::sentences as s;
@@ -7,9 +7,9 @@ use schedlab_kernel::dossier::{Body, BodyLine, MemberUse};
 use schedlab_plan::OneByOne;
 use std::collections::BTreeSet;
 
-/// Column of the sign in a line of a body: after two numbers of six digits and two blanks.
+/// Column of the sign in a line of a body: it follows two numbers of six digits and two blanks.
 pub(super) const SIGN: usize = 14;
-/// How many functions are named as a member's users.
+/// Most functions named as users of a member.
 const USERS: usize = 8;
 
 pub(super) fn chapters(page: &mut Page<'_>, term: &Term) {
@@ -45,7 +45,7 @@ pub(super) fn chapters(page: &mut Page<'_>, term: &Term) {
     }
 }
 
-/// Those of both versions; a `+` or `-` where one alone has them.
+/// The users in both versions; a `+` or `-` marks those that only one version has.
 fn users(page: &Page<'_>, [before, after]: &[BTreeSet<String>; 2]) -> String {
     let all: BTreeSet<&String> = before.union(after).one_by_one();
     let signed = |name: &String| match (before.contains(name), after.contains(name)) {

@@ -1,13 +1,13 @@
-//! Sections and blocks on the page.
+//! Sections and blocks on an HTML page.
 
 use super::build::{Page, escape};
 use crate::document::{Block, Landmark, Remark, RemarkKind, Section, Tone};
 use crate::{labels, tables};
 
-/// Remarks above the fold of a callout; the others are a click away.
+/// Remarks of a callout that are always visible; the others are folded.
 const SHOWN: usize = 4;
 
-/// A section in the element of its place.
+/// A section in the element for its landmark.
 pub(super) fn section(page: &mut Page, section: &Section<'_>) {
     let (id, title) = (&section.id, &section.title);
     let (element, attributes) = match section.landmark {
@@ -45,7 +45,7 @@ fn list(page: &mut Page, remarks: &[Remark]) {
     page.close("ul");
 }
 
-/// Blocks below each other. A table is named for those who do not see it by what leads to it.
+/// A sequence of blocks. For screen readers, a table is named after the text that leads to it.
 pub(super) fn blocks(page: &mut Page, title: &str, blocks: &[Block<'_>]) {
     let mut name = title;
     for block in blocks {
@@ -94,7 +94,7 @@ fn one(page: &mut Page, name: &str, block: &Block<'_>) {
             page.close("details");
         }
         Block::Brief(_) => {}
-        // Filled by the script when it is opened: without one it would be empty, so it is hidden.
+        // The script fills it when it is opened. Without a script it would be empty, so it is hidden.
         Block::Trials(workload) => {
             page.open("details", &format!("data-trials=\"{workload}\" hidden"));
             page.element("summary", "", "Every trial as a table");
@@ -110,7 +110,7 @@ fn one(page: &mut Page, name: &str, block: &Block<'_>) {
     }
 }
 
-/// The claim, and in a lighter hand what it rests on.
+/// The claim, and its evidence in a lighter font.
 fn headline(page: &mut Page, text: &str) {
     let text = escape(text);
     let (claim, evidence) = text.split_once(": ").filter(|(head, _)| *head != "A/A control").unwrap_or((&text, ""));
@@ -121,7 +121,7 @@ fn headline(page: &mut Page, text: &str) {
     page.raw("</h1>\n");
 }
 
-/// An arm of the legend; a click lights it up in every picture.
+/// An arm of the legend; a click highlights it in every picture.
 fn one_arm(page: &mut Page, index: u32, (name, what): &(String, String)) {
     page.open("button", &format!("type=\"button\" class=\"arm\" data-pick=\"{index}\" aria-pressed=\"false\""));
     page.sign(index);

@@ -1,25 +1,25 @@
-//! A page under construction: elements are opened and closed by name, every text is escaped on its way in.
+//! A page under construction: elements are opened and closed by name, and every text is escaped when it is added.
 
 use crate::chart::theme::arm_class;
 use crate::pictures::{Kind, Picture};
 use crate::table::{Align, Cell, Drawn, Table};
 use crate::typographic::typographic;
 
-/// Widths at which a chart is drawn: beside another (on a phone alone), alone, and alone on a phone, px. The style sheet
-/// shows each at 0.85 to 1.25 of that.
+/// Widths at which a chart is drawn, px: half of the page, the whole page, and a phone. The style sheet scales each by
+/// 0.85 to 1.25.
 const HALF: f64 = 420.0;
 const WHOLE: f64 = 900.0;
 const PHONE: f64 = 360.0;
 
-/// Width of the longest bar beside a counter, px.
+/// Width of the longest bar next to a counter, px.
 const GAUGE: f64 = 60.0;
 
-/// Text made safe and typographic.
+/// Escapes a text and applies typography.
 pub(super) fn escape(text: &str) -> String {
     crate::escape::xml(&typographic(text))
 }
 
-/// [`escape`] for sentences: text in backticks is set as code.
+/// [`escape`] for sentences: text in backticks becomes code.
 fn sentence(text: &str) -> String {
     let text = escape(text);
     let parts: Vec<&str> = text.split('`').collect();
@@ -41,7 +41,7 @@ impl Page {
         self.text
     }
 
-    /// `<name attributes>`; attributes are the caller's own words, never data.
+    /// `<name attributes>`; attributes are literals of the caller, never data.
     pub(super) fn open(&mut self, name: &str, attributes: &str) {
         let space = if attributes.is_empty() { "" } else { " " };
         self.text.push_str(&format!("<{name}{space}{attributes}>\n"));
@@ -54,23 +54,23 @@ impl Page {
     /// An element with a text in it.
     pub(super) fn element(&mut self, name: &str, attributes: &str, text: &str) {
         let space = if attributes.is_empty() { "" } else { " " };
-        // What is to be read as it is, or copied, keeps its backticks.
+        // Literal text, and text for copying, keeps its backticks.
         let text = if name == "pre" { crate::escape::xml(text) } else { sentence(text) };
         self.text.push_str(&format!("<{name}{space}{attributes}>{text}</{name}>\n"));
     }
 
-    /// Text without an element, escaped.
+    /// Adds text without an element, escaped.
     pub(super) fn say(&mut self, text: &str) {
         self.text.push_str(&sentence(text));
     }
 
-    /// Markup of this crate's own making.
+    /// Adds markup that this crate generated.
     pub(super) fn raw(&mut self, markup: &str) {
         self.text.push_str(markup);
     }
 
-    /// A table that scrolls sideways on its own when the page is narrower, unless it has no rows. End tags of cells and rows
-    /// may be left out in HTML, and are: a table is a third smaller.
+    /// A table that scrolls horizontally by itself if the page is narrower, unless it has no rows. HTML allows to omit
+    /// the end tags of cells and rows; without them a table is a third smaller.
     pub(super) fn table(&mut self, name: &str, table: &Table) {
         if table.rows.is_empty() {
             return;
@@ -127,14 +127,16 @@ impl Page {
         }
     }
 
-    /// A picture with its title and caption. On a phone one as wide as the page is drawn a second time, or scrolls.
+    /// A picture with its title and caption. A picture as wide as the page is drawn a second time for phones, or
+    /// scrolls there.
     pub(super) fn figure(&mut self, picture: &Picture) {
         self.open("figure", if picture.is_half() { "class=\"half\"" } else { "class=\"whole\"" });
         self.element("h3", "", &picture.title);
         let drawn = |width: f64| picture.chart.draw(width).inline(&picture.title, &picture.description);
         match picture.kind {
             _ if picture.is_half() => self.raw(&drawn(HALF)),
-            // Ten thousand trials are not set out twice, and as many as a page is wide are not read on a phone's width.
+            // Ten thousand trials are not drawn twice, and a phone is too narrow for them anyway, so the picture
+            // scrolls.
             Kind::Timeline => {
                 self.open("div", "class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Trials in order\"");
                 self.raw(&drawn(WHOLE));
@@ -154,7 +156,7 @@ impl Page {
         self.close("figure");
     }
 
-    /// The sign of an arm, as charts draw it.
+    /// The sign of an arm, as in charts.
     pub(super) fn sign(&mut self, arm: u32) {
         let mut svg = crate::chart::Svg::new(14.0);
         svg.height = 14.0;
@@ -165,8 +167,8 @@ impl Page {
     }
 }
 
-/// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first; `words` for a wide table without
-/// any, whose cells are below each other on a phone.
+/// Classes that align columns of numbers: `n2` for the second, `nn` for all but the first; `words` for a wide table
+/// without numbers, whose cells are below each other on a phone.
 fn classes(table: &Table) -> String {
     let numbers = table.align.iter().enumerate().filter(|(_, align)| **align == Align::Right);
     let numbers: Vec<usize> = numbers.map(|(i, _)| i + 1).collect();

@@ -1,5 +1,5 @@
-//! The trials of a page as data, each once: what its script reads to say what is at the pointer, and to set out a table of
-//! all trials. Columns instead of objects, so that ten thousand trials cost less than a photograph.
+//! The trials of a page as data, each once: the page's script reads them to show what is at the pointer, and to create
+//! a table of all trials. Columns instead of objects, so that ten thousand trials take fewer bytes than a photograph.
 
 use crate::pictures::Rows;
 use schedlab_analyze::Findings;
@@ -41,13 +41,13 @@ struct Metric<'a> {
     values: Vec<serde_json::Value>,
 }
 
-/// One line of JSON that is safe in a script element.
+/// One line of JSON that is safe inside a script element.
 pub(super) fn of(findings: &Findings, all: &[&Rows]) -> String {
     let data = Data {
         arms: findings.arms.iter().map(|a| a.name.as_str()).collect(),
         workloads: all.iter().map(|rows| workload(rows)).collect(),
     };
-    // Names and notes come from anywhere: nothing in them may end the element or open a comment.
+    // Names and notes are not trusted: nothing in them may end the element or open a comment.
     schedlab_plan::json::small(&data).unwrap_or_default().replace('<', "\\u003c")
 }
 
@@ -73,7 +73,7 @@ fn workload(rows: &Rows) -> Workload<'_> {
     }
 }
 
-/// A value with five significant digits, more than any interval here carries; `null` for none.
+/// A value with five significant digits, more than any interval here has; `null` for none.
 fn number(value: Option<f64>, scale: f64) -> serde_json::Value {
     let short = |x: f64| crate::number::significant(x / scale, 5).parse::<f64>().ok();
     let parsed = value.filter(|v| v.is_finite()).and_then(short);

@@ -1,5 +1,5 @@
 //! One self-contained HTML file: no network, no font, no library. The first line is the claim; pictures come before the
-//! tables that hold their numbers.
+//! tables with their numbers.
 
 mod blocks;
 mod build;
@@ -12,7 +12,7 @@ use crate::{Input, labels};
 use build::Page;
 use std::io::{self, Write};
 
-/// The findings as one HTML file without any reference outside itself.
+/// The findings as one HTML file without any external reference.
 pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     let subject = Subject::new(*input);
@@ -74,14 +74,14 @@ fn whole(title: &str, body: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Where and when the run was made, and how it was designed.
+/// The machine and the time of the run, and its design.
 fn byline(input: &Input<'_>) -> String {
     let design = input.findings.rules.design.clone();
     let parts = [labels::place(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// The script as the page holds it: without the comments and the indentation of its source.
+/// The script for a page, without the comments and the indentation of its source.
 fn script() -> String {
     let lines = include_str!("page.js").lines().map(str::trim_start).filter(|l| !l.starts_with("//"));
     lines.flat_map(|l| [l, "\n"]).collect()

@@ -22,10 +22,10 @@ fn caption(place: &Subject<'_>, dense: bool) -> String {
     )
 }
 
-/// So many questions have rows with their units; more have low rows.
+/// Up to this many questions have rows with their units; with more, rows are low.
 const TALL: usize = 10;
 
-/// All questions of a run in one plot: what a reader wants to see first.
+/// All questions of a run in one plot, which a reader wants to see first.
 pub(super) fn all_questions(places: &[Subject<'_>]) -> Option<Picture> {
     let of_place = |place: &Subject<'_>| {
         let label = labels::workload_label(place.findings, place.workload);
@@ -100,7 +100,7 @@ fn lines(place: &Subject<'_>, role: Role, with_empty: bool) -> Vec<Line> {
     lines
 }
 
-/// Which side of the axis is good.
+/// The side of the axis that is good.
 pub(super) fn good_side(direction: Direction) -> &'static str {
     match direction {
         Direction::LowerIsBetter => "← lower is better",
@@ -137,7 +137,7 @@ pub(super) fn row(place: &Subject<'_>, metric: &MetricFindings, contrast: &Contr
     }
 }
 
-/// Why an effect has no place on an axis of ratios.
+/// Why an effect cannot be drawn on an axis of ratios.
 fn note(contrast: &Contrast) -> String {
     match contrast.effect {
         None => labels::reason(&contrast.verdict).unwrap_or("it could not be computed").to_owned(),
@@ -148,7 +148,7 @@ fn note(contrast: &Contrast) -> String {
 
 fn verdict_words(contrast: &Contrast) -> String {
     let word = labels::verdict(&contrast.verdict);
-    // The reason for no value is a sentence, which is in the table and, as far as it fits, in the row's plot.
+    // The reason for a missing value is a sentence; it is in the table and, as far as it fits, in the row's plot.
     if labels::reason(&contrast.verdict).is_some() {
         return word.to_owned();
     }

@@ -1,4 +1,4 @@
-//! Forest plots of a run's design: the main effects of a factorial, and how linearly a swept option scales.
+//! Forest plots for particular designs: the main effects of a factorial, and how linearly a swept option scales.
 
 use super::contrasts::{forest, good_side, row};
 use super::{Kind, Picture, Subject, slug};

@@ -1,4 +1,4 @@
-//! The grid of a plan: how each measure changes along one of its settings while the other stays.
+//! The grid of a plan: how each metric changes along one of its settings while the other is constant.
 
 use super::{Kind, Picture, Subject};
 use crate::chart::{ArmKey, Panel, PanelRow, Panels};
@@ -6,10 +6,10 @@ use crate::labels;
 use schedlab_analyze::{MetricFindings, Role};
 use std::collections::BTreeMap;
 
-/// Fewer values of a setting are no curve.
+/// With fewer values of a setting there is no curve.
 const LEAST: usize = 3;
 
-/// What is shown below the primary metrics: what the settings change first.
+/// Metrics shown below the primary ones: those that the settings change directly.
 pub(super) const BESIDE: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
 
 /// Two settings, each with its values, and the arm of every combination.
@@ -20,7 +20,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// From the names of arms, which hold what a `[[grid]]` gave them (`m=1ms w=3ms`).
+    /// Parses the names of arms, which contain their values from a `[[grid]]` (`m=1ms w=3ms`).
     fn of<'n>(arms: impl Iterator<Item = (u32, &'n str)>) -> Option<Self> {
         let (mut names, mut values, mut points) = (None, [Vec::new(), Vec::new()], BTreeMap::new());
         for (arm, name) in arms {

@@ -1,5 +1,5 @@
-//! Curves cut into regions: each metric along a setting, a line for each value of the other settings, and where the curve is
-//! cut.
+//! Curves cut into regions: each metric along a setting, with a line for each value of the other settings, and the
+//! cuts.
 
 use super::grid::BESIDE;
 use super::{Kind, Picture, Subject};
@@ -22,7 +22,7 @@ pub(super) fn pictures(place: &Subject<'_>) -> Vec<Picture> {
 
 fn along(place: &Subject<'_>, knob: &str) -> Option<Picture> {
     let mut curves: Vec<&Curve> = place.workload.curves.iter().filter(|curve| curve.knob == knob).collect();
-    // By the number of the other setting, not by its digits.
+    // Sorted by the number in the other setting, not by its text.
     let other = |curve: &Curve| curve.others.rsplit_once('=').and_then(|(_, value)| parse_number(value)).unwrap_or(0.0);
     curves.in_order_by(|a, b| other(a).total_cmp(&other(b)));
     let first = curves.first()?;
@@ -77,8 +77,8 @@ fn steps(curves: &[&Curve]) -> Vec<String> {
     numbers.into_iter().map(|(_, value)| value.clone()).collect()
 }
 
-/// The setting's name and the others that a curve's arms share, both as the plan has them in the arms' names (`m=1ms w=3ms`);
-/// elsewhere as settings.
+/// The name of the setting, and the other settings that a curve's arms share. Both are taken from the arms' names
+/// (`m=1ms w=3ms`) if these contain them, otherwise from the settings.
 fn names(place: &Subject<'_>, curve: &Curve) -> (String, String) {
     let words = |arm: &u32| place.arm_name(*arm).split(' ').map(str::to_owned).collect::<Vec<_>>();
     let all: Vec<Vec<String>> = curve.arms.iter().map(words).collect();

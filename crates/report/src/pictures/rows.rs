@@ -1,4 +1,4 @@
-//! Every trial of a workload once, in the order it is drawn: what the pictures of trials and the page's script share.
+//! Every trial of a workload once, in drawing order: shared by the pictures of trials and the page's script.
 
 use super::Subject;
 use crate::Input;
@@ -18,7 +18,7 @@ pub(crate) struct Row {
     pub(crate) block: Option<u32>,
     /// Position in the block.
     pub(crate) position: u32,
-    /// What is odd about it, else empty.
+    /// Anything unusual about it, otherwise empty.
     pub(crate) note: String,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Row {
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// A value of the findings divided by this is in `unit`, one for the whole column.
+    /// Divisor that converts a value of the findings to `unit`; the same for the whole column.
     pub(crate) scale: f64,
     pub(crate) unit: String,
     /// Value and state of each row.
@@ -37,16 +37,17 @@ pub(crate) struct Column {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
-    /// How many trials they are: a switchback trial has a row for each arm.
+    /// Number of trials: a switchback trial has a row for each arm.
     pub(crate) trials: usize,
     pub(crate) columns: Vec<Column>,
 }
 
 impl Rows {
-    /// Rows by time, or arm after arm where two runs numbered theirs alike.
+    /// Rows by time, or arm after arm for two runs, whose trials have the same numbers.
     pub(crate) fn of(place: &Subject<'_>, input: &Input<'_>) -> Self {
         let two_runs = matches!(place.findings.source, Source::TwoRuns { .. });
-        // Two runs number their trials alike, so records of the first would be taken for those of the second.
+        // The trials of two runs have the same numbers, so records of the first would be mistaken for those of the
+        // second.
         let records: BTreeMap<u64, &TrialRecord> = match two_runs {
             true => BTreeMap::new(),
             false => {
@@ -110,13 +111,13 @@ fn measured(arm: u32, value: &TrialValue, record: Option<&TrialRecord>) -> Row {
     Row { trial: value.trial, arm, block, position: value.position, note: String::new() }
 }
 
-/// Why a trial is not in the verdict, or what befell the machine.
+/// Why a trial is not used for the verdict, or how the machine was disturbed.
 fn note(value: &TrialValue, record: Option<&TrialRecord>) -> String {
     let marks = || record.iter().flat_map(|r| &r.marks).map(mark).collect::<Vec<_>>().join(", ");
     value.note.clone().unwrap_or_else(marks)
 }
 
-/// A row that has no value of any primary metric.
+/// A row without a value of any primary metric.
 fn without_value(record: &TrialRecord) -> Row {
     let note = match &record.status {
         TrialStatus::Failed(why) => format!("failed: {why}"),

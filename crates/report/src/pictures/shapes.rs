@@ -1,4 +1,4 @@
-//! Pictures of what happened inside the trials: latency curves, placement, counters per operation, where variance is.
+//! Pictures of what happened inside the trials: latency curves, placement, counters per operation, sources of variance.
 
 use super::{Kind, Picture, Subject};
 use crate::chart::{BarGroup, Bars, Curve, Quantiles, Segment, Stack, Stacks};
@@ -6,7 +6,7 @@ use crate::number::{count, ns, percent};
 use crate::{labels, remarks, tables};
 use schedlab_plan::Tier;
 
-/// Counters worth a picture, in the order shown; the table has all.
+/// Counters that have a picture, in the order shown; the table has all.
 const PICTURED: [&str; 6] =
     ["voluntary_switches", "involuntary_switches", "migrations", "run_delay_ns", "run_ns", "cpu_ns"];
 
@@ -43,7 +43,7 @@ fn latency(place: &Subject<'_>, name: &str) -> Picture {
         "latency" => "Latency of operations".to_owned(),
         _ => format!("Distribution: {name}"),
     };
-    // Said once: the legs of an operation are read as the whole is.
+    // Only once: the legs of an operation are read in the same way as the whole.
     let caption = if name != "latency" {
         ""
     } else {
@@ -69,7 +69,7 @@ pub(super) fn placement(place: &Subject<'_>) -> Option<Picture> {
     };
     let stacks: Vec<Stack> = place.fact_keys().into_iter().filter_map(stack).collect();
     let kinds = seen.iter().map(|t| (TIER_CLASSES[*t as usize], labels::tier(*t).to_owned())).collect();
-    // One tier alone is a sentence, see [`remarks::placed`].
+    // A single tier is reported in a sentence, see [`remarks::placed`].
     (!stacks.is_empty() && seen.len() > 1).then(|| {
         let tier = |s: &Segment| format!("{} {}", seen.get(s.kind).map_or("?", |t| labels::tier(*t)), percent(s.share));
         let said = |s: &Stack| format!("{}: {}", s.name, s.segments.iter().map(tier).collect::<Vec<_>>().join(", "));
@@ -115,7 +115,7 @@ pub(super) fn variance(place: &Subject<'_>) -> Option<Picture> {
     }
     let explained = kinds.len();
     let mut stacks = vec![Stack { arm: None, name: "variance".into(), segments: split }];
-    // Two things may explain the same part, so each has a bar of its own.
+    // Placement and steal may explain the same part, so each has a bar of its own.
     for (what, share) in [("placement", v.tier_explained), ("steal", v.steal_explained)] {
         if let Some(share) = share {
             stacks.push(Stack {

@@ -1,4 +1,4 @@
-//! The first two objectives of a sweep against each other.
+//! The first two objectives of a sweep plotted against each other.
 
 use super::{Kind, Picture, Subject};
 use crate::Input;
@@ -13,7 +13,7 @@ const CAPTION: &str = "Each point: an arm's change against the control in two qu
 const SEARCHED: &str = "Each point: what the search saw it change against the default in two objectives. Signs joined by a line are \
                         the front, with their intervals: no other point is better in both. Dots: all others.";
 
-/// `None` where one of the two has changes that are no ratios.
+/// `None` if the changes of one of the two are not ratios.
 pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     let findings = input.findings;
     let tradeoff = findings.tradeoff.as_ref()?;
@@ -40,7 +40,7 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     })
 }
 
-/// The points of a search in its first two objectives; `None` if it has one.
+/// The points of a search in its first two objectives; `None` if it has only one.
 pub(crate) fn searched(found: &SearchFindings) -> Option<Picture> {
     let [first, second] = found.objectives.get(..2)? else { return None };
     let titles = [first, second].map(|of| format!("{}, {}", of.name(), better(of.direction)));
@@ -68,7 +68,7 @@ pub(crate) fn searched(found: &SearchFindings) -> Option<Picture> {
     })
 }
 
-/// Estimate and both ends as ratios; the control's are 1.
+/// Estimate and both ends as ratios; 1 for the control.
 fn change(metric: &MetricFindings, arm: u32) -> Option<[f64; 3]> {
     match metric.contrasts.iter().find(|contrast| contrast.arm == arm) {
         None => (arm == 0).then_some([1.0; 3]),

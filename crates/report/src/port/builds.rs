@@ -1,4 +1,4 @@
-//! What was built of an adapted series, patch after patch, and what ran of it.
+//! The build of an adapted series, patch after patch, and which of its functions ran.
 
 use super::Rehearsal;
 use super::hunks::lacks;
@@ -13,34 +13,34 @@ use std::io::{self, Write};
 pub struct Build {
     /// For each patch that was reached.
     pub steps: Vec<Step>,
-    /// Requested options that the tree did not take.
+    /// Requested options that the tree did not accept.
     pub dropped: Vec<String>,
-    /// The kernel with all of them, as `build:NAME`.
+    /// The kernel with all patches, as `build:NAME`.
     pub kernel: Option<String>,
-    /// Where it was booted.
+    /// The result of booting it, if it was booted.
     pub proof: Option<Proof>,
 }
 
-/// What the compiler said of the tree with a patch and those before it.
+/// The result of compiling the tree with a patch and those before it.
 #[derive(Debug)]
 pub enum Step {
-    /// Nothing of the patch is taken: the kernel is the previous one.
+    /// Nothing of the patch could be applied: the kernel is the previous one.
     Unchanged,
     /// It compiles.
     Compiled {
-        /// Files of the patch that this configuration does not compile: nothing was said of them.
+        /// Files of the patch that this configuration does not compile, so they were not checked.
         unused: Vec<String>,
     },
-    /// It does not.
+    /// It does not compile.
     Failed {
         /// Its errors.
         mistakes: Vec<Mistake>,
-        /// The first lines of it, where no error could be read.
+        /// The first lines of the output, if no error could be parsed.
         said: String,
     },
 }
 
-/// What was counted in a guest with the kernel that was built.
+/// What was counted in a guest with the new kernel.
 #[derive(Debug)]
 pub struct Proof {
     /// The workload that ran in it.
@@ -52,16 +52,16 @@ pub struct Proof {
 /// One function or counter.
 #[derive(Debug)]
 pub struct RunCount {
-    /// Which patch of the series, from 0.
+    /// Index of the patch in the series, from 0.
     pub patch: usize,
     /// The function, or a counter such as `TcpExt.TCPAutoCorking`.
     pub name: String,
-    /// How often, while the workload ran; otherwise why that is not known.
+    /// How often it ran while the workload ran; otherwise why that is not known.
     pub count: Result<u64, String>,
 }
 
 impl Build {
-    /// Every patch compiled and, where it was booted, something of the series ran.
+    /// Whether every patch compiled and, if the kernel was booted, something of the series ran.
     pub fn is_good(&self) -> bool {
         let is_failed = self.steps.iter().any(|step| matches!(step, Step::Failed { .. }));
         !is_failed && self.proof.as_ref().is_none_or(|proof| proof.counts.iter().any(RunCount::ran))
@@ -69,7 +69,7 @@ impl Build {
 }
 
 impl Step {
-    /// What its errors miss.
+    /// What the tree lacks according to its errors.
     pub fn needs(&self) -> Vec<Need> {
         match self {
             Self::Failed { mistakes, .. } => needs::lacking(mistakes),
@@ -84,7 +84,7 @@ impl RunCount {
     }
 }
 
-/// Errors that are shown of a patch; the JSON has all.
+/// Most errors shown for a patch; the JSON has all.
 const SHOWN: usize = 8;
 
 pub(super) fn write(rehearsal: &Rehearsal, build: &Build, out: &mut dyn Write) -> io::Result<()> {
@@ -151,7 +151,7 @@ fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<
     )
 }
 
-/// A line for each patch that was reached.
+/// A line for each patch that was compiled.
 pub(super) fn lines(rehearsal: &Rehearsal, build: &Build) -> Vec<PortBuilt> {
     let line = |(number, step): (usize, &Step)| {
         let (state, unused, mistakes, said) = match step {

@@ -1,4 +1,4 @@
-//! Findings for a terminal: a line per hunk, then the proposals, then the sums.
+//! Findings for a terminal: a line per hunk, then the proposals, then the totals.
 
 use super::labels::{access, confidence, kind, obstacle, sign, verdict};
 use super::{Rehearsal, labels};
@@ -8,7 +8,7 @@ use schedlab_kernel::{Change, Confidence, FileFinding, Finding, Verdict, abbrevi
 use schedlab_plan::counted;
 use std::io::{self, Write};
 
-/// What the tree lacks, a line; longer lists are in the JSON.
+/// What the tree lacks, on one line; longer lists are in the JSON.
 pub(super) fn lacks(needs: &[Need]) -> String {
     const SHOWN: usize = 6;
     let one = |need: &Need| {
@@ -32,7 +32,7 @@ fn deed(difference: &Difference) -> String {
     format!("calls {}, which {does} it", difference.through.join(", "))
 }
 
-/// The states that are not treated alike in both trees.
+/// The states that the two trees handle differently.
 fn states(contract: &Contract, out: &mut dyn Write) -> io::Result<()> {
     const SHOWN: usize = 8;
     for state in contract.states.iter().filter(|state| state.differs()) {
@@ -66,7 +66,7 @@ fn list(names: &[String]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// What the history says of a patch.
+/// What the target's history says about a patch.
 fn history(rehearsal: &Rehearsal, patch: usize, out: &mut dyn Write) -> io::Result<()> {
     let history = &rehearsal.history;
     if let Some(found) = history.of(patch) {
@@ -90,7 +90,7 @@ fn history(rehearsal: &Rehearsal, patch: usize, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// What there is to say of a hunk besides patch's verdict.
+/// A remark on a hunk in addition to patch's result.
 fn remark(finding: &Finding) -> String {
     let mut said = Vec::new();
     said.extend(finding.is_present.then(|| "present already".to_owned()));
@@ -125,7 +125,7 @@ fn remark(finding: &Finding) -> String {
     said.join("; ")
 }
 
-/// `renamed: a.c to b.c; mode 100644 to 100755`, and why it cannot be.
+/// `renamed: a.c to b.c; mode 100644 to 100755`, and why that is not possible.
 fn of_file(found: &FileFinding) -> String {
     let mut said = match (found.change, &found.to, found.modes) {
         (Change::Modified, ..) => found.file.clone(),

@@ -1,4 +1,4 @@
-//! Findings as JSON, one object a line: a hunk, a file as a whole, a part of the series that was skipped.
+//! Findings as JSON, one object per line: a hunk, a whole file, a skipped part of the series.
 
 use super::labels::{access, change, confidence, kind, obstacle, outcome, sign, verdict};
 use super::lines::{PortDifference, PortFile, PortFixed, PortHistory, PortHunk, PortNeed, PortPlace, PortSkipped};
@@ -71,7 +71,7 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> Port
     }
 }
 
-/// A file that gets another name or mode, or that comes or goes without a line.
+/// A file that is renamed, gets another mode, or is added or removed without any lines.
 fn file(rehearsal: &Rehearsal, found: &FileFinding, outcomes: &[&'static str]) -> PortFile {
     PortFile {
         patch: rehearsal.patches[found.patch].subject.clone(),

@@ -1,4 +1,4 @@
-//! The words for what a rehearsal finds, the same on the terminal and in JSON.
+//! Labels for the findings of a rehearsal, the same on the terminal and in JSON.
 
 use schedlab_kernel::contract::Access;
 use schedlab_kernel::needs::NeedKind;
@@ -13,7 +13,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// How far a proposal is to be trusted.
+/// How reliable a proposal is.
 pub fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Sure => "sure",
@@ -29,7 +29,7 @@ pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
     }
 }
 
-/// What happens to a file as a whole.
+/// The change of a whole file.
 pub(super) fn change(change: Change) -> &'static str {
     match change {
         Change::Modified => "changed",

@@ -1,4 +1,4 @@
-//! The lines of `kernel port --json`: a hunk, a file as a whole, a part of the series that was skipped, a patch that was built.
+//! The lines of `kernel port --json`: a hunk, a whole file, a skipped part of the series, a patch that was built.
 
 use serde::Serialize;
 

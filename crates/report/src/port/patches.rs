@@ -1,11 +1,11 @@
-//! What becomes of each patch of a series: a row for each, for the terminal.
+//! The outcome of each patch of a series: one row per patch, for the terminal.
 
 use super::Rehearsal;
 use super::labels::{outcome, reason};
 use schedlab_kernel::Outcome;
 use std::io::{self, Write};
 
-/// A row for each patch, where there are several, and how many there are of each outcome.
+/// A row for each patch, if there are several, and the number of patches with each outcome.
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     let outcomes = rehearsal.port.outcomes(&rehearsal.patches);
     if outcomes.len() < 2 {

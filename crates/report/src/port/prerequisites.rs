@@ -1,4 +1,4 @@
-//! The commits that a series leans on.
+//! The commits that a series depends on.
 
 use super::labels::{outcome, sign};
 use super::lines::PortNeed;
@@ -7,34 +7,34 @@ use schedlab_kernel::{Outcome, Prerequisite, Present, abbreviated};
 use schedlab_plan::counted;
 use std::io::{self, Write};
 
-/// What was found of them.
+/// The prerequisites that were found.
 #[derive(Debug, Default)]
 pub struct Prerequisites {
-    /// Commits of the source whose changes were read.
+    /// Number of commits of the source whose changes were read.
     pub commits: usize,
-    /// Those that count, the first first.
+    /// The relevant ones, the oldest first.
     pub wanted: Vec<Wanted>,
-    /// Further ones, which were not looked for in the target.
+    /// Number of further ones, which were not searched in the target.
     pub more: usize,
 }
 
-/// A commit that the series leans on.
+/// A commit that the series depends on.
 #[derive(Debug)]
 pub struct Wanted {
-    /// All digits of its id.
+    /// Its full id.
     pub commit: String,
     /// Its subject.
     pub subject: String,
-    /// What of the series it brought.
+    /// What it introduced that the series needs.
     pub why: Prerequisite,
-    /// The commit of the target's history that it is.
+    /// The commit in the target that equals it.
     pub there: Option<Present>,
-    /// What would become of it on the target, alone.
+    /// The outcome of applying it alone to the target.
     pub alone: Option<Outcome>,
 }
 
 impl Wanted {
-    /// The target has it: its history says so and does not take it back, or its text does.
+    /// Whether the target has it: its history contains it and does not revert it, or its text contains the change.
     fn is_there(&self) -> bool {
         let in_history = self.there.as_ref().is_some_and(|there| there.reverted_by.is_none());
         in_history || self.alone == Some(Outcome::Present)
@@ -66,7 +66,7 @@ impl Wanted {
     }
 }
 
-/// Commits and names that are shown; the JSON has all.
+/// Most commits and names shown; the JSON has all.
 const SHOWN: usize = 12;
 const NAMES: usize = 5;
 
@@ -103,13 +103,13 @@ impl Prerequisites {
         }
     }
 
-    /// Those that a hunk leans on.
+    /// Those that a hunk depends on.
     pub(super) fn of_hunk(&self, hunk: usize) -> impl Iterator<Item = PortNeed> {
         let of_hunk = self.wanted.iter().filter(move |wanted| wanted.why.hunks.contains(&hunk));
         of_hunk.map(Wanted::line)
     }
 
-    /// Those that brought something of this.
+    /// Those that introduced something in `needs`.
     pub(super) fn of_needs<'a>(&'a self, needs: &'a [Need]) -> impl Iterator<Item = PortNeed> + 'a {
         let brought = |wanted: &&Wanted| needs.iter().any(|need| wanted.why.names.contains(&need.name));
         self.wanted.iter().filter(brought).map(Wanted::line)

@@ -1,4 +1,4 @@
-//! The commits that belong to a feature, the oldest first: for a terminal and as an answer in JSON.
+//! The commits that belong to a feature, the oldest first: for a terminal, and as a JSON answer.
 
 use super::labels::{outcome, sign};
 use schedlab_kernel::dossier::Reference;
@@ -7,33 +7,33 @@ use schedlab_plan::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What was found.
+/// The commits that were found.
 pub struct Discovery {
-    /// What was asked for, as it was written.
+    /// The request, as it was written.
     pub asked: Vec<String>,
-    /// Commits whose changes were read.
+    /// Number of commits whose changes were read.
     pub commits: usize,
-    /// There were more.
+    /// Whether there were more.
     pub is_cut: bool,
-    /// Those that belong to it, the oldest first.
+    /// Commits that belong to the feature, the oldest first.
     pub members: Vec<Member>,
-    /// A target was asked.
+    /// Whether a target was given.
     pub has_target: bool,
 }
 
 /// A commit that belongs to a feature.
 pub struct Member {
-    /// All digits of its id.
+    /// Its full id.
     pub commit: String,
     /// Its subject.
     pub subject: String,
-    /// It was asked for itself.
+    /// Whether it was named in the request.
     pub is_asked: bool,
-    /// Why it belongs to it.
+    /// Why it belongs to the feature.
     pub why: Related,
-    /// The commit of the target's history that it is.
+    /// The commit in the target that equals it.
     pub there: Option<Present>,
-    /// What would become of it on the target, alone.
+    /// The outcome of applying it alone to the target.
     pub alone: Option<Outcome>,
 }
 
@@ -74,11 +74,11 @@ struct RelatedCommit<'a> {
     alone: Option<&'static str>,
 }
 
-/// Names that are shown; the JSON has all.
+/// Most names shown; the JSON has all.
 const NAMES: usize = 5;
 
 impl Member {
-    /// The target has it.
+    /// Whether the target has it.
     fn is_there(&self) -> bool {
         self.there.as_ref().is_some_and(|there| there.reverted_by.is_none()) || self.alone == Some(Outcome::Present)
     }
@@ -110,7 +110,7 @@ impl Member {
 }
 
 impl Discovery {
-    /// Two lines for each that the target lacks, in the order in which they came, then how many it has.
+    /// Two lines for each commit that the target lacks, in order of time, then the number of commits that it has.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         for member in self.members.iter().filter(|member| !member.is_there()) {
             let alone = member.alone.map(|alone| format!("  (alone: {})", outcome(alone))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What must be known before a number is read.
+//! What a reader must know before any number.
 
 use super::Subject;
 use crate::document::{Block, Landmark, Section};

@@ -1,11 +1,11 @@
-//! The head of a report: what it comes down to, what it says besides, and what was compared.
+//! The head of a report: its main result, its further results, and what was compared.
 
 use super::Subject;
 use crate::document::{Block, Landmark, Section, Tone};
 use crate::{labels, pictures, remarks};
 use schedlab_analyze::{Claim, Findings};
 
-/// What a report comes down to, in a sentence.
+/// The main result of a report, as a sentence.
 pub(crate) fn headline(findings: &Findings) -> (String, Tone) {
     match (&findings.void, findings.claims.first()) {
         (Some(why), _) => (format!("VOID, nothing is compared: {why}"), Tone::Bad),
@@ -24,7 +24,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         let claims = Vec::from_iter(claims.iter().map(|c| (c.sentence.clone(), c.verdict.clone())));
         (!claims.is_empty()).then_some(Block::Claims(claims))
     };
-    // The first is the headline, unless that says that nothing is judged.
+    // The first claim is the headline, unless the headline says that nothing is judged.
     blocks.extend(said(head.get(usize::from(findings.void.is_none())..).unwrap_or_default()));
     if !more.is_empty() {
         blocks.push(Block::Text(format!("{}; see the tables.", remarks::more_claims(more.len()))));

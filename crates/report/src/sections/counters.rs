@@ -15,7 +15,7 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
     counters.chain(Block::table(tiers(of.workload, &arms))).collect()
 }
 
-/// A row for each counter, a column for each arm, bars on the scale of the row.
+/// A row for each counter and a column for each arm, with bars on a scale per row.
 fn per_operation(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     let mut header = vec![("median of a trial", Align::Left)];
     header.extend(arms.iter().map(|(_, name)| (name.as_str(), Align::Right)));
@@ -23,7 +23,7 @@ fn per_operation(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     for (name, values) in tables::per_operation(workload, arms) {
         let largest = values.iter().flatten().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(*v));
         let cell = |(value, (arm, _)): (&Option<f64>, &(u32, String))| {
-            // A bar alone compares nothing.
+            // A single bar compares nothing.
             let compared = value.filter(|v| v.is_finite() && largest > 0.0 && values.len() > 1);
             let drawn = compared.map(|v| Drawn::Bar(*arm, v.max(0.0) / largest));
             Cell { drawn, ..Cell::from(tables::counter_value(name, *value)) }
@@ -33,7 +33,7 @@ fn per_operation(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     table
 }
 
-/// Shares of the tiers per arm; empty where none is known, and where there is one alone.
+/// Shares of the tiers per arm; empty if none is known, or only one.
 fn tiers(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     let tiers = tables::tiers(workload);
     let mut header = vec![("placement", Align::Left)];
@@ -48,7 +48,7 @@ fn tiers(workload: &WorkloadFindings, arms: &tables::Names) -> Table {
     table
 }
 
-/// Counters without a number and why, each reason once, as sentences.
+/// Counters without a number and the reason, each reason once, as sentences.
 pub(super) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
     let counters = workload.arms.iter().flat_map(|a| &a.per_operation).filter(|c| c.median.is_none());
     let reasons = labels::grouped(counters.filter_map(|c| Some((c.not_counted.as_deref()?, c.name.as_str()))));

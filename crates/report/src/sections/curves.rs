@@ -83,7 +83,7 @@ fn between(curve: &Curve, boundary: &RegionBoundary) -> String {
     )
 }
 
-/// What the switches say of why the regions differ; nothing where they were not counted.
+/// What the switches suggest about why the regions differ; `None` if they were not counted.
 fn mechanism(boundary: &RegionBoundary, sides: &[CurveRegion]) -> Option<String> {
     let [waits, losses] = [0, 1].map(|kind| {
         let change = boundary.switches_per_op[kind]?;

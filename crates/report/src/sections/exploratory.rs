@@ -1,4 +1,4 @@
-//! The exploratory metrics: those that differ for everybody, and on a page all of them, each interval drawn.
+//! The exploratory metrics: those that differ in every format, and on a page all of them with each interval drawn.
 
 use super::workload::Of;
 use crate::chart::RatioCells;
@@ -14,12 +14,12 @@ fn exploratory(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindi
     workload.metrics.iter().filter(|m| m.role == Role::Secondary)
 }
 
-/// Whether a metric belongs in the short table: it differs somewhere, or is described without a right to a verdict, as between
-/// two runs.
+/// Whether a metric belongs in the short table: it differs in some arm, or has an effect without a verdict, as in a
+/// comparison of two runs.
 fn is_told(metric: &MetricFindings) -> bool {
     metric.contrasts.iter().any(|c| match c.verdict {
         Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => true,
-        // Said in a sentence, with the reason: a change beside others would be taken for one.
+        // Reported in a sentence with the reason; in the table it would be mistaken for a change.
         Verdict::NoVerdict { why: Withheld::NotPerOperation, .. } => false,
         Verdict::NoVerdict { .. } => c.effect.is_some(),
         Verdict::Equivalent | Verdict::Inconclusive => false,
@@ -39,8 +39,8 @@ pub(super) fn differing(of: Of<'_>) -> Vec<Block<'_>> {
     vec![Block::Brief(lead.into_iter().chain(tables).chain(untold).collect())]
 }
 
-/// A row for each metric that is wanted, the control's median, and a cell for each arm's change: a table for each control (two
-/// runs have several).
+/// A row for each selected metric with the control's median and a cell for each arm's change; a table for each control
+/// (two runs have several).
 fn tables(
     findings: &Findings,
     workload: &WorkloadFindings,
@@ -78,7 +78,8 @@ fn change_with_sign(metric: &MetricFindings, contrast: &Contrast) -> Cell {
     Cell::toned(format!("{}{sign}", effect(&e, &metric.unit).value), &contrast.verdict)
 }
 
-/// The metrics that are not in the short table, by name: equivalent everywhere, or open; and why others are not judged.
+/// The metrics that are not in the short table, by name: equivalent in all arms, or open; and why others are not
+/// judged.
 fn untold(workload: &WorkloadFindings) -> Vec<String> {
     let measured = |m: &&MetricFindings| m.contrasts.iter().any(|c| c.effect.is_some());
     let not_judged = |m: &MetricFindings| {
@@ -104,7 +105,7 @@ fn untold(workload: &WorkloadFindings) -> Vec<String> {
         .collect()
 }
 
-/// All of them, each change with its interval in print and drawn.
+/// All exploratory metrics, each change with its interval printed and drawn.
 pub(super) fn all(Of { findings, workload, .. }: Of<'_>) -> Vec<Block<'_>> {
     let blocks = move || {
         let intervals = exploratory(workload).flat_map(|m| &m.contrasts).filter_map(drawable).collect::<Vec<_>>();
@@ -128,7 +129,7 @@ pub(super) fn all(Of { findings, workload, .. }: Of<'_>) -> Vec<Block<'_>> {
     any.then(|| Block::More("All other metrics, exploratory".into(), Box::new(blocks))).into_iter().collect()
 }
 
-/// A change with its interval, and the verdict where there is one.
+/// A change with its interval, and the verdict if there is one.
 fn change_with_interval(metric: &MetricFindings, c: &Contrast) -> Cell {
     let Some(text) = c.effect.map(|e| effect(&e, &metric.unit)) else { return Cell::default() };
     let said = match &c.verdict {
@@ -146,7 +147,7 @@ fn change_with_interval(metric: &MetricFindings, c: &Contrast) -> Cell {
     Cell { drawn: Some(drawn), ..Cell::from(format!("{} {}", text.value, text.interval)) }
 }
 
-/// A contrast as a ratio with its interval; `None` where it is a difference or has none.
+/// A contrast as a ratio with its interval; `None` if it is a difference or has no interval.
 fn drawable(contrast: &Contrast) -> Option<(f64, f64, f64)> {
     let e = contrast.effect.filter(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())?;
     e.value.is_finite().then_some((e.value, e.lo, e.hi))

@@ -1,5 +1,5 @@
-//! What is behind the numbers, for a closer look: why a mean moved, how steady arms are, second opinions, stamping,
-//! settings as read back.
+//! Details behind the numbers: why a mean changed, how steady arms are, second opinions, stamping, settings as read
+//! back.
 
 use super::workload::Of;
 use crate::document::{Block, Tone};
@@ -52,7 +52,7 @@ fn tier_splits(findings: &Findings, splits: &[TierSplit]) -> Table {
     table
 }
 
-/// An effect and its interval, or nothing twice.
+/// An effect and its interval, or two empty cells.
 fn printed(e: Option<Effect>, unit: &str) -> [Cell; 2] {
     e.map(|e| effect(&e, unit)).map_or_else(Default::default, |t| [t.value.into(), t.interval.into()])
 }
@@ -74,7 +74,7 @@ fn steadiness(findings: &Findings, workload: &WorkloadFindings) -> Table {
     table
 }
 
-/// Modes of the arms' trials, and where the trials of each ran.
+/// Modes of the arms' trials, and the placement of the trials in each.
 fn modes(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let tiers = |mode: &Mode| {
         let shares = mode.tiers.iter().filter(|t| t.share > 0.005);
@@ -108,7 +108,7 @@ fn views(findings: &Findings, workload: &WorkloadFindings) -> Table {
     table
 }
 
-/// How many operations of an arm were stamped, and what that cost.
+/// How many operations of an arm were stamped, and the cost of that.
 fn stamping(findings: &Findings, facts: &ArmFacts) -> Option<String> {
     let share = facts.stamping_cost_share?;
     let stamped: u64 = facts.distributions.iter().find(|d| d.name == "latency").map_or(0, |d| d.count);

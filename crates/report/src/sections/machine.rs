@@ -1,4 +1,4 @@
-//! The machine: what it is, checks that warn, and what changed.
+//! The machine: its description, checks that warn, and changes.
 
 use super::Subject;
 use crate::document::{Block, Remark, Section, Tone};
@@ -7,7 +7,7 @@ use crate::{labels, remarks};
 use schedlab_analyze::{CheckRow, Source};
 use schedlab_plan::{InOrder, counted};
 
-/// What is said of a machine first; a page has the rest, too.
+/// Facts about a machine that are always printed; a page also has the others.
 const FIRST: [&str; 4] = ["host", "kernel", "CPU", "online CPUs"];
 
 pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {

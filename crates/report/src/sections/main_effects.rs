@@ -9,7 +9,7 @@ use schedlab_analyze::{Findings, MainEffect, MetricFindings};
 use schedlab_plan::counted;
 use schedlab_plan::manifest::Factor;
 
-/// The effects on each metric that has some, and the factors.
+/// The effects on each metric that has any, and the factors.
 pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
     let Of { findings, workload, .. } = of;
     let of_metric = |metric: &MetricFindings| {
@@ -66,7 +66,7 @@ fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
     notes.into_iter().map(|note| labels::full_stop(&format!("{}: {note}", name(findings, of_factor)))).collect()
 }
 
-/// The levels of each factor, in a sentence each.
+/// The levels of each factor, one sentence each.
 fn factors(findings: &Findings) -> Vec<String> {
     let line = |factor: &Factor| {
         let (low, high) = (labels::spec(findings, &factor.low), labels::spec(findings, &factor.high));

@@ -1,4 +1,4 @@
-//! How the verdicts were made: design, rules, and how the run ended.
+//! How the verdicts were obtained: design, rules, and how the run ended.
 
 use super::Subject;
 use crate::document::{Block, Section};

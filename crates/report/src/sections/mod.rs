@@ -1,4 +1,4 @@
-//! The whole of a comparison, in the order in which it is read. A section is a file here and a row of [`SECTIONS`].
+//! The complete report of a comparison, in reading order. Each section is a file here and a row of [`SECTIONS`].
 
 mod caveats;
 mod claims;
@@ -39,7 +39,7 @@ const SECTIONS: &[Sections] = &[
     repeat::sections,
 ];
 
-/// What a report is made of, and the trials as pictures show them, put in order when the first picture asks for them.
+/// The input of a report, and the trials as pictures show them, which are prepared when the first picture needs them.
 pub(crate) struct Subject<'a> {
     pub(crate) input: Input<'a>,
     rows: Vec<OnceCell<Rows>>,
@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Everything, in order.
+/// All sections, in order.
 pub(crate) fn whole<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     SECTIONS.iter().flat_map(|sections| sections(subject)).collect()
 }

@@ -1,4 +1,4 @@
-//! The primary metrics: a row for each arm, what its change is, and why there is no verdict.
+//! The primary metrics: a row for each arm, the meaning of its change, and why there is no verdict.
 
 use super::workload::Of;
 use crate::document::{Block, Tone};
@@ -27,7 +27,7 @@ fn of_metric<'a>(findings: &Findings, metric: &MetricFindings) -> Vec<Block<'a>>
     all
 }
 
-/// Median, change with interval, p, verdict in a word and how much more would decide.
+/// Median, change with interval, p, verdict, and how many more units would decide.
 fn table(findings: &Findings, metric: &MetricFindings) -> Table {
     let level = metric.contrasts.iter().find_map(|c| c.effect).map_or(0.95, |e| e.level);
     let change = format!("change [{:.0} %]", level * 100.0);

@@ -1,4 +1,4 @@
-//! The command that made the run, its plan, and where its rows are.
+//! The command of the run, its plan, and the place of its rows.
 
 use super::Subject;
 use crate::document::{Block, Section};

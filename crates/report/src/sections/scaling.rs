@@ -11,7 +11,7 @@ use schedlab_analyze::{CopyRow, Scaling, ScalingRow, WorkloadFindings, beside};
 /// Arms by index with their names.
 type Arms = [(u32, String)];
 
-/// Copies of one row that are printed one by one; more are in the JSON.
+/// Most copies of one row that are printed one by one; the JSON has all.
 const COPIES_SHOWN: usize = 16;
 
 /// What the columns of a scaling table mean.
@@ -34,7 +34,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     findings.scalings.iter().enumerate().map(one).collect()
 }
 
-/// How an option scales; `workloads` are all of the findings.
+/// How an option scales; `workloads` are all workloads of the findings.
 pub(crate) fn section<'a>(
     scaling: &Scaling,
     arms: &Arms,
@@ -54,7 +54,8 @@ pub(crate) fn section<'a>(
     Section::body("scaling", title, all)
 }
 
-/// Score, linearity, spread over runs and fairness: a row for each value and arm. Of one arm there is no column.
+/// Score, linearity, spread over runs and fairness: a row for each value and arm. With a single arm there is no column
+/// for it.
 fn scaling_table(scaling: &Scaling, arms: &Arms) -> Table {
     let mut header = vec![(scaling.option.as_str(), Align::Left)];
     header.extend(arms.get(1).map(|_| ("arm", Align::Left)));
@@ -81,7 +82,7 @@ fn scaling_table(scaling: &Scaling, arms: &Arms) -> Table {
     table
 }
 
-/// The arm's name, where there are several.
+/// The arm's name, if there are several arms.
 fn arm_of<'n>(row: &ScalingRow, arms: &'n Arms) -> Option<&'n str> {
     arms.get(1).map(|_| tables::name_of(arms, row.arm))
 }
@@ -95,7 +96,7 @@ fn linearity(row: &ScalingRow) -> String {
     }
 }
 
-/// For each row with copies, what it is (`copies 4, free`), and its copies one by one.
+/// For each row with copies, its label (`copies 4, free`), and its copies one by one.
 fn copies(scaling: &Scaling, arms: &Arms) -> Vec<(String, String)> {
     let of_row = |row: &ScalingRow| {
         let arm = arm_of(row, arms).map(|name| format!(", {name}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What others said of the arms and what this run says to it, and which arm is the best of many.
+//! Claims of others about the arms and this run's answer, and which of many arms is the best.
 
 use super::workload::Of;
 use crate::document::Block;
@@ -8,10 +8,10 @@ use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
 
 const KEY: &str = "Holds: the interval lies on the side that is claimed. Does not hold: an effect of interest on that side is \
                    excluded (for spreads 25 %). All intervals of the statements together are at the run's level.";
-/// What a run says to a statement, in words.
+/// The answers of a run to a statement, as text.
 pub(crate) const ANSWERS: [(Standing, &str); 3] =
     [(Standing::Holds, "holds"), (Standing::DoesNotHold, "does not hold"), (Standing::NotDecided, "not decided")];
-/// More arms that cannot be distinguished from the best are counted and not named.
+/// Most arms that are named as indistinguishable from the best; more are only counted.
 const NAMED: usize = 8;
 
 /// The statements of a workload.
@@ -39,7 +39,7 @@ fn sentence(of: Of<'_>, best: &BestArm) -> String {
     format!("Best by {}: {}{over}; {others}.", metric_name(&best.metric), name(best.arm))
 }
 
-/// The answer, and after it the figure, the statement and what it says of which arms.
+/// The answer, followed by the number, the statement, and what it claims about which arms.
 fn answered(said: &StatementFindings) -> (String, String) {
     let answer = ANSWERS.iter().find(|(answer, _)| *answer == said.answer).map_or("", |(_, word)| word);
     let figure = said.effect.map(|e| format!("{}: ", effect_text(&e, ""))).unwrap_or_default();

@@ -30,14 +30,14 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     findings.tradeoff.as_ref().map(section).into_iter().collect()
 }
 
-/// Whether some arm is better or worse in an objective.
+/// Whether any arm is better or worse in an objective.
 fn has_verdict(findings: &Findings, tradeoff: &Tradeoff) -> bool {
     let metrics = tradeoff.objectives.iter().filter_map(|of| labels::metric_of(findings, of));
     let mut verdicts = metrics.flat_map(|metric| metric.contrasts.iter().map(|contrast| &contrast.verdict));
     verdicts.any(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse))
 }
 
-/// A row for each arm of the front: its change in each objective.
+/// A row for each arm of the front, with its change in each objective.
 fn table(findings: &Findings, tradeoff: &Tradeoff) -> Table {
     let titles: Vec<String> =
         tradeoff.objectives.iter().map(|of| labels::objective(findings, of, &tradeoff.objectives)).collect();

@@ -1,4 +1,4 @@
-//! One workload. A part of its section is a file here and a row of [`PARTS`].
+//! One workload. Each part of its section is a file here and a row of [`PARTS`].
 
 use super::{Subject, counters, curves, exploratory, inside, main_effects, primary, statements};
 use crate::document::{Block, Section};
@@ -18,7 +18,7 @@ pub(super) struct Of<'a> {
 
 type Part = for<'a> fn(Of<'a>) -> Vec<Block<'a>>;
 
-/// Everything of a workload, in order.
+/// All parts of a workload, in order.
 const PARTS: &[Part] = &[
     about,
     drawn,
@@ -45,22 +45,22 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
     findings.workloads.iter().enumerate().map(one).collect()
 }
 
-/// What was run, how often, and how far apart equals were measured.
+/// What was run, how often, and the A/A comparisons.
 fn about(of: Of<'_>) -> Vec<Block<'_>> {
     let Of { findings, workload, .. } = of;
     let spec = Some(labels::shared_spec(findings, workload))
         .filter(|spec| *spec != labels::workload_label(findings, workload));
     let counts = Block::Aside(format!("{}: {}.", workload.id, labels::counts(workload)));
-    // What includes no effect not is among the problems.
+    // A/A comparisons that exclude no effect are among the problems.
     let kept = workload.aa_comparisons.iter().filter(|c| c.includes_no_effect);
     let kept = kept.map(|c| labels::full_stop(&format!("A/A comparison: {}", c.sentence)));
     spec.map(Block::Spec).into_iter().chain([counts]).chain(Block::list(kept)).collect()
 }
 
-/// The pictures that say more than the tables; the others are in cells.
+/// The pictures that show more than the tables; the others are drawn in cells.
 fn drawn(of: Of<'_>) -> Vec<Block<'_>> {
     let pictures = move || {
-        // All questions are at the head of the page; a factorial asks for its main effects.
+        // All questions are at the head of the page; those of a factorial are its main effects.
         let has_forest = !of.findings.factors.is_empty();
         let rank = |picture: &Picture| match picture.kind {
             Kind::Forest if has_forest => Some(0),
@@ -76,16 +76,16 @@ fn drawn(of: Of<'_>) -> Vec<Block<'_>> {
     vec![Block::Pictures(Box::new(pictures))]
 }
 
-/// What no table holds.
+/// Remarks that are not in a table.
 fn sentences(of: Of<'_>) -> Vec<Block<'_>> {
     let all = remarks::of_workload(of.findings, of.workload).into_iter().chain(counters::not_counted(of.workload));
     Block::list(all).into_iter().collect()
 }
 
-/// So many disturbed blocks are listed one by one.
+/// Most disturbed blocks that are listed one by one.
 const MARKED_BLOCKS: usize = 60;
 
-/// Blocks in which the machine was disturbed: on a busy host they are many.
+/// Blocks in which the machine was disturbed; a busy host has many.
 fn disturbed(of: Of<'_>) -> Vec<Block<'_>> {
     let blocks = &of.workload.contamination.blocks;
     let listed = || {

@@ -3,11 +3,11 @@
 use crate::labels;
 use schedlab_analyze::{ArmValues, Contrast, Findings, MainEffect, MetricFindings, Role, Verdict, WorkloadFindings};
 
-/// A row of the table: a question, or the control that it is asked against.
+/// A row of the table: a question, or the control that it is compared with.
 pub(super) struct Row<'f> {
     /// The arm, or the factor.
     pub(super) index: u32,
-    /// The row that it is asked against; a factor has its own two levels.
+    /// The row that it is compared with; a factor has its own two levels.
     pub(super) control: Option<u32>,
     pub(super) name: String,
     pub(super) median: Option<f64>,
@@ -43,7 +43,7 @@ fn primaries(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFinding
 
 fn rows<'f>(findings: &'f Findings, workload: &'f WorkloadFindings, metric: &'f MetricFindings) -> Vec<Row<'f>> {
     if !findings.factors.is_empty() {
-        // A factorial asks for its main effects; an arm of it is not a question of its own.
+        // The questions of a factorial are its main effects, not its arms.
         let effects = workload.main_effects.iter().filter(|effect| effect.metric == metric.name);
         let row = |effect: &'f MainEffect| {
             let name = findings.factors.get(effect.factor as usize).map_or("?", |factor| factor.name.as_str());

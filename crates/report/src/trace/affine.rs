@@ -1,4 +1,5 @@
-//! Who turns from one wakee to another, on a terminal, and for which wakings wake-affine was ruled out.
+//! Wake-affine statistics on a terminal: which wakers switch between wakees, and for which wakings wake-affine was
+//! ruled out.
 
 use super::basis::basis;
 use super::{more, nothing, remarks};
@@ -81,7 +82,7 @@ fn cells(row: &AffineRow) -> Vec<Cell> {
     ]
 }
 
-/// What the estimate leans on.
+/// The assumptions of the estimate.
 fn caveats(found: &Affine) -> Vec<String> {
     let mut seen = Vec::new();
     if !found.rule_known {

@@ -1,53 +1,54 @@
-//! What one analysis of a trace is to those who ask it: a row of [`ANALYSES`](super::ANALYSES).
+//! The description of one analysis of a trace for its users: a row of [`ANALYSES`](super::ANALYSES).
 
 use crate::document::Document;
 use schedlab_analyze::trace::{Asked, Definition, Kinds, Reader, TraceError};
 use schedlab_plan::json::{Room, answer};
 use serde::Serialize;
 
-/// An analysis that takes nothing but a trace and the common options.
+/// An analysis that needs nothing but a trace and the common options.
 #[derive(Debug)]
 pub struct TraceAnalysis {
-    /// Its name, which is that of its command; its findings are the type of that name in `schedlab_analyze::trace`.
+    /// Its name, which is also its command's; the type of its findings in `schedlab_analyze::trace` has that name as
+    /// well.
     pub name: &'static str,
     /// The question that it answers.
     pub question: &'static str,
     /// Two or three command lines.
     pub examples: &'static [&'static str],
-    /// Which of the common options it takes.
+    /// The common options that it accepts.
     pub takes: Takes,
     /// What its numbers mean.
     pub definitions: &'static [Definition],
     /// The kinds of events that it needs.
     pub wanted: fn() -> Kinds,
-    /// Reads a trace to its end and answers in the form asked for.
+    /// Reads a trace to its end and returns the answer in the requested form.
     pub run: fn(&mut Reader, &Asked, Form) -> Result<RenderedOutput, AnalysisError>,
 }
 
-/// Which of the common options an analysis takes, beside the trace and the form of its answer.
+/// The common options that an analysis accepts, besides the trace and the form of its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Takes {
-    /// What the trace can be narrowed down to.
+    /// The filters that it accepts.
     pub filters: Filtered,
-    /// A row for each task instead of one for all tasks of a name.
+    /// Whether there may be a row for each task instead of one for all tasks of a name.
     pub each_task: bool,
     /// Default number of rows of a table; `None` if it has no table that can be cut.
     pub rows: Option<usize>,
-    /// The number of CPUs that share a last-level cache.
+    /// Whether it needs the number of CPUs that share a last-level cache.
     pub llc_size: bool,
 }
 
 impl Takes {
-    /// The whole trace.
+    /// For an analysis of the whole trace.
     pub(super) const TRACE: Self = Self { filters: Filtered::No, each_task: false, rows: None, llc_size: false };
-    /// Waits of tasks.
+    /// For an analysis of tasks' waits.
     pub(super) const WAITS: Self = Self { filters: Filtered::All, each_task: true, rows: Some(10), ..Self::TRACE };
 }
 
-/// By what a trace can be narrowed down; of what it cannot, the reason.
+/// The filters that an analysis accepts; for filters that it does not accept, the reason.
 #[derive(Debug, Clone, Copy)]
 pub enum Filtered {
-    /// By nothing.
+    /// No filters.
     No,
     /// By tasks, time, CPUs and states.
     All,
@@ -68,7 +69,7 @@ pub enum Form {
     Json(Room),
 }
 
-/// An answer in the form that was asked for.
+/// An answer in the requested form.
 pub enum RenderedOutput {
     /// A page.
     Page(Document),

@@ -1,10 +1,10 @@
-//! What findings rest on: waits that are in no number, events that were not recorded, definitions.
+//! The basis of findings: waits that are not counted, events that were not recorded, definitions.
 
 use crate::document::{Remark, RemarkKind};
 use crate::number::count;
 use schedlab_analyze::trace::Definition;
 
-/// What is counted and `left` out: overlapping missing events, contradicted, cut off by the end.
+/// The number of waits that were censored and `left` out: overlapping missing events, contradicted, cut off by the end.
 pub(super) fn censored(left: &str, [gap, contradiction, unfinished]: [u64; 3]) -> Option<Remark> {
     let text = format!(
         "{left}: {} over missing events, {} that what follows contradicts, {} cut off by the end",
@@ -15,13 +15,13 @@ pub(super) fn censored(left: &str, [gap, contradiction, unfinished]: [u64; 3]) -
     (gap + contradiction + unfinished > 0).then(|| Remark::note(text))
 }
 
-/// Where a list of single waits ends that may have gone on, whatever `--top` says.
+/// The note that a list of single waits may be incomplete, whatever `--top` is.
 pub(super) fn listed(listed: usize, most: usize, what: &str) -> Option<Remark> {
     let text = format!("the list ends at the {most} longest {what}, however many are asked for");
     (listed >= most).then(|| Remark::note(text))
 }
 
-/// What the events are not enough for, and what the numbers mean.
+/// What the events are not sufficient for, and what the numbers mean.
 pub(super) fn basis(lacking: &[String], definitions: &[Definition]) -> impl Iterator<Item = Remark> {
     let definition = |d: &Definition| Remark { kind: RemarkKind::Definition, text: format!("{}: {}", d.id, d.means) };
     lacking.iter().map(Remark::note).chain(definitions.iter().map(definition))

@@ -1,4 +1,4 @@
-//! Behind whom tasks waited, on a terminal: the causes, the victims, the longest waits, what cannot be known.
+//! What tasks waited behind, on a terminal: the causes, the victims, the longest waits, and what is not known.
 
 use super::basis::{basis, censored, listed};
 use super::{more, nothing, remarks};
@@ -9,7 +9,7 @@ use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MOST_LISTED, VictimRow};
 use schedlab_plan::noun;
 
-/// Causes that a victim's row shows.
+/// Most causes in a victim's row.
 const SHARES_SHOWN: usize = 3;
 
 /// The findings as a page.

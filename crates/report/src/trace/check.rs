@@ -1,4 +1,4 @@
-//! Whether a trace can be believed, on a terminal.
+//! Whether a trace can be trusted, on a terminal.
 
 use crate::document::{Block, Document, Remark};
 use crate::number::{count, ns_of, percent};
@@ -7,7 +7,7 @@ use schedlab_analyze::trace::check::CpuCheck;
 use schedlab_analyze::trace::{Check, Completeness, Losses, Seconds};
 use schedlab_plan::noun;
 
-/// Gaps that are shown; the JSON has more.
+/// Most gaps shown; the JSON has more.
 const GAPS_SHOWN: usize = 10;
 
 /// The findings as a page.
@@ -24,7 +24,8 @@ pub fn trace_check(found: &Check) -> Document {
     page
 }
 
-/// Whether events are missing, in a sentence: what `trace check` begins with, and what `record` says of what it has written.
+/// Whether events are missing, as a sentence: the first line of `trace check`, and of what `record` reports about its
+/// file.
 pub fn trace_check_claim(found: &Check) -> String {
     let missing = missing(found);
     if has_switches(found) {
@@ -83,9 +84,10 @@ fn missing(found: &Check) -> String {
     }
 }
 
-/// A recording of some tasks looks as if many events had been lost; ftrace does not say that it was one.
+/// A recording of only some tasks looks as if many events had been lost, because ftrace does not report the filter.
 fn by_choice(found: &Check, breaks: u64) -> &'static str {
-    /// No ring that overflows breaks so many switches and reports nothing.
+    /// If more than one in this many switches does not follow the one before, an overflow is not the cause: it would
+    /// have been reported.
     const LEAST_SHARE: u64 = 10;
     let switches: u64 = found.cpus.iter().map(|cpu| cpu.switches).sum();
     let none_lost = found.losses == Losses::default();
@@ -115,7 +117,7 @@ fn cpus(found: &Check) -> Table {
     );
     let mut table = Table::new(&header);
     for cpu in &found.cpus {
-        // One of which the trace has gaps alone has neither.
+        // A CPU with gaps but without events has neither time.
         let time = |ns: u64| if cpu.last_at_ns == 0 { String::new() } else { format!("{:.6}", Seconds(ns)) };
         let share = cpu.gaps_ns as f64 / found.trace.length_ns.max(1) as f64;
         table.push(vec![

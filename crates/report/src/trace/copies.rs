@@ -1,5 +1,5 @@
-//! The copies of a workload of pairs: a table and a line of time for each on a terminal, and a picture of where the partners
-//! were.
+//! The copies of a workload of pairs: a table and a timeline for each on a terminal, and a picture of the partners'
+//! CPUs.
 
 use super::basis::basis;
 use super::{more, remarks};
@@ -11,7 +11,7 @@ use schedlab_analyze::trace::copies::{CopiesOfArm, CopySlice, TracedCopy};
 use schedlab_analyze::trace::{Copies, CopiesOfArms};
 use schedlab_plan::counted;
 
-/// The findings as a page, at most `most` trials of each arm copy by copy.
+/// The findings as a page, with the single copies for at most `most` trials of each arm.
 pub fn trace_copies(found: &CopiesOfArms, most: usize) -> Document {
     let mut page = Document::default();
     for arm in &found.arms {
@@ -97,7 +97,7 @@ fn line(slices: &[CopySlice]) -> String {
     slices.iter().map(letter).collect()
 }
 
-/// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file. `place`: of
+/// The CPUs of the partners of each copy over the steady phase of the first trial of each arm, as a file. `place`: of
 /// which trace, on which machine, when.
 pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
     let lane = |row: &TracedCopy| PlacementRow {

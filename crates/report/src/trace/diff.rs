@@ -1,4 +1,5 @@
-//! Two traces side by side, what moved most first: tables on a terminal and on a page, and shift functions on the page.
+//! Two traces side by side, with the largest changes first: tables on a terminal and on a page, and shift functions on
+//! the page.
 
 use super::basis::basis;
 use super::more;
@@ -11,7 +12,7 @@ use schedlab_analyze::trace::TraceDiff;
 use schedlab_analyze::trace::diff::{DiffChange, DiffRow, DiffShift, DiffTable, DiffTrace};
 use schedlab_plan::counted;
 
-/// Names in the first line.
+/// Most names in the first line.
 const TOLD: usize = 3;
 
 /// The findings as a page.
@@ -28,7 +29,7 @@ pub fn trace_diff(found: &TraceDiff) -> Document {
     )
 }
 
-/// What changed most, or that nothing did, and by what right that is said; and what ran in one side only.
+/// What changed most, or that nothing did, and on what basis; and what ran on one side only.
 fn claim(found: &TraceDiff) -> String {
     let named: Vec<String> = found.named.iter().take(TOLD).map(|name| in_short(found, name)).collect();
     let others = found.named.len().saturating_sub(TOLD);
@@ -51,7 +52,7 @@ fn claim(found: &TraceDiff) -> String {
     if one_sided.is_empty() { claim } else { format!("{claim} {but}{}.", one_sided.join("; ")) }
 }
 
-/// The first number of a name that is named.
+/// The first named number of a row, in a few words.
 fn in_short(found: &TraceDiff, name: &str) -> String {
     let rows = found.tables.iter().flat_map(|table| table.rows.iter().filter(|row| row.name == name));
     let change = rows.flat_map(|row| &row.changes).find(|change| is_named(change));
@@ -76,7 +77,7 @@ fn origin(found: &TraceDiff) -> String {
     format!("{}. {}.", side("A", &found.a), side("B", &found.b))
 }
 
-/// What one must know of how it was judged.
+/// What a reader must know about how it was judged.
 fn how(found: &TraceDiff) -> impl Iterator<Item = Remark> {
     let least = found.a.len().min(found.b.len());
     let text = match (found.basis == "verdict", least) {
@@ -129,7 +130,7 @@ fn rows(found: &TraceDiff, table: &DiffTable) -> Table {
         header.extend([(words(number.of), Align::Right), ("change", Align::Right)]);
     }
     let mut filled = Table::new(&header);
-    // A terminal has the change of the first number alone; a page has all, with intervals.
+    // A terminal shows only the change of the first number; a page shows all, with intervals.
     filled.wide = (1..numbers.len()).map(|number| 3 + 2 * number).collect();
     for row in &table.rows {
         let mut cells = vec![name(row).into(), says(row)];
@@ -150,7 +151,7 @@ fn is_named(change: &DiffChange) -> bool {
     matches!(change.says, "moved" | "apart")
 }
 
-/// Which of a row's numbers are named.
+/// Which numbers of a row are named.
 fn says(row: &DiffRow) -> Cell {
     let named: Vec<&str> = row.changes.iter().filter(|c| is_named(c)).map(|c| words(c.of)).collect();
     if named.is_empty() { "".into() } else { Cell::toned(named.join(", "), Tone::Moved) }
@@ -166,7 +167,7 @@ fn value(change: &DiffChange, x: f64) -> String {
     }
 }
 
-/// With three digits: what is after them is of that trace alone.
+/// With three digits: further digits are specific to that trace.
 fn short(x: f64, unit: &str) -> String {
     let (scale, unit) = unit_for(x.abs(), unit);
     format!("{} {unit}", significant(x / scale, 3)).trim_end().to_owned()
@@ -177,7 +178,7 @@ fn both(change: &DiffChange) -> String {
     format!("{} → {}", side(change.a), side(change.b))
 }
 
-/// The change with its interval, and on a page its p.
+/// The change with its interval, and on a page with its p.
 fn changed(change: &DiffChange, wide: bool) -> String {
     let signed = |x: f64| format!("{}{}", if x > 0.0 { "+" } else { "" }, value(change, x));
     let Some(by) = change.change else { return NONE.into() };

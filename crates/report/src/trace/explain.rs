@@ -1,4 +1,4 @@
-//! Everything that explains waits, one page below the other.
+//! All analyses that explain waits, one page after the other.
 
 use super::{blame, chains, inversions, trace_kworkers, trace_overview};
 use crate::document::Document;
@@ -7,7 +7,7 @@ use schedlab_analyze::trace::Explain;
 /// The findings as a page.
 pub(super) fn page(found: &Explain) -> Document {
     if found.blame.total.waits == 0 && found.map.cpus.is_empty() {
-        // Nobody ran or waited: one page says so.
+        // If nothing ran or waited, a single page says so.
         return blame::page(&found.blame);
     }
     let waits = blame::page(&found.blame).and(chains::page(&found.chains)).and(inversions::page(&found.inversions));

@@ -1,4 +1,5 @@
-//! Priority inversions, on a terminal: who was held up, who ran instead, and the longest with what they went through.
+//! Priority inversions on a terminal: which tasks were held up, which ran instead, and the longest inversions in
+//! detail.
 
 use super::basis::{basis, censored, listed};
 use super::{more, nothing, remarks};

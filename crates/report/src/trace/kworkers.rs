@@ -9,7 +9,7 @@ use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::kworkers::{Figures, FunctionRow, Kworkers, Parts};
 use schedlab_plan::InOrder;
 
-/// Items that are listed one by one.
+/// Most items that are listed one by one.
 const LONGEST_SHOWN: usize = 5;
 
 /// The findings as a page.
@@ -78,7 +78,7 @@ fn claim(found: &Kworkers) -> String {
     )
 }
 
-/// Functions with their latest item, the latest first.
+/// Functions with the item that waited longest, in the order of that wait.
 fn longest(found: &Kworkers) -> Vec<&FunctionRow> {
     let mut rows: Vec<&FunctionRow> = found.functions.iter().filter(|row| row.longest.is_some()).collect();
     rows.in_order_by_key(|row| std::cmp::Reverse(row.latency.max_ns));

@@ -52,7 +52,7 @@ fn task(row: &LatencyRow) -> String {
 }
 
 fn wakeups(found: &Latency) -> Table {
-    // Without sched_wakeup the wait of a new thread is the only one with a queueing of its own.
+    // Without sched_wakeup, only the wait of a new thread has a separate queueing part.
     let split = found.total.placement.count > 0;
     let mut header = vec![("task", Align::Left), ("run", Align::Right), ("wakeups", Align::Right)];
     header.extend(["mean", "p50", "p99", "p99.9", "max"].map(|name| (name, Align::Right)));

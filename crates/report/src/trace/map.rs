@@ -1,10 +1,10 @@
-//! A line for each change of who is on a CPU.
+//! A line for each change of the task on a CPU.
 
 use crate::escape::terminal;
 use schedlab_analyze::trace::{MapRow, Seconds};
 use std::io::{self, Write};
 
-/// A row: the CPUs beside each other, the changed one marked, the time, and what new letters stand for.
+/// A row: the CPUs side by side with the changed one marked, the time, and the meaning of new letters.
 pub fn map_line(row: &MapRow, out: &mut dyn Write) -> io::Result<()> {
     for (cpu, letters) in row.cpus.iter().enumerate() {
         let mark = if cpu == usize::from(row.cpu) { '*' } else { ' ' };

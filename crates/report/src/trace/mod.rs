@@ -45,7 +45,7 @@ use schedlab_plan::counted;
 /// Width of a picture in its own file, px.
 const WIDTH: f64 = 760.0;
 
-/// Every analysis that takes nothing but a trace and the common options, in the order in which they are listed.
+/// Every analysis that needs nothing but a trace and the common options, in the order in which they are listed.
 pub const ANALYSES: &[TraceAnalysis] = &[
     TraceAnalysis {
         name: "queues",
@@ -136,8 +136,8 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
 ];
 
-/// What the numbers of every analysis mean, in the order in which they are listed; after those of [`ANALYSES`] those of
-/// analyses with options of their own.
+/// The definitions of the numbers of every analysis, in the order in which they are listed: first those of
+/// [`ANALYSES`], then those of analyses with options of their own.
 pub fn trace_definitions() -> impl Iterator<Item = &'static Definition> {
     let own = [
         trace::kworkers::DEFINITIONS,
@@ -150,9 +150,9 @@ pub fn trace_definitions() -> impl Iterator<Item = &'static Definition> {
     [trace::definitions()].into_iter().chain(of_rows).chain(own).flatten()
 }
 
-/// What pages of traces have in common.
+/// What the pages of traces have in common.
 impl Document {
-    /// A page with its claim and where the trace is from.
+    /// A page with its claim and the origin of the trace.
     fn of_trace(claim: impl Into<String>, trace: &TraceFacts) -> Self {
         let claim = claim.into();
         let mut text = trace.format.clone();
@@ -176,31 +176,31 @@ impl Document {
         Self(vec![Section::body("", claim, [origin].into_iter().chain(unmatched).collect())])
     }
 
-    /// The page with what its reader must know of the numbers below it.
+    /// The page with what a reader must know about its numbers.
     fn ends(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
         self.add("", Block::remarks(remarks).into_iter().collect());
         self
     }
 }
 
-/// The claim where nothing was found: see [`TraceFacts::nothing`].
+/// The claim if nothing was found: see [`TraceFacts::nothing`].
 fn nothing(trace: &TraceFacts, known: &str) -> String {
     full_stop(&capital(&trace.nothing(known)))
 }
 
-/// What `--top` left out.
+/// The note on rows that `--top` left out.
 fn more(number: u64, what: &str) -> Option<Remark> {
     (number > 0).then(|| Remark::note(format!("{} more {what}; --top 0 shows all", count(number))))
 }
 
-/// Sentences that begin with a number, of those that are not 0: how each continues after 1, and after others.
+/// Sentences that begin with a number, for the numbers that are not 0; each has a text for 1 and one for others.
 fn numbered<'s>(numbers: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
     let numbers = numbers.into_iter().filter(|(number, ..)| *number > 0);
     numbers
         .map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
 }
 
-/// What the reader of the findings must know of the trace.
+/// What a reader of the findings must know about the trace.
 fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
     let numbers = [
         (
@@ -232,7 +232,7 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
     numbered(numbers).chain(trace.problems.iter().map(Remark::warning))
 }
 
-/// Whose a row is: `name:tid` of one task, `name:(n)` of several, as perf writes them.
+/// The task of a row: `name:tid` for one task, `name:(n)` for several, as in perf.
 fn task(comm: &str, tid: Option<u32>, tasks: u64) -> String {
     match tid {
         Some(tid) => format!("{comm}:{tid}"),

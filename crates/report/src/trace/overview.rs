@@ -1,4 +1,4 @@
-//! Who had each CPU over time, on a terminal: a line for each CPU, a sign for each slice.
+//! The task on each CPU over time, on a terminal: a line for each CPU, a sign for each slice.
 
 use super::basis::basis;
 use super::{nothing, remarks};

@@ -1,4 +1,4 @@
-//! `perf sched latency`'s own page, byte for byte as perf 6.4 and newer print it.
+//! The page of `perf sched latency`, byte for byte as perf 6.4 and newer print it.
 
 use schedlab_analyze::trace::perf_latency::PerfLatency;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ fn bad_events(found: &PerfLatency, out: &mut dyn Write) -> io::Result<()> {
     info(found.switch_bugs, found.timestamps, "context switch bugs", "", end)
 }
 
-/// Seconds and microseconds, cut off as perf cuts them.
+/// Seconds and microseconds, truncated as perf does.
 fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }

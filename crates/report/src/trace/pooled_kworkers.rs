@@ -9,13 +9,13 @@ use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::PooledKworkers;
 use schedlab_analyze::trace::kworkers::FunctionRow;
 
-/// Items from which on a function is a row: a tail of fewer says little.
+/// Fewest items for a function's row: a tail of fewer items is not informative.
 const LEAST_ITEMS: u64 = 20;
 
-/// Functions in the picture.
+/// Most functions in the picture.
 const DRAWN: usize = 8;
 
-/// Arms beside each other, at most `most` functions.
+/// The arms side by side, with at most `most` functions.
 pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
     let arms: Vec<String> =
         found.arms.iter().map(|arm| format!("{} ({} traces, {} items)", arm.arm, arm.traces, arm.started)).collect();
@@ -44,7 +44,7 @@ pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
     page.ends(end.chain(basis(&found.lacking, found.definitions)).chain(found.problems.iter().map(Remark::warning)))
 }
 
-/// The same as a picture: a file of its own. `place`: of which trace, on which machine, when.
+/// The same as a picture in its own file. `place`: of which trace, on which machine, when.
 pub fn pooled_kworkers_svg(found: &PooledKworkers, place: &str) -> String {
     let group = |rows: &Vec<(usize, &FunctionRow)>| RangeGroup {
         name: rows[0].1.function.clone(),
@@ -65,7 +65,7 @@ fn range(arm: u32, row: &FunctionRow, label: &str) -> Option<RangeRow> {
     let latency = &row.latency;
     let at = [latency.p50_ns?, latency.p99_ns?, latency.max_ns? as f64];
     let value = at.map(|ns| quantity(ns, "ns")).join(" · ");
-    // A logarithm has no 0.
+    // 0 has no logarithm.
     Some(RangeRow { arm, label: label.to_owned(), at: at.map(|ns| ns.max(1.0)), value })
 }
 

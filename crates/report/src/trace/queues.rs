@@ -1,4 +1,4 @@
-//! How long the queue of each CPU was, on a terminal: the time at each length, and a line over time.
+//! The length of each CPU's queue, on a terminal: the time at each length, and a line over time.
 
 use super::basis::basis;
 use super::{nothing, remarks};

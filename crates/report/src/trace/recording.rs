@@ -1,4 +1,4 @@
-//! What `record` has written, as it answers.
+//! What `record` reports about the recording that it has written.
 
 use schedlab_plan::units::show_ns;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Recording {
     pub notes: Vec<String>,
 }
 
-/// In two lines; the notes are not among them.
+/// In two lines, without the notes.
 pub fn recording_text(found: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let Recording { file, source, file_bytes, events, check, .. } = found;
     let per_event = *file_bytes as f64 / (*events).max(1) as f64;

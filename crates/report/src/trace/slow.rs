@@ -1,4 +1,4 @@
-//! What happened in the slowest operations, on a terminal: for each what its time went into, then step by step.
+//! What happened in the slowest operations, on a terminal: for each the parts of its time, then its steps.
 
 use super::basis::basis;
 use super::{more, remarks};
@@ -8,7 +8,7 @@ use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::slow::{Slow, SlowPart, SlowRow, SlowStep, SlowTask};
 use schedlab_plan::{InOrder, counted};
 
-/// Parts that an operation's line shows, and steps below it: the longest ones.
+/// Most parts in an operation's line, and most steps below it: the longest ones.
 const PARTS_SHOWN: usize = 4;
 const STEPS_SHOWN: usize = 16;
 
@@ -50,7 +50,7 @@ fn operation(number: usize, row: &SlowRow) -> (String, Vec<Block<'static>>) {
     let rest: u64 = row.parts.iter().skip(PARTS_SHOWN).map(|p| p.ns).sum();
     parts.extend((rest > 0).then(|| format!("{} others", ns(rest))));
     line("   ", parts.join(", "));
-    // The shortest steps of many are left out, in the order of time.
+    // If there are many steps, the shortest ones are left out; the others stay in order of time.
     let mut lengths: Vec<u64> = row.steps.iter().map(|step| step.ns).collect();
     lengths.in_order_by(|a, b| b.cmp(a));
     let least = lengths.get(STEPS_SHOWN).map_or(0, |length| length + 1);

@@ -1,4 +1,4 @@
-//! Where the time of tasks went, on a terminal.
+//! How the time of tasks was spent, on a terminal.
 
 use super::{more, remarks};
 use crate::document::{Block, Document};

@@ -8,10 +8,10 @@ use schedlab_analyze::trace::{Hole, Seconds, TimehistRow, Turns};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Columns of a terminal at which times have their nanoseconds.
+/// Width of a terminal from which on times are printed with their nanoseconds.
 const WIDE: usize = 104;
 
-/// The names of the columns, on a terminal of this many columns.
+/// The names of the columns, for a terminal of this width.
 pub fn timehist_header(columns: usize, out: &mut dyn Write) -> io::Result<()> {
     if columns < WIDE {
         return writeln!(
@@ -48,12 +48,13 @@ pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> 
     call.map_or(Ok(()), |call| writeln!(out, "{:>20}slept in {call}", ""))
 }
 
-/// Turns, and times between them that are not known, that a picture can show.
+/// Most times on a CPU, and unknown times between them, that a picture can show.
 pub const MOST_TURNS: usize = 1000;
-/// A task that got its CPU this soon after it was woken has preempted the one before, ns.
+/// A task that got its CPU within this time after it was woken has preempted the previous one, ns.
 const SOON_NS: u64 = 100_000;
 
-/// Who had each CPU, and how each turn ended, as a file. `place`: of which trace, on which machine, when.
+/// Which task had each CPU, and how each time on a CPU ended, as a file. `place`: of which trace, on which machine,
+/// when.
 pub fn timehist_svg(Turns { rows, holes }: &Turns, place: &str) -> String {
     let from = rows.iter().map(begin).min().unwrap_or(0);
     let to = rows.iter().map(|row| row.at_ns).max().unwrap_or(0);
@@ -95,7 +96,8 @@ fn begin(row: &TimehistRow) -> u64 {
     row.at_ns.saturating_sub(row.run_ns.unwrap_or(0))
 }
 
-/// How a turn ended, by the state in which the task left and by what the next one on the CPU had waited for.
+/// How a time on a CPU ended, from the state in which the task left and from what the next task on the CPU had waited
+/// for.
 fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
     let left = row.left.as_deref();
     match left.map(|left| left.starts_with('R')) {
@@ -103,7 +105,7 @@ fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
         Some(false) => TurnEnd::Waits,
         Some(true) => match next {
             None => TurnEnd::Open,
-            // Idle, or a turn that was not asked for or is not known, lies between.
+            // In between, the CPU was idle, or a task ran that was filtered out or is not known.
             Some(next) if begin(next) != row.at_ns => TurnEnd::Open,
             Some(next) if next.wakeup_wait_ns.is_some_and(|ns| ns <= SOON_NS) => TurnEnd::Woken,
             Some(next) if next.wakeup_wait_ns.or(next.preempt_wait_ns).is_some() => TurnEnd::Waited,
@@ -171,7 +173,7 @@ mod tests {
         );
         assert!(timehist_svg(&turns(&[], &[]), "here").contains("0 turns"));
         assert!(!svg.contains("Not known:"), "{svg}");
-        // CPU 0 has a hole before its last turn, and CPU 2 has nothing else.
+        // CPU 0 has a hole before its last time on the CPU, and CPU 2 has only a hole.
         let hole = |cpu, start_ns, end_ns| Hole { cpu, start_ns, end_ns };
         let svg = timehist_svg(&turns(&rows, &[hole(0, 3_000_000, 3_100_000), hole(2, 0, 9_000_000)]), "here");
         assert!(svg.contains("Not known: events are missing") && svg.contains("CPU 2"), "{svg}");

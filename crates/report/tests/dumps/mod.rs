@@ -1,19 +1,20 @@
-//! The files of golden traces: text as it is, and dumps of binary ones.
+//! The files of golden traces: text unchanged, and dumps of binary ones.
 
 use schedlab_analyze::trace::Reader;
 use std::path::{Path, PathBuf};
 
-/// Where they are.
+/// Their directory.
 pub(crate) fn dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces")
 }
 
-/// A file that holds a golden trace.
+/// Whether a file is a golden trace.
 pub(crate) fn is_trace(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "txt" || e == "dump")
 }
 
-/// The bytes of a dump: hex pairs, `00*12` for twelve of them, and text in quotes; a line that begins with `#` tells of it.
+/// The bytes of a dump: hex pairs, `00*12` for twelve of them, and text in quotes; lines that begin with `#` are
+/// comments.
 fn bytes_of(dump: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for line in dump.lines().filter(|line| !line.starts_with('#')) {

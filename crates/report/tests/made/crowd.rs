@@ -1,9 +1,9 @@
-//! Runs as large as wanted, with as many metrics, distributions and checks as a real one has: for sizes, not for numbers.
+//! Runs of any size, with as many metrics, distributions and checks as a real one: for tests of sizes, not of numbers.
 
 use super::{Coin, arms, check, environment, manifest, outcome};
 use schedlab_plan::*;
 
-/// Exploratory metrics of a real `pipe` trial beside the made-up ones; `messaging` has the first nine.
+/// Exploratory metrics of a real `pipe` trial, in addition to the made-up ones; `messaging` has the first nine.
 const METRICS: [&str; 20] = [
     "index",
     "involuntary_switches_per_op",
@@ -35,8 +35,8 @@ const LEGS: [&str; 4] = [
     "leg_parent_read_to_parent_write",
 ];
 
-/// A sealed run of `workloads` × `blocks` blocks, each of them `arms` arms twice, mirrored; `rich` in metrics, or with the
-/// primary one alone.
+/// A finished run of `workloads` × `blocks` blocks, each with `arms` arms twice, mirrored; `rich` with many metrics,
+/// otherwise only with the primary one.
 pub(crate) fn run(workloads: usize, arm_count: usize, blocks: u32, rich: bool) -> (Manifest, Vec<TrialRecord>) {
     let mut manifest = manifest();
     manifest.arms = arms().into_iter().cycle().take(arm_count).collect();
@@ -75,7 +75,7 @@ pub(crate) fn run(workloads: usize, arm_count: usize, blocks: u32, rich: bool) -
     (manifest, rows)
 }
 
-/// As many checks as a doctor makes, as long as they are.
+/// As many checks as doctor makes, and as long.
 fn long_environment() -> Environment {
     let mut all = environment();
     let states = [CheckState::Good, CheckState::Info, CheckState::Warning, CheckState::Unavailable];

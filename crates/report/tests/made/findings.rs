@@ -1,4 +1,4 @@
-//! Findings by hand, so that the golden files change when a report does and not when an estimate does.
+//! Hand-made findings, so that the golden files change when a report changes and not when an estimate does.
 
 use schedlab_analyze::*;
 use schedlab_plan::{Manifest, Tier, TrialRecord, TrialStatus};
@@ -50,7 +50,7 @@ fn contrast(arm: u32, effect: Option<Effect>, p: f64, verdict: Verdict) -> Contr
     }
 }
 
-/// A metric with its values as the rows have them.
+/// A metric with its values from the rows.
 fn metric(trials: &[TrialRecord], index: usize, role: Role, contrasts: Vec<Contrast>) -> MetricFindings {
     let of = |t: &TrialRecord| t.outcome.as_ref().map(|o| o.metrics[index].clone());
     let model = trials.iter().find_map(of).expect("the made-up run measured something");

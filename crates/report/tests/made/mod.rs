@@ -1,5 +1,5 @@
-//! A made-up run with one of everything a report must show: an A/A control, an arm that wins, one that could not be
-//! applied, warm-up, a disturbed block and its repeat, a failed trial, placement that differs, checks that warn.
+//! A made-up run with one of everything that a report must show: an A/A control, an arm that wins, one that could not
+//! be applied, warm-up, a disturbed block and its repeat, a failed trial, placement that differs, checks that warn.
 
 #![allow(dead_code)]
 
@@ -9,17 +9,17 @@ pub(crate) mod findings;
 use schedlab_plan::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_plan::*;
 
-/// Fixed, small, spread like noise: the same sequence each time.
+/// A generator of noise with the same sequence each time.
 pub(crate) struct Coin(pub(crate) u64);
 
 impl Coin {
-    /// In 0…1.
+    /// Uniform in 0…1.
     pub(crate) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as f64) / f64::from(1u32 << 31)
     }
 
-    /// About normal, SD 1.
+    /// Approximately normal, SD 1.
     pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }

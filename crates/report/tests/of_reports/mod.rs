@@ -1,4 +1,4 @@
-//! Tests of reports, by what they are about.
+//! Tests of reports, by topic.
 
 mod robust;
 mod shapes;

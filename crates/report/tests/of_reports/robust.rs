@@ -1,4 +1,4 @@
-//! Whatever comes in: well-formed, finite, and nothing that breaks out.
+//! For any input, reports are well-formed, contain only finite numbers, and let no markup of the input through.
 
 use crate::*;
 
@@ -9,7 +9,7 @@ fn pictures_and_page_are_well_formed() {
     assert!(all.len() >= 14, "{} pictures", all.len());
     for (name, svg) in &all {
         xml::check(svg).unwrap_or_else(|why| panic!("{name}: {why}"));
-        // What a viewer of files shows: the title, and where and when.
+        // What an image viewer shows: the title, the machine, and the time.
         assert!(svg.matches("class=\"head\"").count() >= 1 && svg.contains("6.12.9-amd64 · "), "{name}: {svg}");
         assert!(svg.contains("<title>") && svg.contains("<desc>") && svg.contains("role=\"img\""), "{name}");
     }
@@ -17,7 +17,8 @@ fn pictures_and_page_are_well_formed() {
     assert_eq!(names.len(), all.len(), "two pictures of one name overwrite each other");
     let page = made.output("report.html");
     let inline: Vec<&str> = page.split("<svg").skip(1).collect();
-    // All questions; trials by arm and in order, latency, placement, noise of two workloads; a drawn interval a contrast.
+    // All questions; for two workloads trials by arm and in order, latency, placement, noise; and a drawn interval per
+    // contrast.
     assert!(page.matches("<figure").count() >= 11);
     assert!(page.matches("<svg class=\"cell").count() >= 12);
     for svg in inline {
@@ -98,7 +99,7 @@ fn an_arm_without_data_is_shown_as_such() {
     assert!(made.output("report.txt").contains("no verdict"));
 }
 
-/// Values no machine gives: every writer must stay finite and well-formed.
+/// Values that no machine produces: every writer must stay finite and well-formed.
 #[test]
 fn no_number_is_too_odd() {
     const ODD: [f64; 9] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e308, -1e308, 5e-324, 1.0];
@@ -125,7 +126,7 @@ fn no_number_is_too_odd() {
     }
 }
 
-/// Puts odd numbers wherever the findings hold one.
+/// Puts odd numbers into every number of the findings.
 fn bend(findings: &mut Findings, odd: &mut impl FnMut() -> f64) {
     let maybe = |x: &mut Option<f64>, odd: &mut dyn FnMut() -> f64| *x = Some(odd());
     findings.rules.sesoi = odd();
@@ -180,7 +181,7 @@ fn no_text_lies_outside_its_picture() {
     }
 }
 
-/// A row without an interval would be empty, and look like a defect of the picture.
+/// A row without an interval would be empty, and would look like a defect of the picture.
 #[test]
 fn an_effect_that_has_no_ratio_says_so_in_its_row() {
     let mut made = small();

@@ -1,8 +1,8 @@
-//! How wide and how long reports are, and what stands first.
+//! How wide and how long reports are, and what comes first.
 
 use crate::*;
 
-/// Whatever was compared: two runs, rows of others, a factorial, a crowd, names of any length, nothing at all.
+/// For any comparison: two runs, imported rows, a factorial, very many arms, names of any length, nothing at all.
 #[test]
 fn a_summary_is_less_than_a_screen_and_holds_every_question() {
     let (manifest, trials) = made::crowd::run(2, 7, 4, false);
@@ -43,12 +43,13 @@ fn a_summary_is_less_than_a_screen_and_holds_every_question() {
     }
 }
 
-/// Columns, a wide letter counted as one, as the tables do.
+/// Number of columns; a wide character counts as one, as in the tables.
 fn columns(line: &str) -> usize {
     line.chars().count()
 }
 
-/// What is decided has a row with its interval drawn; what is open is counted in one line, and its warning has a fix.
+/// A decided question has a row with its interval drawn; open ones are counted in one line, and their warning has a
+/// fix.
 #[test]
 fn decided_questions_are_rows_and_the_others_one_line() {
     let made = by_hand();
@@ -65,7 +66,7 @@ fn decided_questions_are_rows_and_the_others_one_line() {
     assert!(text.contains("not the ratio of medians"), "{text}");
 }
 
-/// Of several metrics of a workload each question in the line says which it is of.
+/// If a workload has several metrics, each question in the line names its metric.
 #[test]
 fn a_question_of_one_of_several_metrics_names_it() {
     let mut made = by_hand();
@@ -123,7 +124,7 @@ fn every_question_is_drawn_at_the_head_of_the_page() {
     );
 }
 
-/// The pictures are not pushed down by a list of dozens, and no claim is lost.
+/// A list of dozens of claims does not push down the pictures, and no claim is lost.
 #[test]
 fn many_claims_are_folded_away() {
     let (manifest, trials) = made::crowd::run(2, 7, 4, false);
@@ -142,7 +143,7 @@ fn many_claims_are_folded_away() {
     }
 }
 
-/// Whatever an arm is called, tables of a mail stay narrow and its rows can be told apart.
+/// Whatever the names of arms, tables of a mail stay narrow, and their rows can be distinguished.
 #[test]
 fn long_names_do_not_widen_a_mail() {
     let mut manifest = made::manifest();
@@ -165,7 +166,7 @@ fn long_names_do_not_widen_a_mail() {
     }
 }
 
-/// A terminal narrower or wider than most: the report is as wide, and no wider than its tables must be.
+/// On a terminal narrower or wider than usual, the report has that width, and is no wider than its tables require.
 #[test]
 fn text_takes_the_width_it_is_given() {
     let made = small();
@@ -187,7 +188,7 @@ fn text_takes_the_width_it_is_given() {
     }
 }
 
-/// One tier in every arm is not a picture and no table, but it is said.
+/// A single tier in every arm has neither a picture nor a table, but a sentence.
 #[test]
 fn a_placement_without_a_choice_is_a_sentence() {
     let mut made = small();

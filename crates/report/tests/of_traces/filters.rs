@@ -1,4 +1,4 @@
-//! What is asked for is what is told.
+//! The output contains what the filters ask for.
 
 use crate::*;
 

@@ -1,4 +1,4 @@
-//! Tests of pages of traces, by what they are about.
+//! Tests of pages of traces, by topic.
 
 mod filters;
 mod stories;

@@ -1,4 +1,4 @@
-//! What each golden trace tells: the answers that are known.
+//! The known answers for each golden trace.
 
 use crate::*;
 
@@ -148,7 +148,7 @@ fn an_inversion_is_found_on_the_own_cpu_and_through_who_holds() {
     assert_eq!((inverted("preempt").total.waits, inverted("chain").total.waits), (0, 0));
 }
 
-/// Times of all CPUs add up, and what is known of runs and waits is in the lengths.
+/// The times of all CPUs add up, and the lengths include all known runs and waits.
 #[test]
 fn lengths_add_up_to_runs_and_waits() {
     for name in TRACES {
@@ -166,7 +166,7 @@ fn lengths_add_up_to_runs_and_waits() {
         let placed = waits.placement.histogram.sum_ns;
         let counted = found.all.waiting_ns + found.missed_ns - found.unfinished_ns - found.censored_ns;
         let waited = waits.wakeup.histogram.sum_ns + waits.preempt.histogram.sum_ns;
-        // Up to the first sched_wakeup a placement counts.
+        // Before the first sched_wakeup, placement counts as queueing.
         assert!(counted <= waited && counted + placed >= waited, "{name}: {counted} of {waited}, placing {placed}");
     }
 }
@@ -186,7 +186,7 @@ fn work_is_late_for_its_kworker_and_for_what_that_does() {
 fn copies_are_told_beside_their_scores() {
     let found = paired("copies");
     let rows = &found.arms[0].trials[0].copies;
-    // Together but from 140 to 170; A waits 10 and 20, B 10 and 10, and C, whose partner is not seen, 25.
+    // Together except from 140 to 170; A waits 10 and 20, B 10 and 10, and C, whose partner does not occur, 25.
     assert_eq!((rows[0].co_located_share, rows[0].flips, rows[0].queue_delay_ns), (Some(0.7), 2, [30_000, 20_000]));
     assert_eq!((rows[1].co_located_share, rows[1].queue_delay_ns, rows[1].relative), (None, [25_000, 0], 0.5));
     let mut page = Vec::new();

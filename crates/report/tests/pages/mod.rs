@@ -6,10 +6,10 @@ use schedlab_report::{ANALYSES, Form, RenderedOutput};
 /// Columns of a page.
 const WIDTH: usize = 80;
 
-/// Every page of an analysis: the name of its file, and what it makes of a golden trace.
+/// Every page of an analysis: the name of its file, and a function from a golden trace to its text.
 pub(crate) type Pages = (&'static str, Box<dyn Fn(&str) -> String>);
 
-/// Those of the analyses in rows, but for `explain`, which is pages of others, and of those with options of their own.
+/// Those of the analyses in rows, except `explain`, which combines others, and of those with options of their own.
 pub(crate) fn all() -> Vec<Pages> {
     let rows = ANALYSES.iter().filter(|row| row.name != "explain");
     let of_row = |row: &'static schedlab_report::TraceAnalysis| -> Pages {
@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Pages> {
     rows.map(of_row).chain(own).collect()
 }
 
-/// What a page has that is wider than a terminal, of those that are not lines of another tool's form.
+/// The lines of a page that are wider than a terminal, except for those in another tool's format.
 pub(crate) fn wide<'p>(name: &str, page: &'p str) -> Option<&'p str> {
     let is_page = !["latency-perf", "timehist", "map-switches"].contains(&name);
     page.lines().find(|line| is_page && line.chars().count() > WIDTH)

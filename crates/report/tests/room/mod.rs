@@ -1,7 +1,7 @@
-//! Whether the texts of a picture lie inside it, by how wide they are at the most: each letter as wide as the widest of its kind in
-//! DejaVu Sans, the widest face that a page may fall back to, and a square for what fills one.
+//! Whether the texts of a picture are inside it, by their largest possible width: each character is as wide as the
+//! widest of its kind in DejaVu Sans, the widest font that a page may fall back to; wide characters are a square.
 
-/// Room for rounding, px.
+/// Tolerance for rounding, px.
 const SLACK: f64 = 1.0;
 
 fn letter(c: char) -> f64 {
@@ -16,7 +16,7 @@ fn letter(c: char) -> f64 {
     }
 }
 
-/// What a text means, its references read.
+/// A text with its entity references replaced.
 fn plain(text: &str) -> String {
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")]
         .iter()
@@ -39,9 +39,9 @@ fn size(class: &str) -> f64 {
     if has("head") || has("num") { 1.12 * px } else { px }
 }
 
-/// The texts of every picture in this that reach beyond its view box, and by how much.
+/// The texts of every picture that extend beyond its view box, and by how much.
 pub(crate) fn outside(text: &str) -> Vec<String> {
-    // A cell of a table has no view box, and no text.
+    // A picture in a cell of a table has no view box, and no text.
     let pictures =
         text.split("<svg").skip(1).filter(|svg| svg.split('>').next().is_some_and(|h| h.contains("viewBox")));
     pictures.filter_map(|svg| svg.split("</svg>").next()).flat_map(outside_of).collect()
@@ -71,7 +71,7 @@ fn outside_of(svg: &str) -> Vec<String> {
             };
             let class = attribute(tag, "class").map_or_else(|| inherited(|g| &g.0), str::to_owned);
             let anchor = attribute(tag, "text-anchor").map_or_else(|| inherited(|g| &g.1), str::to_owned);
-            // The whole of a text that was shortened, which a pointer shows.
+            // Ignore the title of a shortened text, which only a pointer shows.
             let content = content.split("<title>").next().unwrap_or_default();
             let wide = width_of(content, &class);
             let (x, y) = (number(tag, "x").unwrap_or(0.0), number(tag, "y").unwrap_or(0.0));
@@ -89,7 +89,7 @@ fn outside_of(svg: &str) -> Vec<String> {
     found
 }
 
-/// Of a text with or without spans.
+/// The width of a text with or without spans.
 fn width_of(content: &str, class: &str) -> f64 {
     let of = |text: &str, class: &str| plain(text).chars().map(letter).sum::<f64>() * size(class);
     if !content.contains("<tspan") {

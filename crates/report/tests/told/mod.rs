@@ -1,9 +1,9 @@
-//! What single events make of a wait: who is charged with it, which chain it is in, how much of it is known.
+//! How single events affect a wait: what it is charged to, which chain it is in, how much of it is known.
 
 use super::{TRACES, blames, chained, latencies, open, worked};
 use schedlab_analyze::trace::{Asked, Scope, TimeWindow, inversions, states};
 
-/// What waits are put down to, by cause, and the part with another CPU idle.
+/// The time of waits by cause, and the part with another CPU idle.
 fn causes(name: &str) -> (Vec<(String, u64)>, u64) {
     let found = blames(name);
     let causes = found.causes.iter().map(|c| (c.share.cause.clone(), c.share.ns)).collect();

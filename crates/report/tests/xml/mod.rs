@@ -1,7 +1,7 @@
-//! A small checker of XML well-formedness: tags nest and close, attributes are quoted and unique, text and attributes hold
-//! no bare `<` or `&`, references are known, characters are allowed.
+//! A small checker of XML well-formedness: tags are nested and closed, attributes are quoted and unique, text and
+//! attributes contain no bare `<` or `&`, references are known, characters are allowed.
 
-/// `Err` with what is wrong and where.
+/// The error says what is wrong and where.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What a row's plot cannot hold: units beyond its axis, and effects that have no place on it.
+//! What a row's plot cannot show: units beyond its axis, and effects that are not ratios.
 
 use super::super::axis::{self, Scale};
 use super::super::measure::{fit, text_width};
@@ -7,7 +7,7 @@ use super::{Columns, ForestRow};
 use crate::number::{is_factor, significant};
 use schedlab_plan::InOrder;
 
-/// Why the plot is empty, in its room, on paper of its own; `before` begins the sentence.
+/// Draws the reason why the plot is empty in its place, on its own background; `before` begins the sentence.
 pub(super) fn draw_note(svg: &mut Svg, class: &str, (x, y): (f64, f64), (before, note): (&str, &str), room: f64) {
     let text = [before, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
     let width = text_width(&fit(&text, 11.0, room), 11.0);
@@ -15,7 +15,7 @@ pub(super) fn draw_note(svg: &mut Svg, class: &str, (x, y): (f64, f64), (before,
     svg.text_within(class, (x, y), Anchor::Start, &text, room);
 }
 
-/// The units that the axis does not hold: at either end an arrow, below it how many there are, and where.
+/// The units beyond the axis: an arrow at each end, and below it how many there are and where they are.
 pub(super) fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale, columns: &Columns) {
     let beyond = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
         let mut found: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite() && is_beyond(*u)).collect();
@@ -27,7 +27,7 @@ pub(super) fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale,
         [only] => ratio(*only),
         [first, .., last] => {
             let (first, last) = (ratio(*first), ratio(*last));
-            // A unit that both have is said once.
+            // If both ends have the same unit, it is printed once.
             let same = first.split(' ').nth(1) == last.split(' ').nth(1);
             let first = if same { first.split(' ').next().unwrap_or_default() } else { first.as_str() };
             format!("{} beyond, {first}…{last}", found.len())
@@ -46,7 +46,7 @@ pub(super) fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale,
     }
 }
 
-/// A ratio as the axis has it: a percentage near one, else a factor.
+/// A ratio in the form of the axis: a percentage near one, otherwise a factor.
 fn ratio(x: f64) -> String {
     let percent = (x - 1.0) * 100.0;
     match x {

@@ -26,10 +26,10 @@ fn an_interval_beyond_the_axis_is_known_to_be() {
     assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
 }
 
-/// Of 106 blocks, 68 were beyond an axis that was made from the interval alone, and were not drawn.
+/// Once an axis was made from the interval alone: 68 of 106 blocks were beyond it and were not drawn.
 #[test]
 fn every_unit_is_drawn_or_counted_beyond_the_axis() {
-    // Evenly apart, so that no two dots are one.
+    // Evenly spaced, so that no two dots coincide.
     let mut units: Vec<(f64, bool)> = (-53..53).map(|i| (f64::from(i).mul_add(0.011, 0.003).exp(), false)).collect();
     units.push((0.001, true));
     let text = String::new;
@@ -51,7 +51,7 @@ fn every_unit_is_drawn_or_counted_beyond_the_axis() {
         let drawn = forest.draw(width).inline("", "");
         let path = drawn.split("class=\"dot\"").nth(1).and_then(|d| d.split('>').next()).unwrap_or_default();
         let dots = path.matches("h0").count();
-        // Not the title of a shortened one.
+        // Ignore the title of a shortened text.
         let is_text = |at: usize| !drawn[..at].rsplit_once('>').is_some_and(|(before, _)| before.ends_with("<title"));
         let seen =
             |(at, _): (usize, &str)| drawn[..at].rsplit('>').next()?.parse::<usize>().ok().filter(|_| is_text(at));
