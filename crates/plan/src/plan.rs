@@ -181,8 +181,8 @@ impl Plan {
         written::axes(text)
     }
 
-    /// Like [`Plan::parse`], for a plan of which only the first arm counts, with the settings common to all arms; it
-    /// may have one arm or none.
+    /// Like [`Plan::parse`], for a plan of which only the first arm counts: it has the settings that all arms share.
+    /// The plan may also have no arm.
     pub fn parse_base(text: &str) -> Result<Self, PlanError> {
         let mut plan = written::read(text)?;
         let makes_arms = plan.search.is_some() || !plan.factors.is_empty();

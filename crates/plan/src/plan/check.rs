@@ -110,7 +110,7 @@ impl Plan {
         let autogroup =
             |s: &Setting| matches!(s, Setting::Sysctl { name, .. } if name == "kernel.sched_autogroup_enabled");
         let sysctl = |s: &Setting| matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl() && !autogroup(s);
-        // A stall leaves a backlog in the run queue that lasts longer than its window.
+        // A stall leaves a backlog of operations that lasts longer than its window.
         let stall = |s: &Setting| matches!(s, Setting::PlantStall { .. });
         let alternates = |s: &Setting| s.is_per_task() && !stall(s) || sysctl(s);
         // A trace lasts from before the first window until after the last.
