@@ -1,36 +1,37 @@
-//! Where GNU patch 2.7 puts a hunk, and what it says of it. Written from its manual ("Merging a patch file", "Inexact")
-//! and from what the program does; `tests/gnu_patch.rs` holds it to the program.
+//! Where GNU patch 2.7 puts a hunk, and what it reports. Written from its manual ("Merging a patch file", "Inexact")
+//! and from its behaviour; `tests/all/gnu_patch.rs` compares it with the program.
 //!
-//! A hunk is looked for at its line plus the offset of the hunk before, then one line after, one before, two after and
-//! so on; where no place takes all of its old lines, with one and then two lines of context less at either end. A hunk
-//! with less context at one end than at the other was made at an end of its file, and fits only there.
+//! A hunk is searched for at its line plus the offset of the previous hunk, then one line after, one before, two after
+//! and so on. If no place matches all of its old lines, the search is repeated with one and then two lines of context
+//! less at either end. A hunk with less context at one end than at the other was made at an end of its file, and
+//! matches only there.
 
 use crate::series::{Hunk, Line};
 
 /// Lines of context that may differ at either end: patch's own default.
 pub const FUZZ_LIMIT: usize = 2;
 
-/// What patch says of a hunk.
+/// What patch reports for a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// At its line.
+    /// Applies at its line.
     Applies,
-    /// Some lines away.
+    /// Applies at an offset.
     Offset,
-    /// With lines of context that differ.
+    /// Applies with fuzz: some context lines differ.
     Fuzz,
-    /// Nowhere.
+    /// Does not apply.
     Fails,
 }
 
-/// Where a hunk goes.
+/// Where a hunk is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// Its old side begins at this line of the text.
     At {
         /// From 0, in the text before any hunk.
         line: usize,
-        /// Lines after the one that its header names; negative: before it.
+        /// Lines after the one in the hunk's header; negative if before it.
         offset: isize,
         /// Lines of context that were ignored at either end.
         fuzz: usize,
@@ -42,7 +43,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// In patch's words.
+    /// The verdict that patch reports.
     pub fn verdict(&self) -> Verdict {
         match *self {
             Self::At { fuzz: 1.., .. } => Verdict::Fuzz,
@@ -53,7 +54,7 @@ impl Placement {
     }
 }
 
-/// Where patch puts each hunk of a file; `text` are its lines with their newlines.
+/// Where patch puts each hunk of a file; `text` is the file as lines with their newlines.
 pub fn place(hunks: &[Hunk], text: &[&[u8]]) -> Vec<Placement> {
     let mut search = Search { text, offset: 0, frozen: 0 };
     let mut out = Vec::with_capacity(hunks.len());
@@ -76,11 +77,11 @@ pub fn place(hunks: &[Hunk], text: &[&[u8]]) -> Vec<Placement> {
     out
 }
 
-/// The text with each hunk at its place: the context stays the text's own.
+/// The text with each hunk applied; context lines stay those of the text.
 pub fn apply(hunks: &[Hunk], placements: &[Placement], text: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     let write = |out: &mut Vec<u8>, line: &[u8]| {
-        // Where more follows a line without a newline, patch gives it one.
+        // If lines follow one without a newline, patch adds the newline.
         if out.last().is_some_and(|&byte| byte != b'\n') {
             out.push(b'\n');
         }
@@ -108,28 +109,29 @@ pub fn apply(hunks: &[Hunk], placements: &[Placement], text: &[&[u8]]) -> Vec<u8
 
 struct Search<'a> {
     text: &'a [&'a [u8]],
-    /// The offset at which the hunk before was applied.
+    /// The offset of the previous hunk.
     offset: isize,
-    /// Lines of the text that are written already.
+    /// Lines of the text that are already written.
     frozen: usize,
 }
 
 impl Search<'_> {
-    /// The first place in patch's order, from 0.
+    /// The first match in patch's order, from 0.
     fn find(&self, hunk: &Hunk, fuzz: usize) -> Option<usize> {
         let old = hunk.old_side();
         let named = self.named(hunk, old.is_empty());
         let guess = named + self.offset;
         if old.is_empty() {
-            // Matches always, after the end, too.
+            // An insertion without context always matches, even after the end.
             return usize::try_from(guess).ok();
         }
         let (before, behind) = hunk.context();
         let longer = before.max(behind);
-        // The longer end gives way first; an end that is shorter even then was cut by the end of the file.
+        // Fuzz first shortens the longer context. A context that is still shorter was cut by an end of the file.
         let cut = |end: usize| (fuzz + end).checked_sub(longer);
         let (mut head, tail) = (cut(before), cut(behind));
-        // It can have less context by chance of the tool that made it: the beginning is a fact only at line 1.
+        // The tool that made the hunk may have written less context; only a hunk at line 1 is known to be at the
+        // beginning.
         if head.is_none() && named > 0 {
             head = Some(0);
         }
@@ -143,8 +145,8 @@ impl Search<'_> {
             (None, None) => (last == 0 && fits(0) && self.frozen <= before).then_some(0),
             (None, _) => (fits(0) && self.frozen <= before).then_some(0),
             (_, None) => (last >= lowest && fits(last)).then_some(last as usize),
-            // Where the guess lies in what is written, the first line behind that is tried before all others, and the
-            // guess in spite of that.
+            // If the guess is among lines that are already written, the first line after those is tried before all
+            // others, and the guess itself is still tried.
             _ if guess < lowest && lowest <= last && fits(lowest) => Some(lowest as usize),
             _ => {
                 let farthest = (last - guess).max(guess - lowest);
@@ -163,18 +165,18 @@ impl Search<'_> {
         }
     }
 
-    /// The line that the header names, from 0; for a hunk without old lines the one after.
+    /// The line in the header, from 0; for a hunk without old lines the line after it.
     fn named(&self, hunk: &Hunk, is_insertion: bool) -> isize {
         hunk.old_start as isize - isize::from(!is_insertion)
     }
 
     fn fits(&self, old: &[&[u8]], line: usize, head: usize, tail: usize) -> bool {
         let kept = head..(old.len() - tail).max(head);
-        // Ignored lines may hang over the end of the text.
+        // Ignored lines may reach beyond the end of the text.
         self.text.get(line + kept.start..line + kept.end).is_some_and(|there| *there == old[kept])
     }
 
-    /// Notes what the next hunk has to know, unless the place lies in what the hunks before have written.
+    /// Records the position for the next hunk; fails if the place is among lines that earlier hunks have written.
     fn take(&mut self, hunk: &Hunk, line: usize, fuzz: usize) -> Placement {
         let old = hunk.old_side().len();
         self.offset = line as isize - self.named(hunk, old == 0);

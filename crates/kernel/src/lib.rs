@@ -1,8 +1,8 @@
-//! Kernel source and patches: a series of unified diffs is read, each hunk is placed as GNU patch would place it, and
-//! where that fails or lands in another function, the right place and an adapted hunk are proposed.
+//! Kernel source and patches. A series of unified diffs is read, and each hunk is placed as GNU patch would place it.
+//! If that fails, or puts the hunk into another function, the right place and an adapted hunk are proposed.
 //!
-//! Pure: bytes in, findings out. The caller opens the files of the series and of the tree. Sources of kernels and their
-//! patches are bytes, not UTF-8: names in comments and CRLF lines come through unchanged.
+//! No I/O: bytes in, findings out; the caller opens the files of the series and of the tree. Kernel sources and patches
+//! are bytes, not UTF-8: names in comments and CRLF line ends are preserved.
 #![forbid(unsafe_code)]
 
 pub mod contract;

@@ -1,11 +1,11 @@
-//! Files by their names, and the lines of a text that may be anything.
+//! File names, and the lines of a text of arbitrary bytes.
 
 /// The lines of a text, each with its newline; the last one may have none.
 pub fn split(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// Whether a file is C by its name.
+/// Whether a file name is that of a C file.
 pub fn is_c(path: &str) -> bool {
     path.ends_with(".c") || path.ends_with(".h")
 }

@@ -1,29 +1,29 @@
-//! The commits that belong to a feature: those that change the functions and names that it is made of, those that fix it or
-//! take it back, and those that were sent with it.
+//! The commits that belong to a feature: those that change its functions and names, those that fix or revert it, and
+//! those that were posted with it.
 
 use crate::dossier::{Event, Reference, copied_from, fixed, is_of_one_series, references};
 use crate::port::Commit;
 use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that more commits than this change say nothing about a commit.
+/// A name that more commits than this change tells nothing about a commit.
 const COMMON: usize = 20;
-/// Names that a commit shares with the one that was asked for, at least.
+/// Least number of names that a commit shares with the given one.
 const SHARED: usize = 2;
 
-/// A commit that belongs to what was asked for.
+/// A commit that belongs to the feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Related {
     /// Index into the candidates, from 0.
     pub candidate: usize,
-    /// Names that were asked for, or that a commit that was asked for changes: those it changes as well, the rarest first.
+    /// The names that it changes and that were given, or that a given commit changes; the rarest first.
     pub names: Vec<String>,
-    /// Lines of its message that lead to another of them: what it fixes, takes back or was sent with.
+    /// Lines of its message that refer to another commit of the feature: what it fixes, reverts or was posted with.
     pub references: Vec<Reference>,
 }
 
-/// Which of the commits, the newest of which comes first, belong to the names or to the commits that were asked for; the
-/// oldest first. `touched` are the names that each changes something of.
+/// Which of `commits`, newest first, belong to the names or to the commits that were given; oldest first. `touched` has
+/// the names that each commit changes.
 pub fn related(
     names: &BTreeSet<String>,
     seeds: &[usize],
@@ -46,7 +46,7 @@ pub fn related(
     let mut members = asked.clone();
     members.extend((0..commits.len()).filter(|&at| shared(at).len() >= SHARED));
     let leading = |at: usize, members: &BTreeSet<usize>| leading(at, &events, members, &asked);
-    // What leads to one of them is one of them, until no more are found.
+    // A commit that refers to a member is a member; repeated until no more are found.
     loop {
         let is_new = |at: &usize| !members.contains(at) && !leading(*at, &members).is_empty();
         let more: Vec<usize> = (0..commits.len()).filter(is_new).collect();
@@ -68,8 +68,8 @@ fn event(commit: &Commit) -> Event {
     Event { commit: commit.id.clone(), references, copied_from, ..Event::default() }
 }
 
-/// The references of a commit that lead to others of these; a mail of a series leads to what was asked for only, or each
-/// commit that shares a few names would bring its series.
+/// The references of a commit to other members. A mail of the same series counts only if it is that of a given commit,
+/// or of one that touches a given name: otherwise each commit that shares a few names would bring in its whole series.
 fn leading(at: usize, events: &[Event], to: &BTreeSet<usize>, asked: &BTreeSet<usize>) -> Vec<Reference> {
     let others = || to.iter().filter(|other| **other != at).map(|other| &events[*other]);
     let links = |other: usize| events[other].references.iter().filter(|other| other.kind == "Link");
@@ -99,7 +99,8 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    /// The newest first: a fix of the fix, its fix, one that shares a common name only, one of the same thread, the feature.
+    /// Newest first: a fix of the fix, the fix, one that shares only a common name, one of the same thread, the
+    /// feature.
     #[test]
     fn a_feature_is_what_shares_its_names_and_what_leads_to_it() {
         let link = "Link: https://example.org/thread\n";
@@ -116,7 +117,7 @@ mod tests {
             related(&names(asked), seeds, commits, touched).iter().map(|one| one.candidate).collect::<Vec<_>>()
         };
         assert_eq!(found(&[], &[4], &commits, &touched), [4, 3, 1, 0]);
-        // The same in a stable series, where each has another id than the lines name.
+        // The same in a stable tree, where each commit has a different id from the one that the lines name.
         let mut stable = commits.clone();
         for (number, one) in stable.iter_mut().enumerate() {
             one.body += &format!("commit {} upstream.\n", one.id);
@@ -124,7 +125,7 @@ mod tests {
         }
         assert_eq!(found(&[], &[4], &stable, &touched), [4, 3, 1, 0]);
         assert_eq!(found(&["wake_up"], &[], &commits, &touched), [2]);
-        // One that shares two rare names belongs to it, without a line that says so.
+        // A commit that shares two rare names belongs to it even without such a line.
         commits.push(commit('f', ""));
         touched.push(names(&["wake_wide", "wakee_flips"]));
         assert_eq!(found(&[], &[4], &commits, &touched), [5, 4, 3, 1, 0]);

@@ -1,4 +1,4 @@
-//! The names that a commit changes something of.
+//! The names that a commit touches.
 
 use crate::lines::{split, without_end};
 use crate::names::words;
@@ -6,9 +6,9 @@ use crate::port::{section_name, section_of_line};
 use crate::series::{FilePatch, Line};
 use std::collections::BTreeSet;
 
-/// Functions, structs and tables that the changed lines of C are in, and names of several words in those lines and in
-/// those of Kconfig. `texts` are the files as the commit leaves them; of one that is not there (or that the commit makes or
-/// removes, whose diff has all of it) a hunk and its heading must do.
+/// Functions, structs and tables that contain the changed lines of C, and names of several words in those lines and in
+/// changed lines of Kconfig. `texts` are the files as the commit leaves them. If a file is not given (or is created or
+/// deleted, so that the diff has all of it), the hunk and its heading are used instead.
 pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut add = |name: &[u8]| _ = std::str::from_utf8(name).map(|name| out.insert(name.to_owned()));
@@ -43,7 +43,7 @@ const EVERYWHERE: [&[u8]; 10] = [
     b"task_struct",
 ];
 
-/// It has `_` between two of its letters.
+/// The word has a `_` between two of its letters.
 fn is_telling(word: &[u8]) -> bool {
     if EVERYWHERE.contains(&word) {
         return false;
@@ -53,8 +53,8 @@ fn is_telling(word: &[u8]) -> bool {
     !word[0].is_ascii_digit() && word.get(first..last).is_some_and(|inside| inside.contains(&b'_'))
 }
 
-/// What changed lines are in: removed ones in the text before, which is the text after without the hunks, added
-/// ones in the text after.
+/// The sections of the changed lines: removed lines are looked up in the old text, which is the new text with the hunks
+/// reverted, added lines in the new text.
 fn sections<'a>(file: &'a FilePatch, text: Option<&'a [u8]>, add: &mut dyn FnMut(&[u8])) {
     let lines = text.map(split);
     let (mut old, mut new, mut at) = (Standing::default(), Standing::default(), 0);
@@ -87,7 +87,7 @@ fn sections<'a>(file: &'a FilePatch, text: Option<&'a [u8]>, add: &mut dyn FnMut
     }
 }
 
-/// Position of a walk through the lines of a text.
+/// Position in a walk through the lines of a text.
 #[derive(Debug, Default, Clone, Copy)]
 struct Standing<'a> {
     section: Option<&'a [u8]>,
@@ -95,10 +95,11 @@ struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// The section of the next line. It ends at a brace in the first column; without a body, at a semicolon.
+    /// The section of the next line. A section ends at a closing brace in the first column or, without a body, at a
+    /// semicolon.
     fn step(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let line = without_end(line);
-        // The type of a function on a line of its own: the name follows.
+        // The return type of a function may be on a line of its own: the name follows.
         let begins = section_of_line(line).filter(|_| line.iter().any(|b| b"({=;[".contains(b)));
         if begins.is_some() {
             *self = Self { section: begins, has_body: false };
@@ -122,7 +123,7 @@ mod tests {
     const TEXT: &str = "int aaa_fn(int x)\n{\n\treturn x;\n}\n\n/* Of bbb. */\nint bbb_fn(int x)\n{\n\tx++;\nout:\n\treturn x;\n}\n\n\
         static int\nccc_fn(int x)\n{\n\treturn x;\n}\nint ddd_fn(int x);\n";
 
-    /// Names touched where line number `at` is another one before, with as many lines of context as git shows.
+    /// The names touched by a change of line `at`, with as many context lines as git shows.
     fn of(at: usize, is_text_known: bool) -> Vec<String> {
         let lines: Vec<&str> = TEXT.lines().collect();
         let (from, to) = (at.saturating_sub(4), (at + 3).min(lines.len()));
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn a_changed_line_counts_for_the_function_that_it_stands_in() {
         for is_text_known in [true, false] {
-            // Before it, the changed line is a `x;` that ends nothing.
+            // The changed line before it is `x;`, which ends no section.
             for (at, name) in [(3, "aaa_fn"), (4, "aaa_fn"), (8, "bbb_fn"), (9, "bbb_fn"), (17, "ccc_fn")] {
                 assert_eq!(of(at, is_text_known), [name], "line {at}, {is_text_known}");
             }

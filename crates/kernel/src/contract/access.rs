@@ -1,21 +1,21 @@
-//! What code does to a member, a variable or a flag, judged by the words around it.
+//! How code accesses a member, a variable or a flag, judged by the tokens around its name.
 
 use super::pointers;
 use crate::needs::side::Side;
 use crate::source::lex::Kind;
 
-/// What is done to a state, where it is named.
+/// How a state is accessed at a place where it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Nothing is changed.
     Read,
-    /// It gets a value, also one made of its own (`>>= 1`), or a flag is set.
+    /// It is assigned a value, also one computed from its old value (`>>= 1`), or a flag is set.
     Set,
-    /// It gets 0, `NULL` or `false`, or a flag is cleared.
+    /// It is assigned 0, `NULL` or `false`, or a flag is cleared.
     Clear,
-    /// It is counted up or down, or a function that may change it gets its address.
+    /// It is incremented or decremented, or its address is passed to a function that may change it.
     Change,
-    /// It gets the value that it has in another object.
+    /// It is assigned the same member of another object.
     Transfer,
 }
 
@@ -24,9 +24,9 @@ pub enum Access {
 pub enum StateKind {
     /// `a->NAME`.
     Member,
-    /// A variable at file scope, also one of each CPU.
+    /// A variable at file scope, including per-CPU ones.
     Variable,
-    /// A constant that is set and cleared in something else.
+    /// A constant: a bit that is set and cleared in some other variable.
     Flag,
 }
 
@@ -66,7 +66,8 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
     written(side, at, start, end)
 }
 
-/// What a macro that gets it, or the operators around `start..end`, do to it; `at` is its name.
+/// What is done to it by the macro that takes it as an argument, or by the operators around `start..end`; `at` is its
+/// name.
 pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> Access {
     if let Some((by, rest)) = argument(side, start).filter(|_| side.is(start.checked_sub(1), b'(')) {
         match by {
@@ -88,7 +89,7 @@ pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> A
     if side.is(Some(end), b'=') {
         return if side.is(Some(end + 1), b'=') { Access::Read } else { value(side, at, end + 1) };
     }
-    // To count and to halve are not the same.
+    // Incrementing and shifting are different kinds of access.
     let is_shifted = (is_twice(end, b'<') || is_twice(end, b'>')) && side.is(Some(end + 2), b'=');
     let is_assigned = side.is(Some(end + 1), b'=') && side.tokens[end].end == side.tokens[end + 1].start;
     match side.tokens.get(end).map(|token| token.kind).filter(|_| is_assigned) {
@@ -100,8 +101,8 @@ pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> A
     }
 }
 
-/// The position after `[…]` and `.inner`, which are parts of it; `None` if `->` follows, because what it points to is
-/// meant.
+/// The position after `[…]` and `.inner`, which belong to the state; `None` if `->` follows, because the access is then
+/// to what it points to.
 fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
     loop {
         if side.is(Some(at), b'[') {
@@ -130,7 +131,7 @@ pub(crate) fn start(side: &Side<'_>, mut at: usize) -> usize {
     at
 }
 
-/// Whether it is a word, a number or a closing bracket: `&` after it is not the address operator.
+/// Whether the token is a word, a number or a closing bracket: a `&` after it is not the address operator.
 pub(super) fn ends_value(side: &Side<'_>, at: usize) -> bool {
     match side.tokens.get(at).map(|token| token.kind) {
         Some(Kind::Word) => !matches!(side.word(at), Some("return" | "case" | "else" | "sizeof")),
@@ -151,7 +152,7 @@ pub(super) fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
     })
 }
 
-/// The call that has the token among its arguments, and where its next argument begins, or its end.
+/// The function called with the token among its arguments, and where its next argument begins, or the end of the call.
 pub(super) fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
     let mut depth = 0usize;
     let open = (0..at).rev().find(|&at| match side.tokens[at].kind {
@@ -180,8 +181,8 @@ pub(super) fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, us
     Some((by, next))
 }
 
-/// Words in the names of functions that only look at what they get the address of, where no body can be asked: it may be
-/// a macro, or in a file that is not read. A lock is not a state.
+/// Words in the names of functions that only read what they get the address of. The name has to decide because the body
+/// may be a macro, or in a file that is not read. A lock is not a state.
 const LOOKS: &[&str] = &[
     "_read_",
     "_READ_",
@@ -229,7 +230,7 @@ const LOOKS: &[&str] = &[
 
 pub(super) fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
     let name = format!("_{by}_");
-    // `rq_list_init(&x->list)` is `x->list = NULL` in other words.
+    // `rq_list_init(&x->list)` has the same effect as `x->list = NULL`.
     let is_init = by.ends_with("_init") || by.starts_with("init_") || by.starts_with("INIT_");
     if !by.contains("_and_") && LOOKS.iter().any(|words| name.contains(words)) {
         Access::Read
@@ -246,7 +247,7 @@ pub(super) fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
     }
 }
 
-/// What it gets from the expression that begins at `from`.
+/// The access by assigning the expression that begins at `from`.
 pub(super) fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
     let is_end = |at: &usize| match side.tokens[*at].kind {
         Kind::Mark(b';' | b',') => true,
@@ -276,7 +277,7 @@ fn is_zero(side: &Side<'_>, at: usize) -> bool {
     matches!(text, Some(b"0" | b"0U" | b"0UL" | b"0ULL" | b"0L" | b"NULL" | b"false"))
 }
 
-/// Whether the token `at` gets 0 in one of two cases: `x->w = y ? 1 : 0`.
+/// Whether the state `at` is assigned 0 in one branch of a conditional: `x->w = y ? 1 : 0`.
 pub(super) fn is_either(side: &Side<'_>, at: usize) -> bool {
     let ends = |at: usize| [b';', b'{', b'}'].iter().any(|mark| side.is(Some(at), *mark));
     let rest = || (at..side.tokens.len()).take_while(|&at| !ends(at));
@@ -285,17 +286,18 @@ pub(super) fn is_either(side: &Side<'_>, at: usize) -> bool {
     answers.into_iter().any(|at| is_zero(side, at + 1))
 }
 
-/// What a function does to the flag that it gets, in any place: `set_bit`, `sock_reset_flag`, `blk_queue_flag_set`.
-/// Without a word for a bit or a flag it may set something else to the constant, as `atomic_set` does.
+/// What a function does to a flag among its arguments, in any position: `set_bit`, `sock_reset_flag`,
+/// `blk_queue_flag_set`. Its name must contain a word for a bit or a flag: otherwise it may set something else to the
+/// constant, as `atomic_set` does.
 fn by_name(by: &str) -> Option<Access> {
     let has = |words: &[&str]| by.split('_').any(|word| words.contains(&word));
     match () {
         () if !has(&["bit", "bits", "flag", "flags"]) || has(&["test"]) && !has(&["and"]) => None,
-        // It gets what to clear and what to set.
+        // Its arguments decide what is cleared and what is set.
         () if has(&["mask", "change", "assign", "toggle", "flip", "mod", "update"]) => Some(Access::Change),
         () if has(&["clear", "reset", "unset"]) => Some(Access::Clear),
         () if has(&["set"]) => Some(Access::Set),
-        // `sock_flag(sk, FLAG)` asks for it.
+        // `sock_flag(sk, FLAG)` tests the flag.
         () => None,
     }
 }
@@ -317,7 +319,7 @@ fn of_flag(side: &Side<'_>, at: usize) -> Access {
         let next = |mark: u8| side.is(Some(i - 1), mark) && side.tokens[i - 1].end == side.tokens[i].start;
         match side.tokens[i].kind {
             Kind::Mark(b')' | b']') => depth += 1,
-            // For a call, the value counts, not the arguments.
+            // The value of a call counts, not its arguments.
             Kind::Mark(b'(' | b'[') if depth == 0 && ends_value(side, i - 1) => return Access::Read,
             Kind::Mark(b'(' | b'[') => depth = depth.saturating_sub(1),
             Kind::Mark(b';' | b'{' | b'}') => return Access::Read,

@@ -19,7 +19,7 @@ pub(super) fn owner(side: &Side<'_>, at: usize) -> Option<usize> {
     Some(owner).filter(|&owner| side.word(owner).is_some() && side.is_member(owner))
 }
 
-/// Whether a member of what is at `at` is meant, and not called: `name.a`, `name[1].a`.
+/// Whether the code accesses a member of the state at `at`, and does not call it: `name.a`, `name[1].a`.
 pub(super) fn has_inner(side: &Side<'_>, at: usize) -> bool {
     let mut next = at + 1;
     while let Some(close) = side.closing(next).filter(|_| side.is(Some(next), b'[')) {
@@ -28,7 +28,7 @@ pub(super) fn has_inner(side: &Side<'_>, at: usize) -> bool {
     side.is(Some(next), b'.') && side.word(next + 1).is_some() && !side.is(Some(next + 2), b'(')
 }
 
-/// Where a state is named: `name`, or `a.name` as well as `a` alone, with which `name` is changed.
+/// Where a state is named. For `a.name` also where `a` stands alone: what changes `a` changes `name`.
 pub(super) fn places(side: &Side<'_>, name: &str) -> Vec<usize> {
     let Some((outer, inner)) = name.split_once('.') else {
         return (0..side.tokens.len()).filter(|&at| side.word(at) == Some(name)).collect();
@@ -41,7 +41,7 @@ pub(super) fn places(side: &Side<'_>, name: &str) -> Vec<usize> {
     (0..side.tokens.len()).filter(|&at| is_it(at)).collect()
 }
 
-/// The members that stand in the declaration of a member.
+/// The members in the braces of a member's declaration.
 pub(super) fn declared_within(text: &str) -> Vec<Member> {
     let braces = text.find('{').zip(text.rfind('}'));
     let alone = braces.map(|(open, close)| format!("struct within {};", &text[open..=close]));

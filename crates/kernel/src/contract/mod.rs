@@ -24,8 +24,8 @@ use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{How, Reach, Tree};
 
-/// Percent of the lines of a function that both trees must have: below this it was rewritten, and what it does cannot
-/// be compared.
+/// Percent of its lines that a function must have in common in both trees. Below this it was rewritten, and the two
+/// cannot be compared.
 const ALIKE_PERCENT: usize = 70;
 
 /// A state that added code reads.
@@ -37,7 +37,7 @@ pub struct State {
     pub of: Option<String>,
     /// How it is named in code.
     pub kind: StateKind,
-    /// Numbers of the findings that read it.
+    /// Numbers of the findings whose hunks read it.
     pub read_by: Vec<usize>,
     /// Functions that change it themselves: in the tree that the series is from, in the target.
     pub writers: [Vec<String>; 2],
@@ -54,26 +54,27 @@ pub struct Difference {
     pub function: String,
     /// Where it is in the tree in which it changes the state.
     pub file: String,
-    /// Line of its name there.
+    /// Line of the function's name there.
     pub line: usize,
     /// That tree is the target; else the one that the series is from.
     pub is_in_target: bool,
-    /// How it accesses the state.
+    /// How the function changes the state.
     pub does: Vec<Access>,
-    /// What it calls to that end, one after the other; `->member` for a call through one. Empty: it does so itself.
+    /// The calls that lead to the change, one after the other; `->member` for a call through a member. Empty if the
+    /// function changes the state itself.
     pub through: Vec<String>,
 }
 
-/// What was found of a series.
+/// What was found for a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contract {
-    /// Those whose change could be followed.
+    /// States whose writers were found in at least one tree.
     pub states: Vec<State>,
     /// Members of several structs, which cannot be distinguished by name.
     pub ambiguous: Vec<String>,
 }
 
-/// Compares the trees, each with the series in it, by the files given: those that the code could be written in.
+/// Compares the two trees, each with the series applied. The files given are those in which the code could be written.
 pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]) -> Contract {
     let mut trees = Tree::pair(source, target);
     let mut reads = reads::Reads::new();
@@ -107,8 +108,8 @@ pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]
     out
 }
 
-/// How the state is named in code and the struct that has it; `None`: it is not a state. Both trees are asked. `Err`:
-/// several structs have a member of this name, or several files a variable.
+/// How the state is named in code, and the struct that it belongs to; `None` if it is not a state. Looks in both trees.
+/// `Err` if several structs have a member of this name, or several files a variable.
 fn kind_of(
     trees: &mut [Tree<'_>; 2],
     name: &str,
@@ -161,7 +162,7 @@ fn kind_of(
     }
     match variables.each_ref().map(Vec::len) {
         [1, 1] => {
-            // Where no header names it, other files mean something else.
+            // If no header names the variable, the name means something else in other files.
             for ((tree, files), of) in trees.iter().zip(files).zip(variables) {
                 if !files.iter().any(|file| tree.path(*file).ends_with(".h")) {
                     *files = of;
@@ -174,7 +175,7 @@ fn kind_of(
     }
 }
 
-/// Whether a member is a lock, by its declaration. Who takes a lock changes nothing that others read.
+/// Whether a member is declared as a lock. Taking a lock changes nothing that other code reads.
 fn locks(declared: &str) -> bool {
     const LOCKS: &[&str] = &[
         "spinlock_t",
@@ -201,7 +202,7 @@ impl State {
         self.writers[1].is_empty()
     }
 
-    /// What the code expects of it is not what the target does.
+    /// The target does not change the state as the added code expects.
     pub fn differs(&self) -> bool {
         self.is_dead() || !self.differences.is_empty()
     }
@@ -219,10 +220,11 @@ impl State {
     }
 }
 
-/// Functions that change the state: themselves, by one call, by two, and so on.
+/// Functions that change the state: directly, by one call, by two, and so on.
 type Levels = [Reach; 5];
 
-/// Calls from a function that is named to one that changes the state. What takes more in the other tree is no difference.
+/// Calls from a listed function to one that changes the state. A change that takes more calls in the other tree is not
+/// a difference.
 const STEPS: usize = 2;
 
 /// A function that changes the state, directly or through calls, in one of the trees only.
@@ -273,7 +275,8 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
     }
 }
 
-/// Whether the function calls the same in the other tree, or a macro that does: then the difference is another function's.
+/// Whether the function makes the same call in the other tree, or uses a macro that makes it. The difference is then in
+/// the function called.
 fn is_called_alike(through: &[String], there: &[String], levels: &Levels) -> bool {
     let Some(called) = through.first().map(|first| first.trim_start_matches("->")) else { return false };
     let is_by_macro = |word: &str| {
@@ -283,7 +286,8 @@ fn is_called_alike(through: &[String], there: &[String], levels: &Levels) -> boo
     there.iter().flat_map(|line| words_of(line)).any(|word| word == called || is_by_macro(word))
 }
 
-/// Whether it gets to the state in the other tree by a call that it does not make in this one: what it does has moved.
+/// Whether the function reaches the state in the other tree by a call that it does not make in this one: then the
+/// change has only moved.
 fn is_moved(
     name: &str,
     steps: usize,
@@ -292,14 +296,14 @@ fn is_moved(
     is_common: &dyn Fn(&str) -> bool,
     is_called: &dyn Fn(&str) -> bool,
 ) -> bool {
-    // A common word is not followed to those that call it.
+    // Callers of a common word are not followed.
     let is_far = |word: &str| is_common(word) && levels.iter().take(steps + 1).any(|reach| reach.contains_key(word));
     ways(levels, name, steps + 1).any(|called| !is_called(called))
         || there.iter().flat_map(|line| words_of(line)).any(|word| is_far(word) && !is_called(word))
 }
 
-/// What a function does in one tree only, though it changes the state in both; what it does in the other by a call that
-/// it does not make here has moved.
+/// The accesses that a function makes in one tree only, although it changes the state in both. An access that the other
+/// tree makes in a helper not called here has only moved, and does not count.
 fn beyond(how: &How, other: &How, there: &Levels, name: &str, is_called: &dyn Fn(&str) -> bool) -> Vec<Access> {
     let calls = there[1].get(name).into_iter().flat_map(|how| how.calls.keys());
     let helpers: Vec<&How> =
@@ -309,7 +313,8 @@ fn beyond(how: &How, other: &How, there: &Levels, name: &str, is_called: &dyn Fn
     does
 }
 
-/// The nearest first, of equals those of the target. `is_new`: a name that a tree has, and the other has not.
+/// Nearest first, those of the target before equally near ones. `is_new`: a name that one tree has and the other has
+/// not.
 fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -> Vec<Candidate<'a>> {
     let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
     let helped = |tree: usize, name: &str| {
@@ -322,7 +327,7 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
         for (steps, reach) in both[tree].iter().enumerate().take(STEPS + 1) {
             for (name, how) in reach.iter().filter(|(name, _)| level(tree, name) == Some(steps)) {
                 let calls = || how.calls.keys();
-                // A helper that the other tree lacks cannot be compared: what calls it is.
+                // A helper that the other tree lacks cannot be compared, so its caller is listed.
                 let calls_new =
                     || calls().any(|called| is_new(tree, called) && level(tree, called).is_some_and(|l| l < steps));
                 let is_more = match level(other, name) {
@@ -331,7 +336,7 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
                             || calls_new()
                             || calls().any(|called| level(other, called).is_some_and(|l| l < steps))
                     }
-                    // What it does less there, a helper that it calls there may do.
+                    // The missing accesses may be in a helper that the function calls there.
                     Some(0) if steps == 0 && helped(other, name) => false,
                     Some(0) if steps == 0 => !how.beyond(&both[other][0][name]).is_empty(),
                     Some(level) => level > steps || level == steps && calls_new(),
@@ -346,8 +351,8 @@ fn candidates<'a>(both: &'a [Levels; 2], is_new: &dyn Fn(usize, &str) -> bool) -
     found
 }
 
-/// What a function that does not change the state itself calls to that end: functions, and members for calls through
-/// them. Those that take up to so many steps, and the shortest.
+/// What a function that does not change the state itself calls to change it: functions, or members for calls through
+/// them. Ways of up to `steps` calls, or else the shortest ones.
 fn ways<'a>(levels: &'a Levels, name: &str, steps: usize) -> impl Iterator<Item = &'a str> {
     let at = levels.iter().position(|reach| reach.contains_key(name)).unwrap_or(0);
     let near = levels.iter().take(at.max(steps) + 1).filter(move |_| at > 0);
@@ -355,7 +360,8 @@ fn ways<'a>(levels: &'a Levels, name: &str, steps: usize) -> impl Iterator<Item 
     calls.into_iter().map(|(called, member)| member.as_deref().unwrap_or(called))
 }
 
-/// What a function calls down to one that changes the state itself, and what that does; by way of a new one if it calls one.
+/// The calls from a function down to one that changes the state, and how that one changes it. If a function on the way
+/// calls a new one, that call is followed.
 fn chain(levels: &Levels, name: &str, is_new: &dyn Fn(&str) -> bool) -> (Vec<String>, Vec<Access>) {
     let (mut through, mut name) = (Vec::new(), name.to_owned());
     loop {

@@ -1,11 +1,12 @@
-//! A state that is changed without being named there: through a pointer to it, or with all of its object.
+//! Changes to a state that do not name it: through a pointer to it, or by overwriting the whole object.
 
 use super::access::{Access, argument, by_address, ends_value, of_value, value, written};
 use crate::needs::declared::variables;
 use crate::needs::side::Side;
 use crate::source::lex::Kind;
 
-/// What is done through `p` after `p = &x->state`, `and` at `&`; `None` if the address is not kept in a variable.
+/// What is done through `p` after `p = &x->state`, with the `&` at `and`; `None` if the address is not stored in a
+/// variable.
 pub(super) fn through(side: &Side<'_>, and: usize) -> Option<Access> {
     let kept = kept_in(side, and)?;
     let pointer = side.word(kept)?;
@@ -31,7 +32,8 @@ pub(super) fn through(side: &Side<'_>, and: usize) -> Option<Access> {
     Some(Access::Read)
 }
 
-/// The variable that gets an address: `p` of `p = &x->state`, of `p = (void *)&x->state` and of `p = y ? &x->state : NULL`.
+/// The variable that the address is stored in: `p` of `p = &x->state`, of `p = (void *)&x->state` and of `p = y ?
+/// &x->state : NULL`.
 fn kept_in(side: &Side<'_>, and: usize) -> Option<usize> {
     let mut depth = 0usize;
     for at in (1..and).rev() {
@@ -46,8 +48,8 @@ fn kept_in(side: &Side<'_>, and: usize) -> Option<usize> {
     None
 }
 
-/// Whether it is `*p`, `p` at `at`, and neither a product, to which nothing is assigned, nor declared:
-/// `struct t *s, *p = NULL`.
+/// Whether the name at `at` is dereferenced (`*p`), as opposed to a product (one that is not assigned to) or a
+/// declaration such as `struct t *s, *p = NULL`.
 fn is_dereferenced(side: &Side<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(2).filter(|_| side.is(Some(at - 1), b'*')) else { return false };
     let is_set = side.is(Some(at + 1), b'=') && !side.is(Some(at + 2), b'=');
@@ -57,7 +59,7 @@ fn is_dereferenced(side: &Side<'_>, at: usize) -> bool {
     }
 }
 
-/// What is done to `*p`, or `(*p)`, `p` at `at`.
+/// What is done to `*p`, or `(*p)`, with `p` at `at`.
 fn dereferenced(side: &Side<'_>, at: usize) -> Access {
     let (mut start, mut end) = (at - 1, at + 1);
     while side.is(start.checked_sub(1), b'(') && side.is(Some(end), b')') {
@@ -66,7 +68,7 @@ fn dereferenced(side: &Side<'_>, at: usize) -> Access {
     written(side, at, start, end)
 }
 
-/// How a function overwrites whole objects of `struct OF` behind its pointers: `memset(s, 0, sizeof(*s))`, `*s = *t`.
+/// How a function overwrites whole objects of `struct OF` through pointers: `memset(s, 0, sizeof(*s))`, `*s = *t`.
 pub(super) fn overwritten(text: &[u8], of: &str) -> Vec<Access> {
     const WHOLE: [&[u8]; 3] = [b"mem", b"*", b"="];
     let has = |what: &[u8]| text.windows(what.len()).any(|part| part == what);
@@ -100,7 +102,7 @@ fn overwrites(side: &Side<'_>, at: usize, of: &str) -> Option<Access> {
         "memzero_explicit" => (second, Access::Clear),
         _ => return None,
     };
-    // All of it: `sizeof(*s)`, `sizeof(struct s)`, and nothing behind.
+    // Only the whole object counts: `sizeof(*s)` or `sizeof(struct s)`, with nothing after it.
     let close = side.closing(size + 1).filter(|_| side.word(size) == Some("sizeof"))?;
     let is_whole = side.is(Some(size + 2), b'*') || side.word(size + 3) == Some(of);
     (is_whole && side.is(Some(close + 1), b')')).then_some(done)

@@ -1,4 +1,4 @@
-//! The states that the code which a series adds reads, itself or through an accessor.
+//! The states that the added code of a series reads, directly or through an accessor.
 
 use super::access::{Access, StateKind, access};
 use super::inner::{has_inner, owner};
@@ -8,13 +8,14 @@ use crate::series::{Hunk, Line};
 use crate::source::lex::{Kind, is_keyword};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By name, and whether it is a member: the hunks that read it.
+/// The hunks that read a state, by its name and whether it is a member.
 pub(super) type Reads = BTreeMap<(String, bool), Vec<usize>>;
 
-/// Statements of an accessor, at most: a longer function does more than to look.
+/// Most statements of an accessor: a longer function does more than read.
 const SHORT: usize = 6;
 
-/// Adds what the added lines of hunk number `number`, of the file `path`, read; `tree` has the accessors that they call.
+/// Adds the states that the added lines of hunk number `number` of the file `path` read; the accessors that they call
+/// are looked up in `tree`.
 pub(super) fn read(hunk: &Hunk, number: usize, path: &str, tree: &mut Tree<'_>, out: &mut Reads) {
     let added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(_)));
     let text = added.map(Line::text).collect::<Vec<_>>().concat();
@@ -44,7 +45,7 @@ fn named(side: &Side<'_>, at: usize) -> Option<(String, bool)> {
     }
 }
 
-/// `a.b` where `a` is declared with its members, else both by themselves: `b` is of the struct that `a` has.
+/// `a.b` if `a` is a struct declared in place, else both names separately: `b` then belongs to the type of `a`.
 fn followed((name, is_member): (String, bool), tree: &mut Tree<'_>) -> Vec<(String, bool)> {
     match name.split_once('.') {
         Some((owner, member)) if tree.structs_within(owner, member, None).is_empty() => {
@@ -54,25 +55,25 @@ fn followed((name, is_member): (String, bool), tree: &mut Tree<'_>) -> Vec<(Stri
     }
 }
 
-/// The words from the token `from` on that may be states, and what is done to them.
+/// The words from token `from` on that may be states, and how they are accessed.
 fn accessed(side: &Side<'_>, from: usize) -> Vec<(usize, Access)> {
     let kind = |at: usize, word: &str| match side.is_member(at) {
         true => StateKind::Member,
         false if !word.bytes().any(|byte| byte.is_ascii_lowercase()) => StateKind::Flag,
         false => StateKind::Variable,
     };
-    // What is called is not a state.
+    // A called name is not a state.
     let places = (from..side.tokens.len()).filter(|&at| !side.is(Some(at + 1), b'('));
     let named = places.filter_map(|at| Some((at, side.word(at).filter(|word| !is_keyword(word.as_bytes()))?)));
     named.filter_map(|(at, word)| Some((at, access(side, at, kind(at, word))?))).collect()
 }
 
-/// The states that a function or macro reads, its text from the parameters on; `None` if it does more than to look.
+/// The states that a function or macro reads, given its text from the parameters on; `None` if it does more than read.
 fn read_by_accessor(text: &[u8]) -> Option<Vec<(String, bool)>> {
     let side = Side::of(text);
     let body = side.closing(0)? + 1;
     let statements = side.tokens.iter().filter(|token| token.is(b';')).count();
-    // What returns nothing is called for what it does. A macro may be the value alone.
+    // A function that returns nothing is called for its effect. A macro may be just a value.
     let returns = !side.is(Some(body), b'{') || (body..side.tokens.len()).any(|at| side.word(at) == Some("return"));
     if statements > SHORT || !returns {
         return None;
@@ -81,7 +82,7 @@ fn read_by_accessor(text: &[u8]) -> Option<Vec<(String, bool)>> {
         (0..side.tokens.len()).filter(|&at| at < body || is_local(&side, at)).filter_map(|at| side.word(at)).collect();
     let mut found = accessed(&side, body);
     let has_member = found.iter().any(|(at, _)| side.is_member(*at));
-    // A mask of a parameter is of whatever the caller has: `(m) & S_IFMT`.
+    // A mask that is applied to a parameter belongs to the caller's data: `(m) & S_IFMT`.
     let is_state =
         |word: &str, at: usize| has_member || word.bytes().any(|b| b.is_ascii_lowercase()) || is_given(&side, at);
     found.retain(|(at, _)| {
@@ -92,19 +93,19 @@ fn read_by_accessor(text: &[u8]) -> Option<Vec<(String, bool)>> {
     only_looks.then(|| named.collect())
 }
 
-/// Whether it is an argument by itself: `test_tsk_thread_flag(tsk, TIF_NEED_RESCHED)`.
+/// Whether the word is an argument by itself: `test_tsk_thread_flag(tsk, TIF_NEED_RESCHED)`.
 fn is_given(side: &Side<'_>, at: usize) -> bool {
     let is = |place: Option<usize>, marks: [u8; 2]| marks.iter().any(|mark| side.is(place, *mark));
     is(at.checked_sub(1), [b'(', b',']) && is(Some(at + 1), [b')', b','])
 }
 
-/// Whether it is a variable that is declared there: `int n = …`, `struct sock *sk;`, `typeof(x) y = …`.
+/// Whether the word is a variable declared there: `int n = …`, `struct sock *sk;`, `typeof(x) y = …`.
 fn is_local(side: &Side<'_>, at: usize) -> bool {
     let is_star = |before: &usize| side.is(Some(*before), b'*');
     let Some(before) = (0..at).rev().find(|before| !is_star(before)) else { return false };
     let is_typed = match side.tokens[before].kind {
         Kind::Word => !matches!(side.word(before), Some("return" | "case" | "else" | "goto" | "sizeof" | "do")),
-        // A call that a value follows is a type.
+        // A call followed by a name and `=` is a type, as `typeof(x)` is.
         kind => kind == Kind::Mark(b')') && before + 1 == at && side.is(Some(at + 1), b'='),
     };
     is_typed && [b'=', b';', b',', b'['].iter().any(|mark| side.is(Some(at + 1), *mark))

@@ -1,4 +1,4 @@
-//! One tree: where words are, and which functions change a state, directly or by what they call.
+//! One tree: which files contain a word, and which functions change a state, directly or through their calls.
 
 use super::access::{Access, StateKind, access, is_either};
 use super::inner::{declared_within, outer, places};
@@ -9,10 +9,10 @@ use crate::source::{Macro, Unit, assigned, code_lines, scan};
 use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A path and what the file holds.
+/// A path, and the content of the file.
 pub type Text = (String, Vec<u8>);
 
-/// A word in more files than this is common: a path through it means nothing.
+/// A word in more files than this is common, and not followed: a path through it means nothing.
 const COMMON: usize = 120;
 /// A member that more functions than this are registered in is too generic to follow.
 const REGISTERED: usize = 40;
@@ -25,12 +25,12 @@ pub(super) struct Tree<'a> {
     read: Vec<Option<Code>>,
 }
 
-/// What a file holds.
+/// What was read of a file.
 struct Code {
     unit: Unit,
-    /// Functions by the member that they are put into: of tables, and `x->member = function;`.
+    /// Functions by the member that they are registered in: by tables, and by `x->member = function;`.
     registered: Vec<(String, String)>,
-    /// What each macro calls, in the order of the unit's.
+    /// What each macro calls, in the order of the unit's macros.
     of_macros: Vec<Vec<String>>,
 }
 
@@ -39,21 +39,22 @@ struct Code {
 pub(super) struct How {
     pub(super) file: String,
     pub(super) line: usize,
-    /// What it does itself.
+    /// How it changes the state itself.
     pub(super) does: BTreeSet<Access>,
-    /// It sets or clears it in one statement, as a condition has it.
+    /// It sets or clears the state in one statement, depending on a condition.
     is_either: bool,
-    /// It is a macro's text.
+    /// It is a macro.
     pub(super) is_macro: bool,
-    /// What it calls that does: the function, and the member that it is called through.
+    /// Functions it calls that change the state, each with the member that it is called through.
     pub(super) calls: BTreeMap<String, Option<String>>,
 }
 
-/// Values that a state can get: one of these in place of another is often the same in other words.
+/// Ways to give a state a value. One in place of another is often the same change, written differently.
 const VALUES: [Access; 3] = [Access::Set, Access::Change, Access::Transfer];
 
 impl How {
-    /// What it does and the other, the same function in the other tree, does not, unless the other does it in other words.
+    /// Accesses of this function that its counterpart in the other tree does not make, unless the other does the same,
+    /// written differently.
     pub(super) fn beyond(&self, other: &How) -> Vec<Access> {
         let is_either = self.is_either || other.is_either;
         let is_value = |access: &Access| VALUES.contains(access) || is_either && *access == Access::Clear;
@@ -64,7 +65,7 @@ impl How {
     }
 }
 
-/// By name of the function, or of a macro, which is followed, but not compared.
+/// By name of the function or macro. Macros are followed, but not compared.
 pub(super) type Reach = BTreeMap<String, How>;
 
 impl<'a> Tree<'a> {
@@ -80,7 +81,8 @@ impl<'a> Tree<'a> {
         Self { files, common: all.in_more_files_than(COMMON), words: all, read: files.iter().map(|_| None).collect() }
     }
 
-    /// What is common in one of two trees counts as common in both: otherwise it would show up as a difference.
+    /// A word that is common in one of the two trees counts as common in both: otherwise it would show up as a
+    /// difference.
     pub(super) fn pair(source: &'a [Text], target: &'a [Text]) -> [Self; 2] {
         let [mut a, mut b] = [source, target].map(Self::new);
         a.common.join(&b.common, 0);
@@ -89,7 +91,7 @@ impl<'a> Tree<'a> {
         [a, b]
     }
 
-    /// The files that hold a word, none of a common one.
+    /// The files that contain a word; none for a common one.
     pub(super) fn rare(&self, word: &str) -> Vec<usize> {
         if self.common.has(word.as_bytes()) { Vec::new() } else { self.words.files(word.as_bytes()).collect() }
     }
@@ -126,8 +128,8 @@ impl<'a> Tree<'a> {
         &self.code(file).unit
     }
 
-    /// The structs that have a member `owner` which is declared with its members, one of them `member`, with the text of
-    /// that; in these files, or all that name it.
+    /// The structs with a member `owner` that is declared in place and contains `member`, each with the declaration of
+    /// `member`. Looks in the given files, or in all that name `owner`.
     pub(super) fn structs_within(&mut self, owner: &str, member: &str, files: Option<&[usize]>) -> Vec<[String; 2]> {
         let (mut out, files) = (Vec::new(), files.map_or_else(|| self.rare(owner), <[usize]>::to_vec));
         for file in files {
@@ -140,7 +142,7 @@ impl<'a> Tree<'a> {
         out
     }
 
-    /// The functions that change a state themselves, in the files that name it or the struct that it is a member of.
+    /// The functions that change a state themselves, in the files that name the state or its struct.
     pub(super) fn writers(&mut self, name: &str, kind: StateKind, files: &[usize], of: Option<&str>) -> Reach {
         let (mut out, all) = (Reach::new(), self.files);
         let of_struct = of.map(|of| self.rare(of)).unwrap_or_default();
@@ -169,7 +171,7 @@ impl<'a> Tree<'a> {
         out
     }
 
-    /// Functions that call those of `known`, by name or through a member that they are registered as.
+    /// Functions that call one of `known`, by name or through a member that it is registered in.
     pub(super) fn callers(&mut self, known: &Reach) -> Reach {
         let (mut out, mut registered, all) = (Reach::new(), BTreeMap::<String, String>::new(), self.files);
         let places: BTreeMap<&String, Vec<usize>> = known.keys().map(|name| (name, self.rare(name))).one_by_one();
@@ -218,7 +220,8 @@ impl<'a> Tree<'a> {
         out
     }
 
-    /// The functions and macros of this name from their parameters on: of the file `near` if it has one, else of headers.
+    /// The functions and macros of this name, from their parameters on: those of the file `near` if it has any, else
+    /// those of headers.
     pub(super) fn definitions(&mut self, name: &str, near: &str) -> Vec<Vec<u8>> {
         let all = self.files;
         let places = self.words.files(name.as_bytes()).map(|file| (file, &all[file].0));
@@ -228,7 +231,7 @@ impl<'a> Tree<'a> {
             return Vec::new();
         }
         for files in [own, headers] {
-            // Most only call it, and to read a file takes long.
+            // Most files only call it, and parsing a file takes long.
             let files = files.into_iter().map(|(file, _)| file).filter(|file| may_define(&all[*file].1, name));
             let found: Vec<_> =
                 files.collect::<Vec<_>>().into_iter().flat_map(|file| self.defined(file, name)).collect();
@@ -253,7 +256,7 @@ impl<'a> Tree<'a> {
         functions.chain(macros.map(|found| found.text.clone().into_bytes())).collect()
     }
 
-    /// The code of a function of this name, of that in the file `near` if it is there.
+    /// The code of a function of this name; preferably the one in the file `near`.
     pub(super) fn lines(&mut self, name: &str, near: &str) -> Option<Vec<String>> {
         let (mut files, all) = (self.rare(name), self.files);
         files.in_order_by_key(|file| all[*file].0 != near);
@@ -276,7 +279,7 @@ fn may_define(text: &[u8], name: &str) -> bool {
     lines.into_iter().any(|line| line.windows(call.len()).any(|part| part == call.as_bytes()))
 }
 
-/// What the text of a macro calls: `kthread_run` wakes the thread.
+/// What a macro calls: `kthread_run`, for example, wakes the thread.
 fn called(found: &Macro) -> Vec<String> {
     if !found.text.contains('(') {
         return Vec::new();

@@ -41,12 +41,13 @@ fn text(files: &[File], place: Option<&SourceLine>, name: &str) -> Vec<(usize, S
         Some((file, file.unit.functions.iter().find(is_it)?))
     });
     let Some((file, function)) = found else { return Vec::new() };
-    // From the first word to the brace; the line of the first word begins with it, except for a macro before it.
+    // The text runs from the first word to the closing brace. Only a macro can precede the first word on its line.
     let text = String::from_utf8_lossy(&file.text[function.bytes.clone()]);
     text.lines().enumerate().map(|(at, line)| (function.first_line + at, line.trim_end().to_owned())).collect()
 }
 
-/// The longest common subsequence, what is gone before what has come; versions too long to compare are shown as two.
+/// The longest common subsequence, removed lines before added ones. Versions that are too long to compare are shown one
+/// after the other.
 fn aligned(old: &[(usize, String)], new: &[(usize, String)]) -> Vec<BodyLine> {
     let texts = [old, new].map(|lines| lines.iter().map(|(_, text)| text.as_bytes()).collect::<Vec<_>>());
     let mut pairs = common(&texts[0], &texts[1]).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who calls what changed, and through which operations: the functions to read first.
+//! Callers and calls of what changed, and the operation tables that refer to it: the functions to read first.
 
 use super::dispatch::Dispatches;
 use super::functions::{Named, by_name};
@@ -55,7 +55,7 @@ pub struct KeyFunction {
     pub more_perhaps: usize,
 }
 
-/// Macros in small letters that call nothing.
+/// Lower-case macros that are not calls.
 const ANNOTATIONS: [&str; 4] = ["likely", "unlikely", "container_of", "container_of_const"];
 
 /// One tree, indexed.
@@ -81,7 +81,7 @@ impl<'a> Tree<'a> {
         Self { functions, callers, dispatches }
     }
 
-    /// The file that a call from `file` goes to; `None` if no file defines it, or several others do.
+    /// The file that a call from `file` goes to; `None` if no file defines the name, or several others do.
     pub(super) fn file_of(&self, call: &str, file: &str) -> Option<&'a str> {
         let all = self.functions.get(call)?;
         let is_in = |path: &str| all.iter().all(|(other, _)| other.path == path);
@@ -89,12 +89,12 @@ impl<'a> Tree<'a> {
         if all.iter().any(|(other, _)| other.path == file) { None } else { Some(first).filter(|path| is_in(path)) }
     }
 
-    /// What a function calls; `->` stands before what it calls through a member.
+    /// What a function calls; calls through a member begin with `->`.
     pub(super) fn calls(&self, name: &str, place: Option<&SourceLine>) -> BTreeSet<String> {
         let Some(place) = place else { return BTreeSet::new() };
         let found = self.functions.get(name).into_iter().flatten();
         let here = found.filter(|(file, f)| file.path == place.file && f.line == place.line);
-        // Macros in capitals are guards and annotations more often than calls.
+        // Upper-case macros are guards and annotations more often than calls.
         let is_call =
             |c: &&Call| c.name.bytes().any(|b| b.is_ascii_lowercase()) && !ANNOTATIONS.contains(&c.name.as_str());
         let named = here.flat_map(|(_, f)| &f.calls).filter(is_call);
@@ -116,7 +116,7 @@ pub(super) fn key_functions<'a>(
         KeyFunction { dispatched_from, perhaps_dispatched_from, more_perhaps: found.more, ..f }
     };
     let mut out: Vec<KeyFunction> = ranked.into_iter().take(KEY_FUNCTIONS).map(with_dispatch).collect();
-    // They have no part in the rank: those of a function that kept its signature are not known.
+    // Callers outside do not count for the rank, because they are unknown for functions that kept their signature.
     for found in outside {
         let caller = Caller { function: found.caller.clone(), file: found.place.file.clone(), is_outside: true };
         out.iter_mut().filter(|f| f.name == found.function).for_each(|f| f.callers.push(caller.clone()));
@@ -142,12 +142,12 @@ fn key_function<'a>(change: &FunctionChange, trees: &'a [Tree<'a>; 2]) -> Option
     let entries = tree.dispatches.registered(&tree.functions, file, function);
     let (old, new) =
         (trees[0].calls(change.old_name(), change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
-    // Those of `a` that `b` has, or has not.
+    // The calls of `a` that `b` makes too, or those that it does not.
     let shared = |a: &BTreeSet<String>, b: &BTreeSet<String>, is_shared: bool| -> Vec<String> {
         a.iter().filter(|call| b.contains(*call) == is_shared).cloned().collect()
     };
     let lines = change.added + change.removed;
-    // Lines count most; what many call or a table leads to is met by more code.
+    // Lines count most. Functions with many callers, or in an operation table, are used by more code.
     let rank =
         lines + 3 * callers.len().min(20) + 10 * entries.len().min(3) + 5 * usize::from(change.signatures.is_some());
     let found = KeyFunction {

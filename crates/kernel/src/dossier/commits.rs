@@ -1,16 +1,16 @@
-//! Which commits or patches an interface's change came with.
+//! Which commits or patches changed an interface.
 
 use super::delta::changes;
 use super::{File, InterfaceChange};
 
-/// Adds `label`, a commit or a patch, to the interfaces that its own change, from `before` to `after`, has too. Both are files
-/// that it touches, by path.
+/// Adds `label`, a commit or a patch, to the interfaces that its own change, from `before` to `after`, changes too.
+/// Both are the files that it touches, sorted by path.
 pub fn came_with(interfaces: &mut [InterfaceChange], label: &str, before: &[File], after: &[File]) {
     for found in changes(before, after) {
         let first = interfaces.partition_point(|c| (c.kind, &c.name) < (found.kind, &found.name));
         let same = interfaces[first..].iter_mut().take_while(|c| (c.kind, &c.name) == (found.kind, &found.name));
         same.for_each(|c| add(c, &found, label));
-        // A name that another commit changed: the old one of what is renamed, or the new one.
+        // The commit may have changed the interface under its old or its new name.
         let is_renamed =
             |c: &&mut InterfaceChange| c.kind == found.kind && c.change == "renamed" && c.name != found.name;
         let renamed = interfaces.iter_mut().filter(is_renamed);

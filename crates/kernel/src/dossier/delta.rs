@@ -1,4 +1,4 @@
-//! How two trees differ in what they offer.
+//! Differences between the interfaces of two trees.
 
 use super::interfaces::{Interface, Kind, macros};
 use super::{File, events, find};
@@ -25,10 +25,11 @@ pub struct InterfaceChange {
     pub commits: Vec<String>,
 }
 
-/// What differs. A definition that only moved is no change. Where a name is defined several times (under `#if`, or in
-/// several files), they are matched by file and text, then by text, then by file, the rest in the order of files and lines if they may be one.
+/// The interfaces that differ. A definition that only moved is not a change. If a name is defined several times (under
+/// `#if`, or in several files), definitions are matched by file and text, then by text, then by file, and the rest in
+/// the order of files and lines if they may be the same definition.
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
-    // There are many: only those of files that differ are looked at.
+    // There are many macros, so only those of files that differ are compared.
     let macros = [(before, after), (after, before)].map(|(of, other)| -> Vec<Interface> {
         let is_same = |file: &&File| find(other, &file.path).is_some_and(|same| same.text == file.text);
         of.iter().filter(|file| !is_same(file)).flat_map(|file| macros(&file.path, &file.unit)).collect()
@@ -47,7 +48,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
         let mut left: Vec<_> =
             pairs(&mut a, &mut b, is_of_one_file).into_iter().map(|(x, y)| (Some(x), Some(y))).collect();
         left.extend(pairs(&mut a, &mut b, may_be_one).into_iter().map(|(x, y)| (Some(x), Some(y))));
-        // It is gone when no file exports it any more, and new when none did.
+        // An export is removed only if no file exports the name any more, and added only if none did.
         if key.0 == Kind::Export {
             let is_in = |all: &ByName<'_>, one: &Interface| {
                 all.get(key).is_some_and(|others| others.iter().any(|other| is_of_one_kernel(one, other)))
@@ -73,8 +74,8 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
             });
         }
     }
-    // Functions that come and go are the matter of the functions' chapter, macros that do are no interface; members go
-    // with their type.
+    // New and removed functions belong to the chapter on functions, and new and removed macros are not an interface.
+    // The members of a new or removed type are not listed separately.
     let whole: BTreeSet<String> =
         out.iter().filter(|c| c.kind == Kind::Type && c.change != "changed").map(|c| c.name.clone()).collect();
     out.retain(|c| match c.kind {
@@ -85,13 +86,13 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<InterfaceChange> {
     renamed(out, [before, after])
 }
 
-/// Whether two definitions say the same to those who use what they define.
+/// Whether two definitions mean the same to their users.
 fn is_one_text(x: &Interface, y: &Interface) -> bool {
     x.detail == y.detail || x.kind == Kind::Tracepoint && events::shown(&x.detail) == events::shown(&y.detail)
 }
 
-/// Whether definitions of one name in two files can be one that moved and changed. Another architecture's is another; so
-/// is a macro or a static table of another C file.
+/// Whether two definitions of one name in different files can be the same one, moved and changed. Not if they are for
+/// different architectures, and not for a macro or a static table of a C file.
 fn may_be_one(x: &Interface, y: &Interface) -> bool {
     let is_local = |i: &Interface| match i.kind {
         Kind::Operation => true,
@@ -101,17 +102,17 @@ fn may_be_one(x: &Interface, y: &Interface) -> bool {
     arch(x) == arch(y) && !is_local(x) && !is_local(y)
 }
 
-/// The directory of an architecture that it is for.
+/// The architecture that it is for, from its directory below `arch/`.
 fn arch(i: &Interface) -> Option<&str> {
     i.place.file.strip_prefix("arch/").and_then(|rest| rest.split('/').next())
 }
 
-/// Not of two architectures.
+/// Whether one kernel can have both: they are not for two different architectures.
 fn is_of_one_kernel(x: &Interface, y: &Interface) -> bool {
     arch(x).zip(arch(y)).is_none_or(|(x, y)| x == y)
 }
 
-/// Takes out the pairs that match, each with the first that is left.
+/// Takes the matching pairs out of both lists; each one is paired with the first match that is left.
 fn pairs<'a>(
     a: &mut Vec<&'a Interface>,
     b: &mut Vec<&'a Interface>,
@@ -138,7 +139,8 @@ fn by_name<'a>(files: &'a [File], macros: &'a [Interface]) -> ByName<'a> {
     out
 }
 
-/// Joins a removed and an added one of which the same stays, if that is so of no others of their kind.
+/// Joins a removed and an added interface into a rename if they have the same identity (see [`stays`]) and no others of
+/// their kind do.
 fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<InterfaceChange> {
     let mut said: BTreeMap<(Kind, String), [Vec<usize>; 2]> = BTreeMap::new();
     for (at, c) in changes.iter().enumerate().filter(|(_, c)| c.change != "changed") {
@@ -160,27 +162,28 @@ fn renamed(mut changes: Vec<InterfaceChange>, sides: [&[File]; 2]) -> Vec<Interf
     kept.map(|(_, change)| change).collect()
 }
 
-/// Members in one place need not be one: their names have three letters in a row in common.
+/// Two members at the same place may still be different ones. As a rename counts only a pair whose names have three
+/// letters in a row in common.
 fn are_alike(a: &str, b: &str) -> bool {
     let [a, b] = [a, b].map(|name| name.rsplit('.').next().unwrap_or(name).as_bytes());
     a.windows(3).any(|part| !part.contains(&b'_') && b.windows(3).any(|other| other == part))
 }
 
-/// Room for later: a member that takes its place is new.
+/// Padding: a member that takes its place is new.
 fn is_filler(name: &str) -> bool {
     let name = name.trim_matches('_');
     ["pad", "resv", "rsv", "reserv", "unused", "spare", "dummy"].iter().any(|start| name.starts_with(start))
 }
 
-/// What stays of an interface when only its name changes; `None` where others may well have the same.
+/// The part of an interface that stays the same when it is renamed; `None` if unrelated ones may well have the same.
 fn stays(i: &Interface, files: &[File]) -> Option<String> {
-    /// Structs with fewer members are too much alike.
+    /// Structs with fewer members are too similar to each other.
     const MEMBERS: usize = 3;
     let is_telling = match i.kind {
-        // One directory is like another.
+        // Two directories cannot be told apart by their definitions.
         Kind::Debugfs | Kind::Procfs => !i.detail.starts_with("debugfs_create_dir") && !i.detail.contains("mkdir"),
         Kind::Sysctl | Kind::CgroupFile | Kind::BootParameter | Kind::MibItem => true,
-        // What is asked of the user.
+        // Only options with a prompt.
         Kind::Kconfig => i.detail.contains('"'),
         Kind::ModuleParameter => i.detail.starts_with("module_param_named"),
         Kind::Type | Kind::Member => {
@@ -190,7 +193,7 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
             let member = |i: &&Interface| i.kind == Kind::Member && i.name.rsplit_once('.').is_some_and(|n| n.0 == of);
             if i.kind == Kind::Type {
                 let members = all[at + 1..].iter().take_while(member);
-                // A constant says nothing but its name.
+                // An enum constant has nothing but its name.
                 let said = |m: &Interface| format!("{} {}", &m.name[of.len()..], m.detail);
                 let members: Vec<String> = members.map(said).collect();
                 return (members.len() >= MEMBERS).then(|| members.join("; "));
@@ -200,7 +203,7 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
             }
             let near = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| all.get(at)).filter(member));
             let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
-            // The name comes behind the type. A constant of an enum has none, and one bit is like another.
+            // The member's name stands after its type. Enum constants have no type, and one bit field is like another.
             let (head, tail) = i.detail.rsplit_once(&i.name[of.len() + 1..])?;
             let is_telling = !of.starts_with("enum") && !tail.starts_with(':');
             return is_telling.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));

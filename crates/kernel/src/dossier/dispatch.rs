@@ -1,4 +1,5 @@
-//! Which functions call an operation: calls through a member, judged by the type of what the member is taken from.
+//! Which functions call an operation. For calls through a member, the type of the object that the member belongs to
+//! decides.
 
 mod receivers;
 
@@ -13,14 +14,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// How many functions are named that call it perhaps.
+/// At most this many possible callers are listed.
 const PERHAPS: usize = 12;
 
-/// Where a function is put into a member.
+/// Where a function is assigned to a member.
 #[derive(Clone, Copy)]
 pub(super) enum Registration<'a> {
     Table(&'a File, &'a Table, &'a Entry),
-    /// By a function, as `ops->MEMBER = function;`.
+    /// In a function: `ops->MEMBER = function;`.
     Code(&'a File, &'a Function, &'a str),
 }
 
@@ -46,35 +47,35 @@ impl<'a> Registration<'a> {
     }
 }
 
-/// The functions that call an operation.
+/// The callers of an operation.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Through the type that it is registered in.
+    /// They call through the type that the function is registered in.
     pub(super) surely: BTreeSet<Caller>,
-    /// Through what has no known type, the first of them.
+    /// They call through an object of unknown type; only the first ones are kept.
     pub(super) perhaps: Vec<Caller>,
     /// How many more of these there are.
     pub(super) more: usize,
 }
 
-/// What a tree has for it.
+/// An index of a tree for finding these calls.
 pub(super) struct Dispatches<'a> {
     files: &'a [File],
     functions: Vec<(&'a File, &'a Function)>,
-    /// Numbers of functions by the members that they call.
+    /// Numbers of functions, by the members that they call.
     calls: BTreeMap<&'a str, Vec<usize>>,
     types: Vec<(&'a File, &'a Type)>,
-    /// Numbers of structs by tag.
+    /// Numbers of structs, by tag.
     structs: BTreeMap<&'a str, Vec<usize>>,
     registrations: Vec<Registration<'a>>,
-    /// Numbers of registrations by function, and by table.
+    /// Numbers of registrations, by function and by table.
     registered: BTreeMap<&'a str, Vec<usize>>,
     tables: BTreeMap<&'a str, Vec<usize>>,
-    /// What the file that was asked last declares at its margin.
+    /// The file-scope declarations of the file that was looked up last.
     margin: RefCell<(&'a str, Vec<(String, String)>)>,
 }
 
-/// A function's text, and the structs that its variables are declared as.
+/// A function's text, and the struct types of its variables.
 struct Code<'a> {
     file: &'a File,
     side: Side<'a>,
@@ -87,7 +88,7 @@ impl<'a> Code<'a> {
         Self { file, side: Side::of(text), variables: variables(text) }
     }
 
-    /// What the member at `at` is taken from.
+    /// The expression before the member at `at`.
     fn object(&self, at: usize) -> Range<usize> {
         let mark = if self.side.is(at.checked_sub(1), b'.') { 1 } else { 2 };
         object_start(&self.side, at)..at - mark
@@ -140,7 +141,7 @@ impl<'a> Dispatches<'a> {
         self.registrations.push(registration);
     }
 
-    /// Where this function is registered; others of its name are in files of their own.
+    /// Where this function is registered. Other functions of the same name are registered in their own files.
     pub(super) fn registered(&self, named: &Named<'a>, file: &File, function: &Function) -> Vec<Registration<'a>> {
         let is_local = file.path.ends_with(".c") && function.signature.split(' ').any(|word| word == "static");
         let others = named.get(function.name.as_str()).map_or(&[][..], Vec::as_slice);
@@ -185,7 +186,7 @@ impl<'a> Dispatches<'a> {
                 let body = &macros.find(|found| Some(&*found.name) == by)?.text;
                 variables(body.as_bytes()).into_iter().next().map(|(_, of)| of)
             }
-            // The last word of its type: a typedef's name is none of a struct.
+            // `of` is the last word of the type; the name of a typedef is not a struct's tag.
             Registration::Table(_, table, _) => Some(&table.of).filter(|of| !of.ends_with("_t")).cloned(),
             Registration::Code(file, function, member) => {
                 let code = Code::of(file, function);
@@ -200,7 +201,8 @@ impl<'a> Dispatches<'a> {
         }
     }
 
-    /// Whether a function calls this member of such a struct: for sure, or perhaps; `None`: it is another one's.
+    /// Whether a function calls this member of such a struct: `true` for sure, `false` perhaps; `None` if it only calls
+    /// members of other structs.
     fn calls_it(
         &self,
         named: &Named<'a>,
@@ -232,7 +234,7 @@ impl<'a> Dispatches<'a> {
     }
 }
 
-/// Whether the name of a variable or member tells its type, if that is a struct's name: `p->sched_class`.
+/// Whether the name of a variable or member says which struct it is of: `p->sched_class`.
 fn is_telling(name: &str) -> bool {
     name.trim_matches('_').contains('_')
 }

@@ -4,7 +4,8 @@ use crate::source::head::{closing, parts};
 use crate::source::lex::{Kind, Token, lex};
 use crate::source::{Invocation, Macro, Unit};
 
-/// How deep macros are followed into others of the file, and how many are for one invocation: macros of macros multiply.
+/// How deep macros are followed into others of the file, and how many expansions one invocation may have: nested macros
+/// multiply.
 const DEEPEST: usize = 4;
 const MOST: usize = 1000;
 
@@ -21,7 +22,7 @@ pub(super) fn expanded(macros: &[&Macro], i: &Invocation) -> Option<Vec<Invocati
 }
 
 fn expand(macros: &[&Macro], i: &Invocation, depth: usize, left: &mut usize, out: &mut Vec<Invocation>) -> Option<()> {
-    // One that is defined again counts as at last.
+    // If a macro is defined again, the last definition counts.
     let found = macros.iter().rev().find(|m| m.name == i.name).filter(|_| depth > 0 && *left > 0)?;
     *left -= 1;
     let (parameters, body) = found.text.strip_prefix('(')?.split_once(')')?;
@@ -47,13 +48,13 @@ fn expand(macros: &[&Macro], i: &Invocation, depth: usize, left: &mut usize, out
     Some(())
 }
 
-/// An event's definition as those who read its records see it: without what `__assign_str(field, value)` copies, which
-/// stands in `__string(field, value)` as well. 6.10 left the value out.
+/// An event's definition as readers of its records see it: without the second argument of `__assign_str(field, value)`,
+/// which is also in `__string(field, value)` and was dropped in 6.10.
 pub(super) fn shown(detail: &str) -> String {
     ["__assign_str(", "__assign_rel_str("].iter().fold(detail.to_owned(), |text, by| first_arguments(&text, by))
 }
 
-/// The text with only the first argument of each call that begins with `by`.
+/// The text with only the first argument of each call of `by`.
 fn first_arguments(text: &str, by: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(by) {
@@ -73,7 +74,7 @@ fn defines(name: &str) -> bool {
     ["DEFINE_EVENT", "TRACE_EVENT", "DECLARE_TRACE"].iter().any(|start| name.starts_with(start))
 }
 
-/// An argument in a macro's text with what the macro is given; `##` joins what stands at its sides.
+/// An argument in a macro's text, with the macro's parameters replaced; `##` joins the tokens on either side.
 fn substituted(body: &str, part: &[Token], parameters: &[&str], given: &[String]) -> String {
     let mut out = String::new();
     let mut end = part.first().map_or(0, |token| token.start);

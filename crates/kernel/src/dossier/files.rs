@@ -1,12 +1,12 @@
-//! Files that differ, with how many lines.
+//! Files that differ, with the number of lines.
 
 use super::lines::{Numbers, difference, in_both, sorted};
 use super::{File, FileChange, find};
 
-/// From how many percent of common lines on a file that is gone and one that is new are one, renamed.
+/// A removed and a new file count as a rename if they share at least this percentage of their lines.
 const SHARE_PERCENT: usize = 60;
 
-/// Most pairs of which all are compared; of more only those of one name.
+/// Above this many pairs, only files with the same name are compared.
 const PAIRS: usize = 40_000;
 
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FileChange> {
@@ -38,7 +38,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FileChange> {
     paths.into_iter().filter_map(change).collect()
 }
 
-/// Old and new paths. Each new file takes the one that is gone which it has most lines in common with.
+/// Old and new paths. Each new file is paired with the removed file that it has most lines in common with.
 fn renamed<'a>(before: &'a [File], after: &'a [File]) -> Vec<(&'a str, &'a str)> {
     let mut gone: Vec<&File> = before.iter().filter(|file| find(after, &file.path).is_none()).collect();
     let come: Vec<&File> = after.iter().filter(|file| find(before, &file.path).is_none()).collect();
@@ -65,7 +65,7 @@ fn renamed<'a>(before: &'a [File], after: &'a [File]) -> Vec<(&'a str, &'a str)>
     out
 }
 
-/// As git decides it: a zero byte among the first (`buffer_is_binary` in its `xdiff-interface.c`).
+/// As git decides it: a zero byte near the beginning (`buffer_is_binary` in its `xdiff-interface.c`).
 fn is_binary(text: &[u8]) -> bool {
     const FIRST: usize = 8000;
     text[..text.len().min(FIRST)].contains(&0)

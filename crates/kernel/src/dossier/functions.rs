@@ -1,4 +1,4 @@
-//! Functions that changed, came, went or took another name.
+//! Functions that changed, or were added, removed or renamed.
 
 use super::lines::{Numbers, difference, in_both};
 use super::outside::is_seen;
@@ -9,8 +9,8 @@ use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From how many percent of common lines on a function counts as renamed, of the lines that tell something, and how many
-/// of these it must have.
+/// A function counts as renamed if at least this percentage of its distinctive lines is in common, and it must have a
+/// minimum of such lines.
 const SHARE_PERCENT: usize = 60;
 const TELLING: usize = 3;
 
@@ -63,20 +63,20 @@ impl FunctionChange {
         }
     }
 
-    /// Its name in the second tree, if other files can call it there and have to know that it differs.
+    /// Its name in the second tree, if other files can call it there and the change concerns them.
     pub(super) fn seen(&self) -> Option<&str> {
         let is_other = self.status != Status::Changed || self.signatures.is_some();
         Some(&*self.name).filter(|_| is_other && self.seen[1])
     }
 
-    /// Its name in the first tree, if others could call it there and no function of that name stays.
+    /// Its name in the first tree, if other files could call it there and no function of that name is left.
     pub(super) fn gone(&self) -> Option<&str> {
         let is_gone = matches!(self.status, Status::Removed | Status::RenamedFrom(_));
         Some(self.old_name()).filter(|_| is_gone && self.seen[0])
     }
 }
 
-/// A function, its file and its lines of code as numbers.
+/// A function, its file, and its lines of code as numbers.
 struct At<'a> {
     file: &'a File,
     function: &'a Function,
@@ -97,7 +97,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
             }
             None => true,
         });
-        // What is left is matched by file and condition, then by file, then in order.
+        // The remaining ones are matched by file and condition, then by file, then in order.
         let rules: [fn(&At, &At) -> bool; 3] = [
             |x, y| x.file.path == y.file.path && x.function.condition == y.function.condition,
             |x, y| x.file.path == y.file.path,
@@ -124,10 +124,10 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
     out
 }
 
-/// Joins each function that has come with the one that went whose lines it shares most of, or calls it new.
+/// Pairs each new function with the removed one that it shares most lines with; without one it is new.
 fn renamed(gone: &mut Vec<At>, come: Vec<At>, numbers: &Numbers, out: &mut Vec<FunctionChange>) {
     let lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.telling(&x.code)).collect();
-    // Only functions that share a line are compared: all pairs are some 10^8 between two releases.
+    // Only functions that share a line are compared: between two releases all pairs would be some 10^8.
     let mut with_line: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, lines) in lines_gone.iter().enumerate() {
         lines.iter().for_each(|line| with_line.entry(*line).or_default().push(at));
@@ -193,7 +193,7 @@ fn change(status: Status, before: Option<&At>, after: Option<&At>) -> FunctionCh
     }
 }
 
-/// The conditions inside of either version that lines of the diff stand under.
+/// The conditions inside either version that apply to lines of the diff.
 fn conditions_of_diff(old: &At, new: &At) -> Vec<String> {
     let [a, b] = [old, new].map(|at| inner_conditions(&at.file.text, at.function));
     if a.iter().chain(&b).all(String::is_empty) {
@@ -206,7 +206,7 @@ fn conditions_of_diff(old: &At, new: &At) -> Vec<String> {
     let is_new = |at: &usize| same.binary_search_by_key(at, |pair| pair.1).is_err();
     let gone = (0..a.len()).filter(is_gone).map(|at| &a[at]);
     let come = (0..b.len()).filter(is_new).map(|at| &b[at]);
-    // A line that both have may stand under another condition now.
+    // A line that is in both versions may be under another condition now.
     let moved = same.iter().filter(|(i, j)| a[*i] != b[*j]).flat_map(|(i, j)| [&a[*i], &b[*j]]);
     let mut out: Vec<String> = Vec::new();
     for held in gone.chain(come).chain(moved).filter(|held| !held.is_empty()) {

@@ -35,7 +35,7 @@ pub struct Reference {
     pub to: String,
 }
 
-/// The references of a message: its trailers, and the commit that it takes back.
+/// The references of a message: its trailers, and the commit that it reverts.
 pub fn references(message: &str) -> Vec<Reference> {
     const KINDS: &[(&str, &str)] =
         &[("fixes", "Fixes"), ("link", "Link"), ("closes", "Closes"), ("buglink", "Link"), ("references", "Link")];
@@ -64,7 +64,7 @@ pub fn copied_from(message: &str) -> Vec<String> {
     message.lines().filter_map(origin).collect()
 }
 
-/// The events that a later one fixes or reverts, as their places in the list.
+/// The events that a later one fixes or reverts, as indices into the list.
 pub fn fixed(later: &Event, events: &[Event]) -> Vec<usize> {
     let names = |to: &str, event: &Event| {
         let id: String = to.chars().take_while(char::is_ascii_hexdigit).collect();
@@ -78,8 +78,8 @@ pub fn fixed(later: &Event, events: &[Event]) -> Vec<usize> {
     (0..events.len()).filter(|&at| is_fixed(&events[at])).collect()
 }
 
-/// Whether two links lead to one mail, or to mails of one series: `git send-email` and b4 number those in their ids, as in
-/// `20220405010752.1347437-2-frederic@kernel.org`.
+/// Whether two links lead to the same mail, or to mails of one series: `git send-email` and b4 number the mails of a
+/// series in their ids, as in `20220405010752.1347437-2-frederic@kernel.org`.
 pub(crate) fn is_of_one_series(a: &str, b: &str) -> bool {
     a == b || series(a).is_some_and(|a| Some(a) == series(b))
 }
@@ -111,7 +111,7 @@ mod tests {
         let event = |commit: &str| Event { commit: commit.into(), ..Event::default() };
         let later = Event { references: references(message), ..Event::default() };
         assert_eq!(fixed(&later, &[event("62470419e9930"), event("6247"), event(""), event("0123456")]), [0, 3]);
-        // In a stable series, or where it was picked, a commit has another id than its fix names.
+        // In a stable tree, or after a cherry-pick, a commit has a different id from the one its fix names.
         let copy = |line: &str| Event { copied_from: copied_from(line), ..event("fedcba987654") };
         let (stable, picked) =
             ("commit 62470419e993f8d9d93db0effd3af4296ecb79a5 upstream.", "(cherry picked from commit 62470419e993)");
@@ -129,7 +129,7 @@ mod tests {
             assert!(is(&id.replace('%', "1"), &id.replace('%', "12")), "{id}");
         }
         assert!(!is("20220405010752.1347437-1-frederic@kernel.org", "20220405010753.1347437-2-frederic@kernel.org"));
-        // No id that says when it was sent: only itself.
+        // An id without a time stamp only matches itself.
         assert!(!is("patch-1-a@b", "patch-2-a@b") && !is_of_one_series("https://a.org/b/17", "https://a.org/b/18"));
         assert!(is_of_one_series("x", "x"));
     }

@@ -5,7 +5,7 @@ use crate::source::{Entry, Invocation, Table, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an interface is. The order is that of the dossier.
+/// The kind of an interface, in the order of the dossier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -108,12 +108,12 @@ pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
         let named = format!("{} {name}", t.keyword);
         let named = named.trim_end();
         if !name.is_empty() {
-            // The order of what user space sees is part of it: of members their place, of constants their value.
+            // The order is part of what user space sees: it fixes the offsets of members and the values of constants.
             let members: Vec<&str> = t.members.iter().map(|m| m.name.as_str()).collect();
             let order = if path.contains("uapi/") { members.join(", ") } else { String::new() };
             out.add(Kind::Type, named, order, &t.condition, t.line);
         }
-        // A constant of an enum that is given the value which it would have anyway is as one that is given none.
+        // An enum constant with an explicit value equals one without, if it would have had that value anyway.
         let mut next = Some(0i64);
         for m in &t.members {
             let value = if m.text.is_empty() { next } else { m.text.parse().ok() };
@@ -132,7 +132,7 @@ impl Interface {
     }
 }
 
-/// Symbols that assembly exports, one a line.
+/// Symbols that assembly exports, one per line.
 pub(super) fn of_assembly(path: &str, text: &[u8]) -> Vec<Interface> {
     let text = String::from_utf8_lossy(text);
     let export = |(at, line): (usize, &str)| {
@@ -143,7 +143,7 @@ pub(super) fn of_assembly(path: &str, text: &[u8]) -> Vec<Interface> {
     text.lines().enumerate().filter_map(export).collect()
 }
 
-/// Macros that user space does not see, if it does not see the file.
+/// Macros outside of uapi headers.
 pub(super) fn macros(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, unit: None, out: Vec::new() };
     if !path.contains("uapi/") {
@@ -154,13 +154,14 @@ pub(super) fn macros(path: &str, unit: &Unit) -> Vec<Interface> {
 
 struct Collected<'a> {
     path: &'a str,
-    /// For what a definition refers to: variables with their initial values, classes of events.
+    /// To look up what a definition refers to: variables with their initial values, event classes.
     unit: Option<&'a Unit>,
     out: Vec<Interface>,
 }
 
 impl Collected<'_> {
-    /// With the initial value of the variable, if it is of this file and has one: `&one_hundred (100)`.
+    /// The text with the initial value of the variable, if the variable is in this file and has one: `&one_hundred
+    /// (100)`.
     fn with_value(&self, text: &str, variable: &str) -> String {
         let variable = variable.trim_start_matches('&');
         let found = self.unit.into_iter().flat_map(|unit| &unit.variables).find(|v| v.name == variable);
@@ -184,7 +185,7 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     let (kind, name_at) = match i.name.as_str() {
         "SCHED_FEAT" => (Kind::SchedFeature, Some(0)),
         "SNMP_MIB_ITEM" => (Kind::MibItem, Some(0)),
-        // Said of a tracepoint that is defined elsewhere, and of several.
+        // They refer to tracepoints that are defined elsewhere, or to several.
         "TRACE_EVENT_FLAGS" | "TRACE_EVENT_PERF_PERM" | "DECLARE_EVENT_CLASS" => return,
         "BTF_ID_FLAGS" => (Kind::Kfunc, Some(1)),
         "__setup" | "__setup_param" | "early_param" => (Kind::BootParameter, Some(0)),
@@ -192,12 +193,12 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         _ if starts("DEFINE_EVENT") => (Kind::Tracepoint, Some(1)),
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
         _ if starts("core_param") || starts("late_param") => (Kind::BootParameter, Some(0)),
-        // Its prefix comes first.
+        // The prefix is the first argument.
         "__module_param_call" => (Kind::ModuleParameter, Some(1)),
         name if starts("module_param") || name.ends_with("_param_cb") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_") => (Kind::Export, Some(0)),
         name if is_attribute_of_sysfs(name) => (Kind::Sysfs, Some(0)),
-        // The option that decides its value, then the key.
+        // The first argument is the option that decides the initial value, the second is the key.
         _ if starts("DEFINE_STATIC_KEY_MAYBE") => (Kind::StaticKey, Some(1)),
         _ if starts("DEFINE_STATIC_KEY") => (Kind::StaticKey, Some(0)),
         _ if starts("debugfs_create") => (Kind::Debugfs, quoted),
@@ -211,7 +212,7 @@ fn invocation(out: &mut Collected, i: &Invocation) {
         let variable = if matches!(i.name.as_str(), "module_param_named" | "core_param") { 1 } else { 0 };
         detail = out.with_value(&detail, argument(variable));
     }
-    // The fields of an event are those of its class.
+    // An event has the fields of its class.
     let is_class = |c: &&Invocation| c.name == "DECLARE_EVENT_CLASS" && c.arguments.first() == i.arguments.first();
     let class = out.unit.filter(|_| starts("DEFINE_EVENT")).and_then(|unit| unit.invocations.iter().find(is_class));
     if let Some(class) = class {
@@ -220,8 +221,8 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     out.add(kind, argument(at).trim_matches('"'), detail, &i.condition, i.line);
 }
 
-/// The macros of headers that make a file of /sys whose name is their first argument; those of the file itself are known
-/// by what they hold.
+/// Macros of headers that make a file of /sys named by their first argument. Macros of the C file itself are recognised
+/// by their bodies.
 pub(super) fn is_attribute_of_sysfs(by: &str) -> bool {
     const STARTS: &[&str] = &[
         "__ATTR",
@@ -264,7 +265,7 @@ fn table(out: &mut Collected, t: &Table) {
         let is_folder = entries.iter().any(|e| e.member == "child");
         let Some(named) = entries.iter().find(|e| e.member == key && !is_folder) else { continue };
         let shown = |e: &&Entry| {
-            // A default that is an interface by itself is not repeated.
+            // A default that is listed as an interface of its own is not repeated.
             let is_own = e.value.trim_start_matches('&').starts_with("sysctl_");
             let value = if is_own { e.value.clone() } else { out.with_value(&e.value, &e.value) };
             format!("{}={value}", e.member)
@@ -274,7 +275,7 @@ fn table(out: &mut Collected, t: &Table) {
     }
 }
 
-/// A word in lower case: a function or an object, no number and no flag.
+/// A lower-case word: a function or an object, not a number or a flag.
 fn is_name(value: &str) -> bool {
     let value = value.strip_prefix('&').unwrap_or(value);
     let is_word = value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

@@ -4,18 +4,18 @@ use super::SourceLine;
 use super::interfaces::{Interface, Kind};
 use crate::source::conditions::joined;
 
-/// What the lines that follow belong to.
+/// What the following lines belong to.
 enum Of {
     Nothing,
     Option,
     /// The innermost `menu` or `choice`.
     Block,
-    /// A help text and its indentation, which is that of its first line.
+    /// A help text, and its indentation, which is that of its first line.
     Help(Option<usize>),
 }
 
-/// Options with what they say and, as their condition, what the `if`, `menu` and `choice` around them depend on in this
-/// file.
+/// Options with their entries. As condition an option has the dependencies of the `if`, `menu` and `choice` around it
+/// in this file.
 pub(super) fn of(path: &str, text: &[u8]) -> Vec<Interface> {
     let text = String::from_utf8_lossy(text);
     let mut out: Vec<Interface> = Vec::new();
@@ -76,13 +76,13 @@ fn append(to: &mut String, apart: &str, text: &str) {
     to.push_str(text);
 }
 
-/// Columns before the first word; a tab goes on to the next multiple of eight.
+/// The column of the first word; a tab advances to the next multiple of eight.
 fn indentation(line: &str) -> usize {
     let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
     blanks.fold(0, |column, byte| if byte == b'\t' { (column / 8 + 1) * 8 } else { column + 1 })
 }
 
-/// Without a `#` that no string holds, and what follows it.
+/// The line without its comment, which starts at a `#` outside of strings.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let begin = line.char_indices().find(|(_, c)| {

@@ -3,11 +3,11 @@
 use crate::names::words;
 use std::collections::HashMap;
 
-/// A number for each line of different text: comparing two lines is then one instruction.
+/// A number for each different line, so that two lines are compared in one instruction.
 #[derive(Default)]
 pub(super) struct Numbers {
     of: HashMap<Vec<u8>, usize>,
-    /// By number, whether the line tells one function from another.
+    /// By number, whether the line is distinctive.
     tells: Vec<bool>,
 }
 
@@ -24,13 +24,13 @@ impl Numbers {
         *self.of.entry(line.to_vec()).or_insert(self.tells.len() - 1)
     }
 
-    /// The lines that tell something, in order of their numbers: two names or more that are not in every function.
+    /// The distinctive lines, sorted by number: they contain two or more names that are not in every function.
     pub(super) fn telling(&self, numbers: &[usize]) -> Vec<usize> {
         sorted(&numbers.iter().copied().filter(|number| self.tells[*number]).collect::<Vec<_>>())
     }
 }
 
-/// Words of C and names that any function may hold.
+/// C keywords and names that any function may contain.
 fn is_everywhere(word: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"int",
@@ -66,8 +66,8 @@ fn is_everywhere(word: &[u8]) -> bool {
     word[0].is_ascii_digit() || WORDS.contains(&word)
 }
 
-/// Lines added and removed in a shortest edit from `old` to `new` (Myers, "An O(ND) difference algorithm", 1986). Past
-/// `LIMIT` edits the rest is counted by what both hold, wherever it is.
+/// Lines added and removed in a shortest edit from `old` to `new` (Myers, "An O(ND) difference algorithm", 1986). After
+/// `LIMIT` edits, the rest is counted by the lines that both have, wherever they are.
 pub(super) fn difference(old: &[usize], new: &[usize]) -> (usize, usize) {
     const LIMIT: usize = 6000;
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
@@ -106,7 +106,8 @@ pub(super) fn sorted(numbers: &[usize]) -> Vec<usize> {
     out
 }
 
-/// How many numbers two sorted lists hold in common, each as often as in the one that has it less often.
+/// How many numbers two sorted lists have in common; a repeated number counts as often as in the list that has it less
+/// often.
 pub(super) fn in_both(a: &[usize], b: &[usize]) -> usize {
     let (mut i, mut j, mut both) = (0, 0, 0);
     while i < a.len() && j < b.len() {

@@ -1,4 +1,4 @@
-//! Whose files they are: the sections of the kernel's MAINTAINERS.
+//! The sections of the kernel's MAINTAINERS, and which files belong to them.
 
 use super::FileChange;
 use schedlab_plan::InOrder;
@@ -22,7 +22,7 @@ pub struct SubsystemChange {
     pub removed: usize,
 }
 
-/// Sums of the files by section, the largest first; none without sections.
+/// Sums of the files by section, the largest first; empty if there are no sections.
 pub fn by_subsystem(maintainers: &Maintainers, files: &[FileChange]) -> Vec<SubsystemChange> {
     let mut sums: BTreeMap<&str, SubsystemChange> = BTreeMap::new();
     for file in files.iter().filter(|_| !maintainers.0.is_empty()) {
@@ -52,17 +52,17 @@ pub struct Subsystem {
     pub status: String,
     /// `L:`, its mailing lists.
     pub lists: Vec<String>,
-    /// `F:` and `X:`: what belongs to it, and what of that does not.
+    /// `F:` and `X:`: the patterns of its files, and of the files excluded from these.
     files: [Vec<String>; 2],
 }
 
-/// The sections of a MAINTAINERS file. `N:` and `K:`, which are regular expressions, are not read: what they alone
-/// claim goes to the section that claims it by path, in the end to `THE REST`.
+/// The sections of a MAINTAINERS file. `N:` and `K:` entries, which are regular expressions, are not read: files that
+/// only they match go to the section that matches them by path, in the end to `THE REST`.
 #[derive(Debug, Default)]
 pub struct Maintainers(Vec<Subsystem>);
 
 impl Maintainers {
-    /// Reads the file; a text of another kind gives nothing.
+    /// Reads the file; any other text gives no sections.
     pub fn read(text: &[u8]) -> Self {
         let (mut out, mut heading): (Vec<Subsystem>, String) = Default::default();
         let mut is_inside = false;
@@ -95,7 +95,7 @@ impl Maintainers {
         Self(out)
     }
 
-    /// The section that names a file most precisely: by most characters that are no wildcards.
+    /// The section that names a file most precisely: whose pattern has most characters that are not wildcards.
     pub fn of(&self, path: &str) -> Option<&Subsystem> {
         let precise = |section: &Subsystem| {
             let [files, but] = &section.files;
@@ -103,13 +103,14 @@ impl Maintainers {
             let fitting = files.iter().filter(|pattern| !is_excepted && is_in(pattern, path));
             fitting.map(|pattern| pattern.bytes().filter(|byte| !matches!(byte, b'*' | b'?')).count()).max()
         };
-        // Of equally precise ones the first in the file: `max_by_key` takes the last.
+        // Of equally precise sections the first in the file counts: `max_by_key` returns the last.
         let found = self.0.iter().rev().filter_map(|section| Some((precise(section)?, section)));
         found.max_by_key(|one| one.0).map(|one| one.1)
     }
 }
 
-/// `F: net/` is all below it, `F: net/*` the files in it, `F: */net/*` those of `net` in each top folder.
+/// `F: net/` matches all files below it, `F: net/*` the files directly in it, `F: */net/*` those of `net` in each
+/// top-level directory.
 fn is_in(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     let mut wanted = pattern.split('/').peekable();
@@ -124,7 +125,8 @@ fn is_in(pattern: &str, path: &str) -> bool {
     parts.next().is_none()
 }
 
-/// `*` is any characters, `?` one. The last star alone is tried anew, so that the time is the product of the lengths.
+/// `*` matches any characters, `?` one. Only the last star is backtracked, so the time is at most the product of the
+/// lengths.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {

@@ -1,4 +1,4 @@
-//! Macros of a file that make a file of /sys, debugfs or /proc, or a sysctl, and are given its name.
+//! Macros of a file that create a file of /sys, debugfs or /proc, or a sysctl, whose name is one of their arguments.
 
 use super::interfaces::{Kind, is_attribute_of_sysfs};
 use crate::source::head::{closing, parts};
@@ -8,16 +8,16 @@ use crate::source::{Macro, Unit};
 /// How deep macros are followed into others of the file.
 const DEEPEST: usize = 4;
 
-/// Each such macro's name, what it makes and which argument is the name of that.
+/// The name of each such macro, what it creates, and which argument is the name of that.
 pub(super) fn of(unit: &Unit) -> Vec<(&str, Kind, usize)> {
-    // Most files have none.
+    // Most files have no such macros.
     const WORDS: [&str; 5] = ["debugfs_create", "ATTR", "attr", ".procname", ".fop"];
     let all = &unit.macros[..];
     let mut known: Vec<(&str, Kind, usize)> = Vec::new();
     if !all.iter().any(|m| WORDS.iter().any(|word| m.text.contains(word))) {
         return known;
     }
-    // Those by themselves, then those made of these, and so on.
+    // First the macros that create files themselves, then those that use them, and so on.
     let mut left: Vec<&Macro> = all.iter().collect();
     for _ in 0..=DEEPEST {
         let (mut found, mut rest) = (Vec::new(), Vec::new());
@@ -33,8 +33,8 @@ pub(super) fn of(unit: &Unit) -> Vec<(&str, Kind, usize)> {
     known
 }
 
-/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`, `SLAB_ATTR(x)` of
-/// `#define SLAB_ATTR(name) … = __ATTR_RW(name)`, and macros that are made of these.
+/// `SDM(u32, 0644, busy_factor)` with `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`,
+/// `SLAB_ATTR(x)` with `#define SLAB_ATTR(name) … = __ATTR_RW(name)`, and macros that use these.
 fn made(m: &Macro, known: &[(&str, Kind, usize)]) -> Option<(Kind, usize)> {
     let (parameters, body) = m.text.strip_prefix('(').and_then(|text| text.split_once(')'))?;
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
@@ -53,7 +53,7 @@ fn made(m: &Macro, known: &[(&str, Kind, usize)]) -> Option<(Kind, usize)> {
         let name = &body[two[0].start..two[0].end];
         let (kind, argument) = match is_attribute_of_sysfs(name) {
             true => (Kind::Sysfs, 0),
-            // A macro that is defined again counts as at last.
+            // If a macro is defined again, the last definition counts.
             false => known.iter().rev().find(|(other, ..)| *other == name).map(|&(_, kind, at)| (kind, at))?,
         };
         let given = parts(&tokens[at + 2..closing(&tokens, at + 1)?], b',');

@@ -1,4 +1,4 @@
-//! Where the documentation names an interface.
+//! Places in the documentation that name an interface.
 
 use super::{InterfaceChange, Kind, SourceLine};
 use crate::names::words;
@@ -16,8 +16,8 @@ pub struct Mention {
     pub files: usize,
 }
 
-/// The names of changed interfaces that documentation could have: what users, administrators and tracers see. A name that
-/// may be a word of English is not looked for.
+/// The names of changed interfaces that documentation could contain: those that users, administrators and tracers see.
+/// A name that could be an English word is not looked for.
 pub fn names(interfaces: &[InterfaceChange]) -> Vec<String> {
     use Kind::{Export, Macro, Member, Operation, Signature, Type};
     let is_seen = |kind: Kind| !matches!(kind, Export | Type | Member | Operation | Signature | Macro);

@@ -1,4 +1,5 @@
-//! What two states of a kernel's source differ in: interfaces, functions, who calls them, what operations they serve.
+//! How two states of a kernel's source differ: interfaces, functions, their callers, and the operation tables that they
+//! are in.
 
 mod bodies;
 mod calls;
@@ -43,12 +44,12 @@ pub use structures::{MemberUse, Structure, structures};
 use crate::source::{Unit, scan};
 use serde::Serialize;
 
-/// One file of a tree: its path in it, its bytes and what was read of them.
+/// One file of a tree: its path, its bytes, and what was parsed.
 #[derive(Debug)]
 pub struct File {
     /// Relative, with `/`.
     pub path: String,
-    /// As on the disk.
+    /// The bytes on the disk.
     pub text: Vec<u8>,
     unit: Unit,
     /// What it offers to user space, modules and tracers.
@@ -56,7 +57,8 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a C file, a Kconfig, a table of system calls, or what assembly exports; of other files nothing but their lines is known.
+    /// Parses a C file, a Kconfig file, a table of system calls, or the exports of an assembly file; of other files
+    /// only the lines are known.
     pub fn read(path: String, text: Vec<u8>) -> Self {
         let name = path.rsplit('/').next().unwrap_or_default();
         let unit = if crate::is_c(name) { unit(&text) } else { Unit::default() };
@@ -69,7 +71,7 @@ impl File {
         Self { path, text, unit, interfaces }
     }
 
-    /// Reads a C file outside of the paths: who calls what in it.
+    /// Parses a C file outside of the paths: only functions and their calls.
     pub fn outside(path: String, text: Vec<u8>) -> Self {
         Self { unit: unit(&text), path, text, interfaces: Vec::new() }
     }
@@ -145,13 +147,13 @@ pub struct SkippedPlace {
     pub what: String,
 }
 
-/// Compares two trees; each is sorted by path, and no path comes twice in one.
+/// Compares two trees; each must be sorted by path, without duplicates.
 pub fn compare(before: &[File], after: &[File]) -> Dossier {
     compare_in(before, after, &mut |_| Default::default())
 }
 
-/// As [`compare`], for parts of two trees: `find` answers which files of the rest of each tree have a wanted name, read
-/// with [`File::outside`].
+/// As [`compare`], for parts of two trees. `find` returns the files in the rest of each tree that contain a wanted
+/// name, parsed by [`File::outside`].
 pub fn compare_in(before: &[File], after: &[File], find: &mut dyn FnMut(&[Wanted; 2]) -> [Vec<File>; 2]) -> Dossier {
     let functions = functions::changes(before, after);
     let found = find(&outside::wanted(&functions));
@@ -183,7 +185,7 @@ pub fn compare_in(before: &[File], after: &[File], find: &mut dyn FnMut(&[Wanted
     }
 }
 
-/// Of files that are sorted by path.
+/// Needs files that are sorted by path.
 fn find<'a>(files: &'a [File], path: &str) -> Option<&'a File> {
     files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().map(|at| &files[at])
 }

@@ -1,11 +1,11 @@
-//! The flow of a change that is too large for a picture of each function: calls between files or folders.
+//! Calls between files or folders: the flow of a change that is too large for one picture per function.
 
 use super::calls::Tree;
 use super::functions::FunctionChange;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With more files than this, folders are the modules.
+/// With more files than this, the modules are folders.
 const FILES: usize = 64;
 
 /// Calls by name that the functions that differ make from one module into another. Those through a pointer and those of

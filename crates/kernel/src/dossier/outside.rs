@@ -1,4 +1,4 @@
-//! Callers outside of the paths, and calls that do not fit any more what they call.
+//! Callers outside of the paths, and calls that no longer match the function that they call.
 
 use super::functions::FunctionChange;
 use super::{File, SourceLine};
@@ -11,7 +11,7 @@ use std::io::BufRead;
 pub struct Wanted {
     /// Sorted.
     names: Vec<String>,
-    /// By the last byte of a name, a bit for each length: most words of a text are none of them.
+    /// By the last byte of a name, a bit for each length: rules out most words of a text quickly.
     lengths: [u64; 256],
 }
 
@@ -32,10 +32,10 @@ impl Wanted {
         &self.names
     }
 
-    /// Whether one of the names stands before a parenthesis in the text: a call, or a word that looks like one.
+    /// Whether one of the names is followed by a parenthesis in the text: a call, or something that looks like one.
     pub fn is_in(&self, text: &[u8]) -> bool {
         let mut rest = text;
-        // It looks for the byte with the C library's `memchr`: a tree has a GB.
+        // `skip_until` searches for the byte with the C library's `memchr`, because a tree has about a GB.
         while rest.skip_until(b'(').is_ok_and(|skipped| skipped > 0) {
             let end = text.len() - rest.len();
             if text[end - 1] == b'(' && self.ends(text[..end - 1].trim_ascii_end()) {
@@ -90,10 +90,10 @@ pub struct NotAdapted {
     pub is_outside: bool,
 }
 
-/// What each tree is asked for.
+/// The names that are searched for in each tree.
 pub(super) fn wanted(changes: &[FunctionChange]) -> [Wanted; 2] {
     let gone: Vec<String> = changes.iter().filter_map(|change| change.gone().map(str::to_owned)).collect();
-    // One that is gone may still be called.
+    // A removed function may still be called.
     let new = changes.iter().filter_map(|change| change.seen().map(str::to_owned)).chain(gone.iter().cloned());
     let new = new.collect();
     [gone, new].map(Wanted::new)
@@ -106,7 +106,7 @@ struct Found<'a> {
     is_outside: bool,
 }
 
-/// What a tree has of one name.
+/// The places of one name in a tree.
 #[derive(Default)]
 struct Named<'a> {
     calls: Vec<Found<'a>>,
@@ -116,20 +116,20 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Whether a call goes to the function at `path`: neither the caller's file nor one nearer to it has another.
+    /// Whether a call goes to the function at `path`: neither the caller's own file nor a nearer one defines another.
     fn is_of(&self, call: &Found<'_>, path: &str) -> bool {
         let from = call.file.path.as_str();
         let near = |to: &str| from.split('/').zip(to.split('/')).take_while(|(a, b)| a == b).count();
         let is_other = |found: &Found<'_>| {
             let to = found.file.path.as_str();
-            // What include/ has is for all.
+            // A function in include/ can be called from everywhere.
             let is_nearer = || found.is_seen() && !to.starts_with("include/") && near(to) > near(path);
             to != path && (to == from || is_nearer())
         };
         from == path || !self.macros.contains(&from) && !self.defined.iter().any(is_other)
     }
 
-    /// The calls that pass such a number of arguments.
+    /// Adds the calls whose number of arguments satisfies `is_left`.
     fn left(&self, name: &str, path: &str, is_left: &dyn Fn(usize) -> bool, out: &mut Vec<NotAdapted>) {
         for call in self.calls.iter().filter(|call| self.is_of(call, path)) {
             for (line, passed) in passed(&call.file.text[call.function.bytes.clone()], name) {
@@ -149,10 +149,10 @@ impl Found<'_> {
     }
 }
 
-/// What a tree has of the functions that differ: in the files of the paths, and in those outside that were found.
+/// The calls and definitions of the functions that differ: in the files of the paths, and in those found outside.
 pub(super) struct Known<'a> {
     names: Wanted,
-    /// By number of the name.
+    /// By the index of the name.
     all: Vec<Named<'a>>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Of each change the functions outside that call it.
+/// For each change, the functions outside that call it.
 pub(super) fn callers(changes: &[FunctionChange], trees: &[Known<'_>; 2]) -> Vec<OutsideCaller> {
     let mut out = Vec::new();
     for change in changes {
@@ -205,7 +205,7 @@ pub(super) fn callers(changes: &[FunctionChange], trees: &[Known<'_>; 2]) -> Vec
     out
 }
 
-/// The calls of the second tree that were left as they were.
+/// The calls in the second tree that were not adapted to the change.
 pub(super) fn not_adapted(changes: &[FunctionChange], tree: &Known<'_>) -> Vec<NotAdapted> {
     let mut out = Vec::new();
     for change in changes {
@@ -225,7 +225,7 @@ fn changed(change: &FunctionChange, tree: &Known<'_>, out: &mut Vec<NotAdapted>)
         return;
     };
     let (Some(was), Some(now)) = (taken(old, change.old_name()), taken(new, name)) else { return };
-    // Another definition, under an `#if` or of another architecture, may still take as many.
+    // Another definition, under an `#if` or for another architecture, may still take the old number of arguments.
     let is_variant = |path: &str| path == place.file || path.starts_with("include/") || path.starts_with("arch/");
     let fits = |found: &Found<'_>| {
         is_variant(&found.file.path) && taken(&found.function.signature, name).is_none_or(|takes| takes == was)

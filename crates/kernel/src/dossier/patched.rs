@@ -1,4 +1,4 @@
-//! A tree with a patch in it, as GNU patch makes it. What does not apply is left out and named.
+//! A tree with a patch applied, as GNU patch does it. What does not apply is left out and reported.
 
 use crate::gnu::{Placement, apply, place};
 use crate::lines::split;
@@ -10,8 +10,8 @@ use std::convert::Infallible;
 /// Files of a tree by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Makes of a file what the patch does; answers what of that is left out, and why. `files` has all that the tree has of
-/// the names in the patch.
+/// Applies the patch of one file; returns what is left out of it, and why. `files` must contain all files of the tree
+/// that the patch names.
 pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
     if file.is_link() {
         return Some(format!("{}: it is a symbolic link; it is left out", file.path()));
@@ -35,7 +35,7 @@ pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
     said
 }
 
-/// The text with the hunks that apply, and how many do not.
+/// The text with the hunks that apply, and the number of those that do not.
 fn patched(file: &FilePatch, text: &[u8]) -> (Vec<u8>, usize) {
     let lines = split(text);
     let placements = place(&file.hunks, &lines);

@@ -1,4 +1,4 @@
-//! Functions that use what the changed ones use: where to look for a feature like this one.
+//! Functions that use the same names as the changed ones: where to look for a similar feature.
 
 use super::{File, FunctionChange, SourceLine, find};
 use crate::names::words;
@@ -7,9 +7,9 @@ use schedlab_plan::{InOrder, OneByOne};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many are named.
+/// At most this many are listed.
 const NAMED: usize = 12;
-/// A word in more functions than this says nothing of any.
+/// A word that is in more functions than this is not specific to any.
 const COMMON: usize = 40;
 
 /// An unchanged function that shares rare names with changed ones.
@@ -25,13 +25,13 @@ pub struct Similar {
     pub with: Vec<String>,
 }
 
-/// Candidates in the second tree, or in the first where a feature is taken out; those that share most with the lines that
-/// differ come first. A name that is in `n` functions counts 1/n.
+/// Candidates in the second tree, or in the first if a feature was removed; those that share most with the lines that
+/// differ come first. A name that `n` functions use counts 1/n.
 pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) -> Vec<Similar> {
     let is_there = functions.iter().filter(|change| change.after.is_some()).count();
-    // If a feature is removed, what was like it is in the first tree.
+    // If a feature is removed, similar code is in the first tree.
     let (files, side) = if 2 * is_there >= functions.len() { (after, 1) } else { (before, 0) };
-    // Lines of their names, by file.
+    // The lines of the changed functions' names, by file.
     let mut changed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for place in functions.iter().filter_map(|change| [&change.before, &change.after][side].as_ref()) {
         changed.entry(&place.file).or_default().push(place.line);
@@ -61,7 +61,7 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     named.collect()
 }
 
-/// By name of an interface the changed functions that have it in a line that differs.
+/// For each interface name, the changed functions that have it in a line that differs.
 fn asked<'a>(
     functions: &'a [FunctionChange],
     before: &[File],
@@ -82,8 +82,8 @@ fn asked<'a>(
     out
 }
 
-/// Numbers of functions that share several names with changed ones, those that share most first, and the names, the
-/// rarest first.
+/// Numbers of the functions that share several names with changed ones, those that share most first; with the names,
+/// the rarest first.
 fn ranked<'a>(
     used_by: &BTreeMap<&'a str, Vec<usize>>,
     is_changed: impl Fn(usize) -> bool,
@@ -103,7 +103,7 @@ fn ranked<'a>(
     named.collect()
 }
 
-/// The code of the function whose name is there.
+/// The code of the function whose name is at this place.
 fn code(files: &[File], place: Option<&SourceLine>) -> Vec<String> {
     let found = place.and_then(|place| {
         let file = find(files, &place.file)?;
@@ -112,11 +112,11 @@ fn code(files: &[File], place: Option<&SourceLine>) -> Vec<String> {
     found.map_or(Vec::new(), |(file, function)| code_lines(&file.text, function))
 }
 
-/// Names that are a member, a constant, a scheduler feature or a knob's variable.
+/// Names of members, constants, scheduler features and variables of knobs.
 struct Interfaces<'a>(BTreeSet<&'a str>);
 
 impl<'a> Interfaces<'a> {
-    /// Those that these lines have.
+    /// The names that occur in these lines.
     fn in_lines(&self, lines: &[String]) -> BTreeSet<&'a str> {
         let all = lines.iter().flat_map(|line| words(line.as_bytes()));
         all.filter_map(|word| self.0.get(std::str::from_utf8(word).ok()?).copied()).collect()

@@ -8,7 +8,7 @@ use schedlab_plan::InOrder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many structures are shown: those whose differing members are used most.
+/// At most this many structs are shown: those whose differing members are used most.
 const SHOWN: usize = 12;
 
 /// A struct or union that differs.
@@ -39,7 +39,7 @@ pub struct MemberUse {
     pub namesakes: usize,
 }
 
-/// The structures whose members differ. Accesses are found by the member's name.
+/// The structs whose members differ. Accesses are found by the member's name.
 pub fn structures(interfaces: &[InterfaceChange], before: &[File], after: &[File]) -> Vec<Structure> {
     let is_struct = |name: &&str| name.starts_with("struct ") || name.starts_with("union ");
     let name_of = |change: &InterfaceChange| match change.kind {
@@ -102,7 +102,7 @@ fn structure(name: String, sides: [&[File]; 2]) -> Option<Structure> {
     (!differing.is_empty()).then(|| Structure { places: found.map(|f| f.map(place)), members: differing, kept, name })
 }
 
-/// By member: who writes it, who names it.
+/// For each member, the functions that write it and those that name it.
 type Uses = BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)>;
 
 fn uses(files: &[File], wanted: &BTreeSet<String>) -> Uses {
@@ -122,7 +122,7 @@ fn uses(files: &[File], wanted: &BTreeSet<String>) -> Uses {
     out
 }
 
-/// By member, the structs of both trees that have one of that name.
+/// For each member name, the structs of both trees that have such a member.
 fn namesakes<'a>(files: impl Iterator<Item = &'a File>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut out: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for found in files.flat_map(|file| &file.unit.types).filter(|t| t.keyword != "enum") {

@@ -1,14 +1,14 @@
-//! Which directory of `/proc/sys` a table of sysctls is registered in, as far as its file says it.
+//! Which directory of `/proc/sys` a table of sysctls is registered in, as far as its file shows.
 
 use crate::source::{Entry, Invocation, Unit};
 
-/// Directories of tables.
+/// The directories of sysctl tables.
 pub(super) struct Folders<'a> {
-    /// Name and directory of each that is registered.
+    /// Name and directory of each registered table.
     registered: Vec<(&'a str, &'a str)>,
-    /// `.child = table`: the table that has it, the directory's name, the table.
+    /// `.child = table`: the table that contains the entry, the directory's name, the child table.
     children: Vec<(&'a str, &'a str, &'a str)>,
-    /// That of all registrations, if it is one and is that of a copy of a table, which has another name.
+    /// The directory of all registrations, if there is only one and it registers a copy of a table under another name.
     of_copies: Option<&'a str>,
 }
 
@@ -32,13 +32,13 @@ impl<'a> Folders<'a> {
         Self { children: children.collect(), of_copies: first.filter(|_| is_one && has_copy), registered }
     }
 
-    /// Empty if it is not known.
+    /// The directory of a table; empty if it is not known.
     pub(super) fn of(&self, table: &str) -> String {
         self.path(table, 0).or(self.of_copies.map(str::to_owned)).unwrap_or_default()
     }
 
     fn path(&self, table: &str, depth: usize) -> Option<String> {
-        /// Tables in one another; the kernel had four.
+        /// Nesting of tables; the kernel had four levels.
         const DEEPEST: usize = 16;
         if let Some((_, folder)) = self.registered.iter().find(|(name, _)| *name == table) {
             return Some((*folder).to_owned());

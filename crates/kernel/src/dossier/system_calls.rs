@@ -1,11 +1,11 @@
-//! A system call is no function of its bare name: `SYSCALL_DEFINE2(futex_wait, …)` is `sys_futex_wait`, and not what
-//! calls of `futex_wait` go to.
+//! Names of system calls: `SYSCALL_DEFINE2(futex_wait, …)` defines `sys_futex_wait`. Calls of `futex_wait` go to
+//! another function.
 
 use crate::source::{Function, Unit};
 
 const BY: &str = "SYSCALL_DEFINE";
 
-/// Gives those of a file the names that nothing else has.
+/// Renames the system calls of a file to `sys_…`, which no other function is called.
 pub(super) fn name(unit: &mut Unit) {
     for function in &mut unit.functions {
         let before = before(function);
@@ -13,7 +13,7 @@ pub(super) fn name(unit: &mut Unit) {
     }
 }
 
-/// The name that users know a function by, if it is one and [`name`] has named it.
+/// The name that users know the system call by, if [`name`] has renamed this function.
 pub(super) fn bare(function: &Function) -> Option<&str> {
     let before = before(function);
     function.name.strip_prefix(before).filter(|_| !before.is_empty())

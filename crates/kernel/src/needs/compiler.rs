@@ -1,5 +1,5 @@
-//! What a compiler and a linker say of a patched tree, as things that the tree lacks. The messages are those of gcc in
-//! the C locale; of an error in other words only its place is known.
+//! Reads the errors of a compiler and linker on a patched tree as things that the tree lacks. The messages are those of
+//! gcc in the C locale; of other errors only the place is known.
 
 use super::{Need, NeedKind};
 use schedlab_plan::InOrder;
@@ -19,8 +19,8 @@ pub struct Mistake {
     pub need: Option<Need>,
 }
 
-/// The errors of a build's standard error, in order, each once; of a name that is missing in several lines of a file
-/// each line is one. `source` is the directory of the sources, which is taken off the names.
+/// The errors in a build's standard error, in order and without duplicates; a name that is missing in several lines of
+/// a file gives one for each line. `source` is the source directory, which is stripped from file names.
 pub fn mistakes(log: &str, source: &str) -> Vec<Mistake> {
     let (mut out, mut function): (Vec<Mistake>, Option<(String, String)>) = (Vec::new(), None);
     for line in log.lines() {
@@ -48,11 +48,11 @@ pub fn mistakes(log: &str, source: &str) -> Vec<Mistake> {
     out
 }
 
-/// What these errors are about, the worst first; `lines` is the number of errors.
+/// What these errors say is missing, the worst first; `lines` is the number of errors.
 pub fn lacking(mistakes: &[Mistake]) -> Vec<Need> {
     let mut out: Vec<Need> = Vec::new();
     let needs = || mistakes.iter().filter_map(|mistake| mistake.need.as_ref());
-    // A macro with other arguments is not expanded, and its name is undeclared then.
+    // A macro called with the wrong number of arguments is not expanded, so its name is then undeclared as well.
     let is_macro = |name: &str| needs().any(|need| need.kind == NeedKind::Signature && need.name == name);
     for need in needs().filter(|need| need.kind != NeedKind::Name || !is_macro(&need.name)) {
         let is_it = |other: &&mut Need| (other.kind, &other.name, &other.of) == (need.kind, &need.name, &need.of);
@@ -75,7 +75,8 @@ fn in_function(line: &str) -> Option<(&str, &str)> {
     rest.strip_suffix("':").map(|name| (file, name))
 }
 
-/// File, line and message of `FILE:LINE:COLUMN: error: MESSAGE`, of what the linker says, and of what make cannot make.
+/// File, line and message of `FILE:LINE:COLUMN: error: MESSAGE`, of a linker error, and of a target that make cannot
+/// build.
 fn error(line: &str) -> Option<(&str, usize, &str)> {
     for mark in [": fatal error: ", ": error: "] {
         if let Some((place, message)) = line.split_once(mark) {
@@ -88,7 +89,7 @@ fn error(line: &str) -> Option<(&str, usize, &str)> {
         }
     }
     if let Some(at) = line.find("undefined reference to `") {
-        // `ld: kernel/x.o: in function `f': kernel/x.c:12: undefined reference to `g'`, parts of it missing.
+        // `ld: kernel/x.o: in function `f': kernel/x.c:12: undefined reference to `g'`; some parts may be missing.
         let place = line[..at].trim_end_matches([':', ' ']);
         let named = place.rsplit([' ', '\t']).next().unwrap_or_default();
         let (file, number) = named.rsplit_once(':').unwrap_or((named, ""));
@@ -148,7 +149,7 @@ fn need(message: &str, file: &str) -> Option<Need> {
     }
     let (name, _) = message.split_once(" undeclared")?;
     let name = name.trim_matches(['\'', '`']);
-    // gcc also says so of what comes before a parenthesis at file scope.
+    // gcc also reports this for a name before a parenthesis at file scope.
     (!name.is_empty() && !file.is_empty()).then(|| of_kind(NeedKind::Name, name))
 }
 
@@ -163,7 +164,7 @@ fn struct_name(quoted: &str) -> String {
     quoted.rsplit(' ').next().unwrap_or(quoted).to_owned()
 }
 
-/// What the compiler proposes instead.
+/// What the compiler suggests instead.
 fn meant(message: &str) -> Vec<String> {
     let rest = message.split_once("did you mean '").map(|(_, rest)| rest);
     rest.and_then(|rest| rest.split('\'').next()).map(str::to_owned).into_iter().collect()

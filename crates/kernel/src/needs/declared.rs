@@ -3,18 +3,18 @@
 use super::side::Side;
 use crate::source::lex::{Kind, is_keyword};
 
-/// Keywords after which a name is used and not declared.
+/// Keywords after which a name is used, not declared.
 const BEFORE_USE: &[&str] = &["return", "goto", "else", "case", "sizeof", "typeof", "do", "defined"];
 
-/// Whether the words around a name declare it: a type comes before it, or it is a further name in such a list.
+/// Whether a name is declared here: a type comes before it, or it is a further name in a list of declarators.
 pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     let is_type = |word: &str| !BEFORE_USE.contains(&word);
     let Some(before) = at.checked_sub(1) else { return false };
-    // A type without a name, or a typedef: `} name;`.
+    // An anonymous type, or a typedef: `} name;`.
     if side.is(Some(before), b'}') && [b';', b'[', b','].iter().any(|mark| side.is(Some(at + 1), *mark)) {
         return true;
     }
-    // `static DEFINE_MUTEX(lock);` is a call, but not a name in capitals whose type ends the line above.
+    // `static DEFINE_MUTEX(lock);` is a call, unlike an upper-case name whose type is on the line above.
     if side.is(Some(at + 1), b'(') && !word_is_lower(side, at) {
         let is_typed = side.word(before).is_some_and(|word| is_type(word) && is_type_of_c(word));
         return is_typed && side.begins_line(at) && side.is_at_margin(at);
@@ -31,11 +31,11 @@ pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     is_constant(side, at, before) || is_listed(side, at, before)
 }
 
-/// `TYPE *name`, `before` is what comes before the star. `a * b` has a value there: a declaration begins its line with
-/// the type, or is among parameters.
+/// `TYPE *name`; `before` is the token before the star. In `a * b` that token is a value: a declaration has its type at
+/// the beginning of a line, or is among parameters.
 fn is_pointer(side: &Side<'_>, at: usize, before: usize) -> bool {
     if side.is(Some(before), b'(') {
-        // `(*call)(int)` of a member.
+        // A function pointer as member: `(*call)(int)`.
         return side.is(Some(at + 1), b')') && side.is(Some(at + 2), b'(');
     }
     let first = (0..=at).rev().find(|&i| side.begins_line(i)).unwrap_or(0);
@@ -58,7 +58,7 @@ fn is_type_of_c(word: &str) -> bool {
     is_sized || WORDS.contains(&word) || word.ends_with("_t")
 }
 
-/// `NAME,` and `NAME = 1,` on a line of an enum; where its `{` is not in sight, in capitals only.
+/// `NAME,` and `NAME = 1,` on a line of an enum; if the `{` is not in the text, only upper-case names count.
 fn is_constant(side: &Side<'_>, at: usize, before: usize) -> bool {
     let is_element = side.is(Some(before), b',') || side.is(Some(before), b'{');
     let goes_on = [b',', b'=', b'}'].iter().any(|mark| side.is(Some(at + 1), *mark));
@@ -81,7 +81,7 @@ fn is_constant(side: &Side<'_>, at: usize, before: usize) -> bool {
     !word_is_lower(side, at)
 }
 
-/// One more name of `int a = 1, *b;`: the list began with a declared name on this line, outside of parentheses.
+/// A further name in `int a = 1, *b;`: the list began with a declared name on this line, outside of parentheses.
 fn is_listed(side: &Side<'_>, at: usize, before: usize) -> bool {
     let first = (0..=at).rev().find(|&i| side.begins_line(i)).unwrap_or(0);
     let depth = (first..at).fold(0i32, |depth, i| match side.tokens[i].kind {
@@ -100,7 +100,7 @@ pub(super) fn word_is_lower(side: &Side<'_>, at: usize) -> bool {
     side.word(at).is_some_and(|word| word.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
-/// The variables that `struct T *a, b` declares, `at` the type's name.
+/// The variables that `struct T *a, b` declares; `at` is the type's name.
 pub(super) fn declared(side: &Side<'_>, at: usize) -> Vec<String> {
     let (mut out, mut at) = (Vec::new(), at + 1);
     loop {

@@ -1,18 +1,18 @@
-//! What the headers of a tree hold: all names in their code, as sums of their bytes, and where types are.
+//! What the headers of a tree contain: all names in their code, as hashes, and where types are defined.
 
 use crate::names::{Names, words};
 use crate::source::lex::{Kind, Token, lex};
 
-/// What was found in some files.
+/// What was found in a set of files.
 #[derive(Debug, Default)]
 pub struct Headers {
     words: Names,
-    /// Names of `#define`s: `sk_state` is one, and not a member.
+    /// Names of `#define`s: `sk_state` is one, not a member.
     macros: Names,
-    /// Names that macros join with `##` to what they are given: before it, and after it.
+    /// Fragments that macros join with `##` to their arguments: those before the argument, and those after it.
     before: Names,
     behind: Names,
-    /// Names of structs and unions, in each file that has their members.
+    /// Names of structs and unions, with each file that defines their members.
     types: Names,
     files: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl Headers {
         }
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds the results of other files.
     pub fn join(&mut self, other: Self) {
         let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.behind];
         for (names, others) in names.into_iter().zip([&other.words, &other.macros, &other.before, &other.behind]) {
@@ -71,18 +71,18 @@ impl Headers {
         self.files.extend(other.files);
     }
 
-    /// To be asked, what was joined is sorted.
+    /// Sorts the joined results; required before looking anything up.
     pub fn seal(&mut self) {
         let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.behind, &mut self.types];
         names.into_iter().for_each(Names::seal);
     }
 
-    /// A name in their code.
+    /// Whether the name occurs in their code.
     pub(super) fn has(&self, name: &str) -> bool {
         self.words.has(name.as_bytes())
     }
 
-    /// A name that a macro of theirs can make of another that `is_known` or theirs.
+    /// Whether one of their macros can build this name with `##` from a name that they contain or that `is_known`.
     pub(super) fn make(&self, name: &str, is_known: impl Fn(&str) -> bool) -> bool {
         let name = name.as_bytes();
         let is_known = |rest: &[u8]| std::str::from_utf8(rest).is_ok_and(&is_known);
@@ -106,7 +106,7 @@ fn is_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
-/// The parameters of `#define NAME(a, b) …`, which stand for something else in its body.
+/// The parameters of `#define NAME(a, b) …`, which stand for arguments in its body.
 fn parameters<'a>(text: &'a [u8], name: &[u8]) -> Vec<&'a [u8]> {
     let behind = text.windows(name.len()).position(|part| part == name).map_or(text.len(), |at| at + name.len());
     match text[behind..].strip_prefix(b"(") {
@@ -138,7 +138,7 @@ pub(super) struct Body {
     pub(super) types: Vec<[Vec<u8>; 2]>,
 }
 
-/// All bodies of a struct of this name in a text, as one: they may be in branches of an `#if`.
+/// All bodies of a struct of this name in a text, merged: they may be in different branches of an `#if`.
 pub(super) fn body(text: &[u8], name: &str, out: &mut Body) {
     let tokens = lex(text, 0..text.len(), true);
     let word = |token: &Token| &text[token.start..token.end];
@@ -160,7 +160,7 @@ pub(super) fn body(text: &[u8], name: &str, out: &mut Body) {
                         out.types.extend(member.map(|member| [member, token].map(|token| word(token).to_vec())));
                     }
                 }
-                // A macro may hold members: its name is not looked into.
+                // A macro may define members: its expansion is not looked at.
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
-//! What added lines use and the tree lacks: a hunk that applies may not compile.
+//! What added lines use and the tree lacks: a hunk that applies need not compile.
 //!
-//! Nothing is preprocessed. A name counts as present if it is in the code of a header, of the file itself where it can
-//! be seen, or of an added line that defines it; so what is missing under one configuration only is not found.
+//! Nothing is preprocessed. A name counts as present if it is in the code of a header, in the file itself where it is
+//! visible, or defined by an added line. So a name that is missing in some configurations only is not reported.
 
 mod compiler;
 pub(crate) mod declared;
@@ -36,7 +36,7 @@ pub enum NeedKind {
     Field,
     /// A variable, a constant or a typedef.
     Name,
-    /// A function or macro that takes other arguments there; only a compiler says so.
+    /// A function or macro that takes other arguments in the tree; only reported by a compiler.
     Signature,
 }
 
@@ -51,17 +51,17 @@ pub struct Need {
     pub of: Option<String>,
     /// Added lines of the hunk that use it.
     pub lines: usize,
-    /// Names of the tree that could be meant: they differ by case or are in another folder.
+    /// Names in the tree that could be meant: they differ by letter case, or are in another folder.
     pub instead: Vec<String>,
     /// The last release that had it, where the tree's history tells.
     pub last_in: Option<String>,
 }
 
-/// Names that are given of what is gone.
+/// At most this many names are listed of what is gone.
 const MOST_GONE: usize = 3;
 
-/// For each finding of a rehearsal what its hunk needs, the worst first. Hunks that are left out are told what of the
-/// code that they change is gone. `read` answers the files of the tree as they were before the series.
+/// For each finding of a rehearsal, what its hunk needs, the worst first. For hunks that are left out, also sets what
+/// is gone of the code that they change. `read` returns the files of the tree as they were before the series.
 pub fn needs<E>(
     patches: &[Patch],
     port: &mut Port,
@@ -76,7 +76,7 @@ pub fn needs<E>(
         series.made.extend(patch.files.iter().filter_map(|file| file.new.clone()));
         let parts: Vec<Vec<Added>> = patch.files.iter().map(|file| file.hunks.iter().map(added).collect()).collect();
         let mut of_patch: Vec<&mut Finding> = findings.by_ref().take(parts.iter().map(Vec::len).sum()).collect();
-        // What a hunk that is left out defines is not there.
+        // What a left-out hunk defines is not in the tree.
         let defining = parts.iter().flatten().zip(&of_patch).filter(|(_, found)| found.is_taken || found.is_present);
         series.defined.extend(defining.flat_map(|(part, _)| part.defined.iter().cloned()));
         for (file, parts) in patch.files.iter().zip(&parts) {
@@ -123,13 +123,13 @@ fn begins(line: &Line) -> bool {
     line.text().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && !is_label
 }
 
-/// All that is added follows a beginning that is added as well: none of it is in a function that existed.
+/// The first added line begins a function or other declaration, so nothing is added to an existing function.
 fn is_new(hunk: &Hunk) -> bool {
     let mut added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if !text.trim_ascii().is_empty()));
     added.next().is_some_and(begins)
 }
 
-/// The function that a hunk is in, if it is only one.
+/// The function that a hunk changes, if it is only one.
 fn function(hunk: &Hunk, finding: &Finding) -> Option<String> {
     let place = finding.rehearsed.as_ref()?.place.as_ref()?;
     let mut changed = hunk.lines.iter().skip_while(|line| matches!(line, Line::Context(_)));
@@ -142,7 +142,7 @@ fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {
     (finding.obstacle == Some(Obstacle::NoFile)).then_some(need)
 }
 
-/// What the patches so far have brought.
+/// What the patches so far have added.
 #[derive(Default)]
 struct Series {
     defined: HashSet<String>,
@@ -158,11 +158,11 @@ struct Context<'a, 'b, E> {
     read: &'a mut Read<'b, E>,
 }
 
-/// What is known of a use that is missing: its kind, the struct of a member, and similar names.
+/// A missing use: its kind, the struct of a member, and similar names.
 type Lack = (NeedKind, Option<String>, Vec<String>);
 
 impl<E> Context<'_, '_, E> {
-    /// A header or the series has it, or has what a macro makes it of.
+    /// A header or the series has the name, or a macro can build it.
     fn has(&self, name: &str) -> bool {
         let is_brought = |name: &str| self.series.defined.contains(name) || self.own.all.has(name);
         self.headers.has(name)
@@ -170,7 +170,7 @@ impl<E> Context<'_, '_, E> {
             || [self.headers, &self.own.all].into_iter().any(|by| by.make(name, is_brought))
     }
 
-    /// What is missing of a use.
+    /// What is missing for a use.
     fn missing(&mut self, used: &Use) -> Result<Option<Lack>, E> {
         let name = used.name();
         let lacks = |is_there: bool, kind| (!is_there).then(|| (kind, None, Vec::new()));
@@ -198,7 +198,7 @@ impl<E> Context<'_, '_, E> {
     }
 }
 
-/// A hunk that adds what this one changes: its removed lines, or those around where it only adds.
+/// A hunk that adds the lines that this one changes: its removed lines, or its context if it only adds lines.
 fn changed(hunk: &Hunk) -> Hunk {
     let removes = hunk.lines.iter().any(|line| matches!(line, Line::Removed(text) if !text.trim_ascii().is_empty()));
     let lines = hunk.lines.iter().filter_map(|line| match line {
@@ -210,7 +210,8 @@ fn changed(hunk: &Hunk) -> Hunk {
     Hunk { lines: lines.collect(), ..hunk.clone() }
 }
 
-/// What is gone of the code that a hunk changes: the function around it, and what the `changed` lines use.
+/// What the tree no longer has of the code that a hunk changes: the function around it, and what the `changed` lines
+/// use.
 fn gone<E>(hunk: &Hunk, changed: &Hunk, context: &mut Context<'_, '_, E>) -> Result<Vec<String>, E> {
     let section = section_name(&hunk.section).and_then(|name| std::str::from_utf8(name).ok());
     let is_gone = |name: &&str| !context.own.all.has(name) && !context.has(name);

@@ -1,4 +1,4 @@
-//! The file that a hunk is for, as its own lines see it.
+//! The file that a hunk changes, and what is visible to the hunk's lines in it.
 
 use super::declared::variables;
 use super::headers::{Body, Headers, body};
@@ -18,10 +18,10 @@ pub(super) struct Own<'a> {
     outside: Headers,
 }
 
-/// What the lines of one hunk see of it.
+/// What is visible to the lines of one hunk.
 pub(super) struct Scope {
     names: Option<Headers>,
-    /// Each variable and its struct; one with two is ambiguous.
+    /// Each variable with its struct; a variable with two structs is ambiguous.
     types: Vec<(String, String)>,
 }
 
@@ -33,15 +33,15 @@ impl<'a> Own<'a> {
         for function in &functions {
             is_inside[function.line.min(lines.len())..function.last_line.min(lines.len())].fill(true);
         }
-        // A directive in a body is seen below it as everywhere.
+        // A directive inside a body is visible everywhere below it.
         let is_kept = |(at, line): &(usize, &&[u8])| !is_inside[*at] || line.trim_ascii_start().starts_with(b"#");
         let outside: Vec<&[u8]> = lines.iter().enumerate().filter(is_kept).map(|(_, line)| *line).collect();
         let (all, outside) = (Headers::read(path, text), Headers::read(path, &outside.concat()));
         Self { path: path.to_owned(), text, lines, functions, all, outside }
     }
 
-    /// The scope of a hunk in this function, with the hunks of the patch that change it as well. Without a single
-    /// function, only what added lines declare has a type.
+    /// The scope of a hunk in this function, including the other hunks of the patch that change it. If there is not
+    /// exactly one function, only what added lines declare has a type.
     pub(super) fn scope(&self, function: Option<&str>, parts: &[&Added]) -> Scope {
         let named = self.functions.iter().filter(|f| Some(&*f.name) == function);
         let bodies: Vec<Vec<u8>> =
@@ -51,7 +51,8 @@ impl<'a> Own<'a> {
         Scope { names, types: types.collect() }
     }
 
-    /// How many of the added lines of a hunk that hold more than a bracket are nowhere in the file, and of how many.
+    /// How many of a hunk's added lines are nowhere in the file, and how many there are; lines of punctuation only do
+    /// not count.
     pub(super) fn lacks(&self, hunk: &Hunk) -> [usize; 2] {
         let is_code = |text: &[u8]| text.iter().any(u8::is_ascii_alphanumeric);
         let added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if is_code(text)));
@@ -59,7 +60,8 @@ impl<'a> Own<'a> {
         added.fold([0; 2], |[gone, all], line| [gone + usize::from(!is_there(line)), all + 1])
     }
 
-    /// Whether the lines of the scope can use a name; where that is not a function of the file, all of its names count.
+    /// Whether a name is visible to the lines of the scope. If the scope is not a function of the file, all names of
+    /// the file count.
     pub(super) fn sees(&self, name: &str, scope: &Scope) -> bool {
         match &scope.names {
             Some(names) => self.outside.has(name) || names.has(name),
@@ -67,7 +69,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// The struct that `a->b` is, from the declaration of `a`, and what is in it. `None` if it is not known.
+    /// The struct that `a->b` is, found from the declaration of `a`, and its body. `None` if it is not known.
     pub(super) fn type_of<E>(
         &self,
         names: &[String],

@@ -26,7 +26,7 @@ impl<'a> Side<'a> {
         at.and_then(|at| self.tokens.get(at)).is_some_and(|token| token.is(mark))
     }
 
-    /// Whether the token is a member: behind `->` or `.`.
+    /// Whether the token is a member: it follows `->` or `.`.
     pub(crate) fn is_member(&self, at: usize) -> bool {
         let before = at.checked_sub(1);
         self.is(before, b'.') || self.is(before, b'>') && self.is(at.checked_sub(2), b'-')

@@ -1,4 +1,4 @@
-//! What the added lines of a hunk use and define, judged by their words alone.
+//! What the added lines of a hunk use and define, judged by their tokens alone.
 
 use super::declared::{declared, is_declared, word_is_lower};
 use super::side::Side;
@@ -15,9 +15,9 @@ pub(super) enum Use {
     Type { name: String },
     /// `NAME(…)`.
     Call { name: String },
-    /// `a->b.NAME`: the names before it, the first one first; none where they are no plain names.
+    /// `a->b.NAME`: the names before the member, in order; empty if they are not plain names.
     Field { of: Vec<String>, name: String },
-    /// A variable, a constant, a type by its typedef.
+    /// A variable, a constant, or a typedef name.
     Name { name: String },
 }
 
@@ -33,7 +33,7 @@ impl Use {
     }
 }
 
-/// What a hunk uses, with the number of added lines that do, and what it defines.
+/// What a hunk uses, with the number of added lines that use it, and what it defines.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) uses: Vec<(Use, usize)>,
@@ -42,7 +42,7 @@ pub(super) struct Added {
     pub(super) types: Vec<(String, String)>,
 }
 
-/// What the added lines of a hunk in C use and define. The hunk may begin inside of a comment.
+/// What the added lines of a hunk in C use and define. The hunk may begin inside a comment.
 pub(super) fn added(hunk: &Hunk) -> Added {
     let lines: Vec<(&[u8], bool)> = hunk
         .lines
@@ -91,14 +91,14 @@ impl Seen {
     }
 }
 
-/// Where the code begins in a text that may begin inside of a comment.
+/// Where the code begins in a text that may begin inside a comment.
 fn after_comment(text: &[u8]) -> usize {
     let find = |what: &[u8]| text.windows(2).position(|pair| pair == what);
     match (find(b"*/"), find(b"/*")) {
         (Some(end), None) => end + 2,
         (Some(end), Some(begin)) if end < begin => end + 2,
         _ => {
-            // Or ends inside of it: lines that begin with a star.
+            // The text may also end inside a comment: its lines begin with a star.
             let is_comment = |line: &&[u8]| {
                 let line = without_end(line).trim_ascii_start();
                 line == b"*" || line.starts_with(b"* ") || line.starts_with(b"*\t")
@@ -139,7 +139,7 @@ fn directive(side: &Side<'_>, at: usize, out: &mut Added, seen: &mut Seen, line:
                 }
             }
             for at in at..inside.tokens.len() {
-                // Names that `##` joins are no names.
+                // Fragments that `##` joins are not names.
                 let is_joined = inside.is(Some(at + 1), b'#') || inside.is(at.checked_sub(1), b'#');
                 if let Some(word) = inside.word(at).filter(|word| !is_keyword(word.as_bytes()) && !is_joined) {
                     one(&inside, at, word, out, seen, line);
@@ -157,7 +157,7 @@ fn one(side: &Side<'_>, at: usize, word: &str, out: &mut Added, seen: &mut Seen,
     let mut uses = |used: Use| seen.add(used, line);
     let name = word.to_owned();
     if matches!(word_before, Some("struct" | "union" | "enum")) {
-        // `struct x;` says that there is one.
+        // `struct x;` is a forward declaration.
         if side.is(Some(at + 1), b'{') || side.is(Some(at + 1), b';') && side.is_at_margin(at) {
             out.defined.push(name);
         } else {
@@ -181,8 +181,8 @@ fn one(side: &Side<'_>, at: usize, word: &str, out: &mut Added, seen: &mut Seen,
         return;
     }
     if side.is(Some(at + 1), b'(') {
-        // `DEFINE_MUTEX(name)`, `TRACE_EVENT(name, …)`, and all at file scope: the first argument may be a new name.
-        // `DEFINE_PER_CPU(TYPE, name)`: what stands behind the type.
+        // `DEFINE_MUTEX(name)`, `TRACE_EVENT(name, …)` and all calls at file scope: the first argument may be a new
+        // name. For `DEFINE_PER_CPU(TYPE, name)` it is the argument after the type.
         if name.starts_with("DEFINE_PER_CPU") || name.starts_with("DECLARE_PER_CPU") {
             let mut here = at + 2..side.tokens.len().min(at + 20);
             let comma = here.find(|&i| side.is(Some(i), b',') || side.is(Some(i), b';'));

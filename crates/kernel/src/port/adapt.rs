@@ -1,5 +1,5 @@
-//! Turns the place of a hunk into an edit of the text there. Each change of the hunk goes between the lines of the text
-//! that match its neighbours in the hunk.
+//! Turns the place of a hunk into an edit of the text. Each change of the hunk is inserted between the lines of the
+//! text that match its neighbours in the hunk.
 
 use super::align::{Alignment, Old, is_home};
 use super::source::Source;
@@ -21,15 +21,15 @@ pub(super) struct Edit {
 pub(super) enum Way {
     /// The text has the removed lines unchanged, or the lines on both sides of an addition.
     Exact,
-    /// One neighbour of an addition differs or is missing; the other is there.
+    /// One neighbour of an addition matches; the other differs or is missing.
     OneSide,
-    /// Lines differ in words that the hunk does not change; these words were kept, or used in the added lines too.
+    /// Lines differ in words that the hunk does not change. These words were kept, or also used in the added lines.
     Words,
     /// Part of it is a guess.
     Assumed,
 }
 
-/// Advantage of the line before an addition over the line after it, when one has to be chosen.
+/// Bonus of the line before an addition over the line after it, when one of them has to be chosen.
 const BEFORE: f32 = 0.2;
 
 /// A run of changes in a hunk: old lines `old` become `new`.
@@ -61,8 +61,8 @@ fn groups(hunk: &Hunk) -> Vec<Group<'_>> {
     out
 }
 
-/// The edits of a hunk at its place, in the order of the text, and how each was found. `None`: there is no place for
-/// one of the changes.
+/// The edits of a hunk at its place, in the order of the text, and how each was found. `None` if one of the changes has
+/// no place.
 pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<Vec<(Edit, Way)>> {
     let renames = renames(old, place, source);
     let mut out: Vec<(Edit, Way)> = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &So
     Some(out)
 }
 
-/// Gives the lines the line ends of the text around them: a patch may have come with others.
+/// Gives the new lines the line ends of the text around them, because the patch may have others.
 fn end_as_around(edit: &mut Edit, source: &Source<'_>) {
     let Some(near) = source.lines.get(edit.at.start).or(source.lines.last()) else { return };
     let has_cr = near.ends_with(b"\r\n");
@@ -100,8 +100,8 @@ fn end_as_around(edit: &mut Edit, source: &Source<'_>) {
     }
 }
 
-/// For removed lines whose neighbours did not lead to them: the place where they stand consecutively in the section
-/// that the hunk names, if there is exactly one.
+/// For removed lines whose neighbours did not match: the place where they stand consecutively in the section that the
+/// hunk names, if there is exactly one.
 fn alone(removed: &[Old<'_>], source: &Source<'_>) -> Option<Range<usize>> {
     let first = removed.iter().find(|line| line.known.says_something())?;
     let stands = |at: &usize| {
@@ -114,7 +114,7 @@ fn alone(removed: &[Old<'_>], source: &Source<'_>) -> Option<Range<usize>> {
     places.next().is_none().then_some(at..at + removed.len())
 }
 
-/// The range from the first to the last line of the text that matches an old line of the range.
+/// The lines of the text from the first to the last that match an old line of the range.
 fn standing(old: &Range<usize>, place: &Alignment) -> Option<Range<usize>> {
     let mut lines = place.map[old.clone()].iter().flatten().map(|(line, _)| *line);
     let first = lines.next()?;
@@ -167,8 +167,8 @@ impl Neighbour {
     }
 }
 
-/// Adds the lines between the matches of the lines before and after; if the text has other lines between the two, next
-/// to the better of them.
+/// Inserts the lines between the matches of the lines before and after them. If the text has other lines between those
+/// two, inserts them next to the better match.
 fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, Way)> {
     let near = |i: usize, steps| place.map[i].map(|(there, like)| Neighbour { old: i, there, like, steps });
     let before = (0..group.old.start).rev().enumerate().find_map(|(steps, i)| near(i, steps));
@@ -188,12 +188,12 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
     Some((Edit { at: at..at, lines: group.new.iter().map(|line| line.to_vec()).collect() }, way))
 }
 
-/// The text has other lines between the two neighbours of an addition: whether the addition goes to the one after it.
-/// What is at the end of its paragraph or block stays there, and so does what is at the beginning of one.
+/// Decides, if the text has other lines between the two neighbours of an addition, whether it goes next to the one
+/// after it. Lines at the end of a paragraph or block stay there, and so do lines at the beginning of one.
 fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
     let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
     if before.steps == 0 && line.last() != there.last() {
-        // The statement continues in the text.
+        // The statement continues on the next line of the text.
         return true;
     }
     let mut said = new.iter().filter(|line| !line.trim_ascii().is_empty());
@@ -210,10 +210,11 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
         return !is_begin;
     }
     if last.ends_with(b"*/") {
-        // A comment stands above what it describes.
+        // A comment goes above what it describes.
         return true;
     }
-    // How strong the connection is: the line is right next to the addition, unchanged, not trivial, and similar to it.
+    // How strongly a neighbour attracts the addition: it is directly next to it, unchanged, not trivial, and similar to
+    // it.
     let hold = |n: Neighbour, added: &[u8]| {
         let known = &old[n.old].known;
         n.like * known.weight() - n.steps as f32 + likeness(&known.words, &telling(added))
@@ -221,8 +222,7 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     hold(before, first) + BEFORE < hold(behind, last)
 }
 
-/// Whether an added line right after this line would come between a condition and its statement, or could not be
-/// reached.
+/// Whether an added line directly after this line would come between a condition and its statement, or be unreachable.
 fn tears(line: &[u8], added: &[u8]) -> bool {
     let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
     let is_as_deep = indent(line) == indent(added);
@@ -234,7 +234,7 @@ fn tears(line: &[u8], added: &[u8]) -> bool {
     (is_head && !added.starts_with(b"{")) || (is_end && is_as_deep && !is_label)
 }
 
-/// Names that the text replaces on every matched line: what the hunk calls `folio`, the text calls `page`.
+/// Names that the text replaces on every matched line: the hunk's `folio` is `page` in the text.
 fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) -> HashMap<&'a [u8], &'a [u8]> {
     let mut found: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
     for (line, there) in old.iter().zip(&place.map) {
@@ -251,12 +251,12 @@ fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) ->
         }
     }
     let found = found.into_iter().filter_map(|(a, b)| b.filter(|b| *b != a).map(|b| (a, b)));
-    // If the text uses the hunk's name as well, the name is not replaced: it means the same there.
+    // If the text also uses the hunk's name, that name is kept: it means the same there.
     let there = |name: &[u8]| source.known.iter().any(|line| words(line.trimmed).contains(&name));
     found.filter(|(name, _)| !there(name)).collect()
 }
 
-/// Replaces names in added lines by those of the text; returns whether any was replaced.
+/// Renames names in added lines as in the text; returns whether there were any.
 fn carried_over(lines: &mut [Vec<u8>], renames: &HashMap<&[u8], &[u8]>) -> bool {
     let mut any = false;
     for line in lines.iter_mut().filter(|_| !renames.is_empty()) {

@@ -7,14 +7,14 @@ use super::source::{Known, Source};
 use crate::series::{Hunk, Line};
 use std::collections::HashSet;
 
-/// Largest size of the table, in cells; if more are needed, no place is searched for.
+/// Maximum size of the table, in cells; a larger search is not done.
 const CELLS: usize = 1 << 26;
-/// Cost of a gap, that is of lines that only the text has: to open it, and for each line. It costs more between two
-/// removed lines.
+/// Cost of a gap, that is, of lines that only the text has: once for the gap, and for each line. A gap between two
+/// removed lines costs more.
 const OPEN: f32 = 0.3;
 const EXTEND: f32 = 0.03;
 const TORN: f32 = 0.3;
-/// Factor for a line that is only similar, if the old line occurs unchanged elsewhere in the text.
+/// Factor for a match that is only similar, if the old line occurs unchanged elsewhere in the text.
 const ALIKE: f32 = 0.5;
 
 /// One old line of a hunk.
@@ -49,13 +49,13 @@ pub(super) fn old_lines<'a>(hunk: &'a Hunk, source: &Source<'_>) -> Vec<Old<'a>>
     out
 }
 
-/// Where the old lines are in the text.
+/// Where the old lines of a hunk are in the text.
 #[derive(Debug, Clone)]
 pub(super) struct Alignment {
     /// For each old line its line of the text, from 0, and the similarity (1: equal but for indentation).
     pub(super) map: Vec<Option<(usize, f32)>>,
     pub(super) score: f32,
-    /// The score of a hunk that matches line by line.
+    /// The score that the hunk would have if all lines matched exactly.
     pub(super) full: f32,
     /// Most of the lines are in the section that the hunk names.
     pub(super) is_at_home: bool,
@@ -70,7 +70,7 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     if m == 0 || (m + 1).checked_mul(width)? > CELLS {
         return None;
     }
-    // A line of the text that equals one of the hunk's lines is not matched with another of them.
+    // A line of the text that equals one of the hunk's lines is not matched with a different one.
     let own: HashSet<&[u8]> = old.iter().filter(|line| line.stands).map(|line| line.known.trimmed).collect();
     let is_own: Vec<bool> = source.known.iter().map(|line| own.contains(line.trimmed)).collect();
     let mut from = vec![0u8; (m + 1) * width];
@@ -97,7 +97,8 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     Some(Alignment { has_removed, map, score: ends[end], full, is_at_home })
 }
 
-/// Best scores of the old lines so far, ending before each line of the text; and those of them that end with a gap.
+/// For the old lines so far, the best scores of alignments that end before each line of the text, and the best of those
+/// that end with a gap.
 struct Row {
     score: Vec<f32>,
     gap: Vec<f32>,
@@ -152,8 +153,8 @@ fn trace(from: &[u8], old: &[Old<'_>], source: &Source<'_>, end: usize) -> Vec<O
     map
 }
 
-/// A trivial line follows its neighbours: if several blank lines of the hunk could match one blank line of the text, it
-/// is given to the one whose neighbour in the hunk is also its neighbour in the text.
+/// A trivial line goes with its neighbours: if several blank lines of the hunk could match one blank line of the text,
+/// it is matched with the one whose neighbour is the same in the hunk and in the text.
 fn close_up(map: &mut [Option<(usize, f32)>], old: &[Old<'_>], source: &Source<'_>) {
     let at = |map: &[Option<(usize, f32)>], i: usize| map.get(i).copied().flatten().map(|(line, _)| line);
     let beside = |map: &[Option<(usize, f32)>], i: usize, line: usize| {

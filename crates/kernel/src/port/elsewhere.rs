@@ -1,5 +1,5 @@
-//! Finds hunks that patch puts into a place that contradicts the wider context. If the tree that the series comes from
-//! is known, a hunk can get as many lines of context as are needed to tell two places of one function apart.
+//! Finds hunks that patch applies in a place that the wider context contradicts. If the tree that the series was
+//! written for is known, a hunk can get as many context lines as are needed to tell two places of one function apart.
 
 use super::rehearse::{HunkPlace, rehearse};
 use super::series::{Made, Port, Read};
@@ -11,7 +11,7 @@ use crate::series::{Hunk, Line, Patch};
 /// Lines of context added on either side.
 const AROUND: usize = 30;
 
-/// A hunk that matches at this line of a text, from 0, with more of the text around it.
+/// The hunk, which matches at this line of a text (from 0), with more context lines from the text.
 pub fn widened(hunk: &Hunk, line: usize, text: &[&[u8]]) -> Hunk {
     let first = line.min(text.len());
     let last = (first + hunk.old_side().len()).min(text.len());
@@ -22,9 +22,8 @@ pub fn widened(hunk: &Hunk, line: usize, text: &[&[u8]]) -> Hunk {
     Hunk { old_start: hunk.old_start.saturating_sub(first - begin), lines, ..hunk.clone() }
 }
 
-/// Marks hunks as doubtful that belong elsewhere according to the lines around them in the tree that the series comes
-/// from; `home` is what was found in that tree. Both trees are read in the state in which the earlier patches left
-/// them.
+/// Marks hunks as doubtful if the lines around them in the tree that the series was written for are elsewhere in the
+/// target; `home` is the rehearsal on that tree. Both trees are read as the earlier patches leave them.
 pub fn doubt<E>(
     patches: &[Patch],
     port: &mut Port,
@@ -59,7 +58,7 @@ fn said(place: &HunkPlace) -> String {
     format!("by the lines around it where it is from it belongs to line {}{function}", place.line)
 }
 
-/// Where patch puts a hunk that is taken and not flagged.
+/// The line at which patch applies a hunk that is taken and not flagged.
 fn line(port: &Port, number: usize) -> Option<usize> {
     let finding = port.findings.get(number).filter(|finding| finding.is_taken)?;
     let seen = finding.rehearsed.as_ref().filter(|seen| seen.flagged.is_none())?;
@@ -69,7 +68,7 @@ fn line(port: &Port, number: usize) -> Option<usize> {
     }
 }
 
-/// A file in the state in which the patches left it.
+/// A file as the patches so far leave it.
 fn before<E>(made: &[Made], path: &str, read: &mut Read<'_, E>) -> Result<Option<Vec<u8>>, E> {
     match made.iter().rev().find_map(|made| made.get(path)) {
         Some(text) => Ok(text.clone()),

@@ -1,4 +1,4 @@
-//! One file of a patch against the tree: what is found for its hunks, and which of them are taken.
+//! One file of a patch against the tree: the findings for its hunks, and which of them are taken.
 
 use super::adapt::Edit;
 use super::present::Sign;
@@ -11,7 +11,7 @@ use crate::gnu::{Placement, Verdict};
 use crate::lines::split;
 use crate::series::{Change, FilePatch, Hunk};
 
-/// A file of a patch in the tree.
+/// A file of a patch, as found in the tree.
 pub(super) struct Look {
     patch: usize,
     /// Its name in the tree, or else the name in the patch.
@@ -20,13 +20,13 @@ pub(super) struct Look {
     change: Change,
     /// Why that is not possible.
     obstacle: Option<Obstacle>,
-    /// It has already happened: the file is gone, or has its new name.
+    /// The change is already done: the file is deleted, or has its new name.
     is_done: bool,
     /// One for each hunk; none is taken yet.
     pub(super) findings: Vec<Finding>,
 }
 
-/// The file that a patch means, as GNU patch chooses it.
+/// The file that a patch refers to, as GNU patch chooses it.
 pub(crate) struct Meant {
     /// Its name in the tree, or as the patch calls it.
     pub(crate) path: String,
@@ -41,13 +41,13 @@ pub(crate) struct Meant {
 
 pub(crate) fn meant<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<Meant, E> {
     let (mut path, mut text) = (file.path().to_owned(), read(file.path())?);
-    // `diff -u x.c.orig x.c`: the names differ, and the one that exists is meant.
+    // In `diff -u x.c.orig x.c` the names differ, and the one that exists is meant.
     if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
         && let Some(other) = read(old)?
     {
         (path, text) = (old.clone(), Some(other));
     }
-    // As in GNU patch: lines for line 0 of a missing file create it.
+    // As in GNU patch: a hunk that starts at line 0 of a missing file creates the file.
     let makes = file.hunks.first().is_some_and(|hunk| hunk.old_start == 0)
         && file.hunks.iter().all(|hunk| hunk.old_side().is_empty());
     let change = match file.change {
@@ -65,7 +65,7 @@ pub(crate) fn meant<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<Meant
     Ok(Meant { path, change, text, obstacle, has_new_name })
 }
 
-/// Rehearses the hunks of a file; returns also its text, if the tree has it.
+/// Rehearses the hunks of a file; also returns the file's text, if the tree has it.
 pub(super) fn look<E>(
     patch: usize,
     file: &FilePatch,
@@ -108,7 +108,7 @@ pub(super) fn look<E>(
 }
 
 impl Look {
-    /// What there is to report about the file besides its hunks: if it has none, or gets another name or mode.
+    /// The finding for the file as a whole: if it has no hunks, or gets a new name or mode.
     pub(super) fn as_whole(&self, file: &FilePatch, is_taken: bool, is_known: bool) -> Option<FileFinding> {
         let is_moved = matches!(file.change, Change::Renamed | Change::Copied);
         let is_said = is_moved || file.modes().is_some() || file.hunks.is_empty();
@@ -130,7 +130,7 @@ fn without_text(patch: Placement, place: Option<HunkPlace>, is_present: bool) ->
     Rehearsed { patch, place, flagged: None, is_present, proposal: None }
 }
 
-/// For a patch that the history has. If only its subject says so, hunks that fit keep their findings.
+/// For a patch that is in the history. If only the subject matches, hunks that apply keep their findings.
 pub(super) fn settle(findings: &mut [Finding], by: Sign) {
     for found in findings.iter_mut().filter(|found| by < Sign::Subject || found.verdict == Verdict::Fails) {
         found.is_present = true;
@@ -140,7 +140,7 @@ pub(super) fn settle(findings: &mut [Finding], by: Sign) {
     }
 }
 
-/// Changes the tree by what can be taken of the file, and returns that as a patch; `None`: nothing can be taken.
+/// Applies to the tree what can be taken of the file, and returns it as a patch; `None` if nothing can be taken.
 pub(super) fn take<E>(
     file: &FilePatch,
     look: &mut Look,
@@ -176,7 +176,7 @@ pub(super) fn take<E>(
 }
 
 /// Stores the new content of the file at `path` in the tree, under its new name if it gets one, and returns the header
-/// of a patch that does this. `None`: another file has that name already.
+/// of a patch that does this. `None` if another file already has that name.
 fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_, E>) -> Result<Option<FilePatch>, E> {
     let mut done = FilePatch { old: Some(path.to_owned()), new: Some(path.to_owned()), ..file.clone() };
     match (file.change, &file.new) {
@@ -198,7 +198,7 @@ fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_
             tree.changed.insert(path.to_owned(), Some(after));
             done.change = Change::Modified;
             if file.change == Change::Deleted {
-                // Some lines remain, so the file and its mode stay.
+                // Some lines remain, so the file is not deleted, and keeps its mode.
                 done.old_mode = None;
             }
         }
@@ -206,8 +206,8 @@ fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_
     Ok(Some(done))
 }
 
-/// The edits of the hunks that are taken. Each time that a proposal turns out to define what the file has, the others are
-/// put together without it.
+/// The edits of the hunks that are taken. If a proposal turns out to define what the file already has, it is dropped
+/// and the edits are put together again.
 fn fitting(file: &FilePatch, findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> {
     loop {
         let each = taken(&file.hunks, findings);
@@ -237,7 +237,7 @@ fn taken(hunks: &[Hunk], findings: &mut [Finding]) -> Vec<(usize, Vec<Edit>)> {
     let begin = |edits: &[Edit]| edits.first().map_or(0, |edit| edit.at.start);
     let end = |edits: &[Edit]| edits.last().map_or(0, |edit| edit.at.end);
     edits.sort_by_key(|(_, edits)| (begin(edits), end(edits)));
-    // If two hunks change the same lines, the first is taken.
+    // If two hunks change the same lines, the first one is taken.
     let mut free = 0;
     edits.retain(|(_, edits)| {
         let is_free = begin(edits) >= free;

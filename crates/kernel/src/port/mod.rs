@@ -1,4 +1,4 @@
-//! The dry run of a hunk: what GNU patch does with it, where it belongs, and what the hunk would have to be there.
+//! Rehearses a hunk: what GNU patch does with it, where it belongs, and how it would have to be adapted.
 
 mod adapt;
 mod align;

@@ -1,4 +1,4 @@
-//! Moves: what a patch removes in one place and adds in another is one thing, and is taken as a whole or not at all. Half of
+//! Moves: what a patch removes in one place and adds in another is one change, taken as a whole or not at all. Half of
 //! it would lose a function, or define it twice.
 
 use super::series::Finding;
@@ -7,7 +7,7 @@ use crate::series::{FilePatch, Hunk, Line, Patch};
 use crate::source::{code_lines, scan};
 use crate::split;
 
-/// Percent of the lines of a definition that must come along: others have the same name by chance, as `probe` has.
+/// Percent of a definition's lines that must be moved too: unrelated definitions can have the same name, as `probe`.
 const SAME: usize = 60;
 
 /// A definition that a patch moves; the hunks are numbered within the patch.
@@ -17,19 +17,19 @@ pub(super) struct Move {
     to: usize,
 }
 
-/// What the other half of a move means for a hunk.
+/// What a move means for one of its two hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Half {
     /// The hunk, numbered within the patch.
     pub(super) hunk: usize,
-    /// The tree has the move already; else the hunk is left out.
+    /// The tree already has the move; otherwise the hunk is left out.
     pub(super) is_present: bool,
     /// The reason.
     pub(super) why: String,
 }
 
 impl Half {
-    /// Tells the finding of the hunk.
+    /// Records it in the finding of the hunk.
     pub(super) fn mark(&self, found: &mut Finding) {
         found.half = Some(self.why.clone());
         if self.is_present {
@@ -44,7 +44,7 @@ impl Half {
 /// A function, type or macro, and its code.
 type Definition = (String, Vec<String>);
 
-/// What a patch moves from one hunk to another.
+/// The definitions that a patch moves from one hunk to another.
 pub(super) fn moves(patch: &Patch) -> Vec<Move> {
     let (mut gone, mut come) = (Vec::new(), Vec::new());
     for (number, (file, hunk)) in hunks(patch).enumerate() {
@@ -68,7 +68,8 @@ fn hunks(patch: &Patch) -> impl Iterator<Item = (&FilePatch, &Hunk)> {
     patch.files.iter().flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk)))
 }
 
-/// A side of a hunk from its first line at the margin on: before that may be half of a function or of a comment.
+/// A side of a hunk from its first line that begins in column 0: before that there may be half of a function or
+/// comment.
 fn whole(side: &[&[u8]]) -> Vec<u8> {
     let is_inner = |line: &&&[u8]| line.first().is_none_or(u8::is_ascii_whitespace);
     side.iter().skip_while(is_inner).copied().collect::<Vec<_>>().concat()
@@ -86,8 +87,8 @@ fn defined(text: &[u8]) -> Vec<Definition> {
     functions.chain(types).chain(macros).collect()
 }
 
-/// What the moves of a patch mean for those of its hunks for which that is not said yet. `before` has the files of the
-/// patch that the tree has, as the patches before leave them.
+/// What the moves of a patch mean for their hunks, unless a finding says so already. `before` has the files of the
+/// patch as the earlier patches leave them, if the tree has them.
 pub(super) fn halves(patch: &Patch, moves: &[Move], findings: &[Finding], before: &[(String, Vec<u8>)]) -> Vec<Half> {
     let hunks: Vec<&Hunk> = hunks(patch).map(|(_, hunk)| hunk).collect();
     let text = |file: &str| before.iter().find(|(path, _)| path == file).map(|(_, text)| &text[..]);
@@ -106,7 +107,8 @@ pub(super) fn halves(patch: &Patch, moves: &[Move], findings: &[Finding], before
     out
 }
 
-/// For a move what is to be said of its halves: of the new place, that the tree may have it already, and why.
+/// What to report for the two hunks of a move: whether it is the one at the new place, whether the tree may already
+/// have it, and why.
 fn judged(name: &str, [from, to]: [&Finding; 2], texts: [Option<&[u8]>; 2]) -> Vec<(bool, bool, String)> {
     let [here, there] = [&from.file, &to.file];
     let is_in_file = here == there;
@@ -125,7 +127,7 @@ fn judged(name: &str, [from, to]: [&Finding; 2], texts: [Option<&[u8]>; 2]) -> V
         }
         () if from.is_taken && !is_come => vec![(false, false, not_there())],
         () if is_gone || was_here == 0 => Vec::new(),
-        // The file has more than this.
+        // The patch creates the file, which has more than this definition, so it is taken.
         () if to.is_taken && texts[1].is_none() => {
             vec![(false, false, format!("moves {name} to {there}, which has it now: take it out here by hand"))]
         }
@@ -135,7 +137,7 @@ fn judged(name: &str, [from, to]: [&Finding; 2], texts: [Option<&[u8]>; 2]) -> V
     }
 }
 
-/// Whether all lines that a hunk adds or removes stand in a text.
+/// Whether a text contains all lines that a hunk adds or removes.
 fn stands(hunk: &Hunk, text: &[u8]) -> bool {
     let there = split(text);
     let is_there = |line: &Line| there.iter().any(|other| other.trim_ascii() == line.text().trim_ascii());

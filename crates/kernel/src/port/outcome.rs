@@ -10,13 +10,13 @@ use crate::series::Patch;
 pub enum Outcome {
     /// The tree already has all of it.
     Present,
-    /// Everything that the tree lacks goes in where GNU patch puts it.
+    /// Everything that the tree lacks applies as GNU patch applies it.
     Clean,
-    /// All of it goes in, some hunks as sure or likely proposals.
+    /// All of it applies, some hunks as sure or likely proposals.
     Adapted,
-    /// Some of it goes in or is present; the rest is left out.
+    /// Some of it applies or is present; the rest is left out.
     Part,
-    /// None of it goes in.
+    /// None of it applies.
     LeftOut,
 }
 
@@ -25,13 +25,13 @@ pub enum Outcome {
 pub enum Reason {
     /// The tree has no such file.
     NoFile,
-    /// The tree already has the file that the patch creates, or a file of the name that the patch gives to another one.
+    /// The tree already has the file that the patch creates, or one with the new name of a renamed file.
     Exists,
-    /// Its proposal defines what the file has already.
+    /// Its proposal defines something that the file already has.
     Twice,
-    /// It is half of a move, of which the other half cannot be.
+    /// It is half of a move whose other half is left out.
     Half,
-    /// The lines that it changes use what the tree lacks.
+    /// The lines that it changes use something that the tree lacks.
     Gone,
     /// The file has no lines similar to those that the hunk changes.
     NoPlace,
@@ -47,8 +47,8 @@ pub enum Reason {
 }
 
 impl Port {
-    /// The outcome of each of `patches`, which must be the rehearsed ones, and how many of its hunks and files are left
-    /// out for which reason, in the order of [`Reason`].
+    /// The outcome of each of `patches`, which must be the ones that were rehearsed, and how many of its hunks and
+    /// files are left out for each reason, in the order of [`Reason`].
     pub fn outcomes(&self, patches: &[Patch]) -> Vec<(Outcome, Vec<(Reason, usize)>)> {
         let of = |number: usize| self.findings.iter().filter(move |found| found.patch == number);
         let each = patches.iter().enumerate().map(|(number, patch)| {
@@ -80,7 +80,7 @@ impl Reason {
 }
 
 impl Finding {
-    /// It, or a sure or likely proposal for it, could be taken if no other hunk were in the way.
+    /// The hunk, or a sure or likely proposal for it, could be taken if no other hunk changed the same lines.
     fn is_placed(&self) -> bool {
         let proposal = self.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
         proposal.map_or(self.verdict != Verdict::Fails, |proposal| proposal.confidence < Confidence::Guess)
@@ -92,7 +92,7 @@ impl Finding {
     }
 }
 
-/// A taken hunk that is not where patch puts it.
+/// The hunk is taken, but not where patch puts it.
 fn is_adapted(found: &Finding) -> bool {
     let is_flagged = found.rehearsed.as_ref().is_some_and(|seen| seen.flagged.is_some());
     found.is_taken && (found.verdict == Verdict::Fails || is_flagged)

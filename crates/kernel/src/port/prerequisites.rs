@@ -1,5 +1,5 @@
-//! Finds the commits of the source's history on which a series depends: those that introduced names that it needs and
-//! the target lacks, and those that wrote lines that its hunks expect and the target does not have.
+//! Finds the prerequisite commits of a series in the source's history: those that introduced names that it needs and
+//! the target lacks, and those that added lines that its hunks expect and the target does not have.
 
 use super::series::{Port, Read};
 use crate::gnu::Verdict;
@@ -9,12 +9,13 @@ use schedlab_plan::InOrder;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What a series misses in the target, and the hunks that miss each.
+/// What the target lacks for a series, and the hunks that need it.
 #[derive(Debug, Default)]
 pub struct Missed {
-    /// Names, with the numbers of their findings, from 0. A name that only the compiler missed has no finding.
+    /// Names, with the indices of the findings that need them, from 0. A name that only the compiler reported has no
+    /// finding.
     names: BTreeMap<String, BTreeSet<usize>>,
-    /// By file, lines without leading and trailing blanks.
+    /// By file, lines without leading and trailing white space.
     lines: HashMap<String, HashMap<Vec<u8>, BTreeSet<usize>>>,
 }
 
@@ -25,17 +26,17 @@ pub struct Prerequisite {
     pub candidate: usize,
     /// Names that it introduced.
     pub names: Vec<String>,
-    /// Number of lines of hunks that it wrote and the target does not have.
+    /// Number of lines in hunks that it added and the target does not have.
     pub lines: usize,
-    /// The hunks that need either.
+    /// The hunks that need its names or lines.
     pub hunks: BTreeSet<usize>,
 }
 
 /// Shorter lines occur everywhere.
 const SHORTEST_LINE: usize = 6;
 
-/// Collects what is missed: the `needs` of each finding, what the compiler missed besides, and for hunks that fail or
-/// need fuzz the old lines that are nowhere in their file. What an earlier patch of the series adds is not missed.
+/// Collects what is missing: the `needs` of each finding, what the compiler reported, and for hunks that fail or need
+/// fuzz the old lines that are nowhere in their file. What an earlier patch of the series adds is not missing.
 pub fn missed<E>(
     patches: &[Patch],
     port: &Port,
@@ -79,15 +80,15 @@ fn added_lines(file: &FilePatch) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Missed {
-    /// Whether nothing is missed.
+    /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.lines.is_empty()
     }
 
-    /// The commits that introduced what is missed. Those with most names come first, then those with most lines, and of
-    /// equal ones the oldest. `candidates` are the changes of each commit of the source before the series, newest
-    /// first. A name counts for the oldest commit that adds it and does not remove it elsewhere; a line counts for the
-    /// newest commit that adds it to its file.
+    /// The commits that introduced what is missing. Those with most names come first, then those with most lines, then
+    /// the oldest. `candidates` are the changes of each commit of the source before the series, newest first. A name
+    /// counts for the oldest commit that adds it and does not remove it elsewhere; a line counts for the newest commit
+    /// that adds it to its file.
     pub fn prerequisites(&self, candidates: &[Vec<FilePatch>]) -> Vec<Prerequisite> {
         let mut found: BTreeMap<usize, Prerequisite> = BTreeMap::new();
         let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
@@ -115,7 +116,7 @@ impl Missed {
             one.hunks.extend(&self.names[name]);
         }
         let mut out: Vec<Prerequisite> = found.into_values().collect();
-        // If two are equal the oldest comes first: the others may build on it.
+        // Of equal commits the oldest comes first, since the others may build on it.
         out.in_order_by_key(|one| Reverse((one.names.len(), one.lines, one.candidate)));
         out
     }

@@ -38,7 +38,7 @@ pub struct Present {
     pub subject: String,
     /// How it was recognised.
     pub by: Sign,
-    /// The later commit that reverts it: then the patch is not present.
+    /// The later commit that reverts it; the patch is then not present.
     pub reverted_by: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
     let newest = |end: usize| history[..end].iter().enumerate().filter_map(|(at, one)| Some((sign(one)?, at))).min();
     let (mut by, mut at) = newest(history.len())?;
     let mut reverted_by = taken_back(at, history);
-    // A reverted patch may have been applied again as another commit.
+    // A reverted patch may have been applied again in a later commit.
     while let Some((sign, later)) = reverted_by.and_then(newest) {
         (by, at, reverted_by) = (sign, later, taken_back(later, history));
     }
@@ -84,8 +84,8 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
     Some(Present { commit: commit.id.clone(), subject: commit.subject.clone(), by, reverted_by })
 }
 
-/// Of a series, by what the history has of each patch: a revert is not present if the series has what it reverts, and
-/// applies that because it is reverted there.
+/// Decides for a whole series, after each patch was looked up in the history. A revert is not present if the series
+/// itself has the commit that it reverts, and applies that commit because it is reverted in the history.
 pub fn apply_reverts(found: &mut [Option<Present>]) {
     for at in 1..found.len() {
         let (before, rest) = found.split_at_mut(at);
@@ -148,7 +148,7 @@ fn reverted(commit: &Commit) -> impl Iterator<Item = String> {
     commit.body.lines().filter_map(id)
 }
 
-/// Either may be abbreviated.
+/// Either id may be abbreviated.
 fn is_same(a: &str, b: &str) -> bool {
     let length = a.len().min(b.len());
     length >= 7
@@ -189,7 +189,7 @@ mod tests {
         let mut series = [of("a", Some("c")), of("b", None), of("c", None)];
         apply_reverts(&mut series);
         assert_eq!(series, [of("a", Some("c")), of("b", None), None]);
-        // Alone, or before what it reverts, it is there.
+        // The revert stays present if it is alone, or comes before what it reverts.
         for mut series in [vec![of("c", None)], vec![of("c", None), of("a", Some("c"))]] {
             let before = series.clone();
             apply_reverts(&mut series);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(reverted_by(&[feature, revert, ("Reapply \"s\"", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("Revert \"Revert \"s\"\"", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("try again", "This reverts commit 11111111111.\n")]), None);
-        // It was applied again under its own subject; another subject is no sign of that.
+        // Applied again means under its own subject; a commit with another subject does not count.
         assert_eq!(reverted_by(&[feature, revert, ("s", "")]), None);
         assert_eq!(reverted_by(&[feature, revert, ("Reapply \"t\"", "")]), back);
         let third = ("Revert \"Reapply \"s\"\"", "This reverts commit 22222222222.\n");

@@ -10,12 +10,12 @@ use crate::gnu::{FUZZ_LIMIT, Placement, place};
 use crate::series::{Hunk, Line};
 use std::ops::Range;
 
-/// How far a proposal can be trusted. Even a sure one is only a proposal.
+/// How far a proposal can be trusted. Even a sure one has to be reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Patch would put it there by its own rules, if it looked only at the function that the hunk names.
+    /// Patch would put it there, by its own rules, if it searched only the function that the hunk names.
     Sure,
-    /// Something around the change differs, but the lines show what to do about it.
+    /// Something around the change differs, but the lines show how to adapt it.
     Likely,
     /// Part of it is a guess: check it first.
     Guess,
@@ -30,10 +30,10 @@ pub struct HunkPlace {
     pub function: String,
 }
 
-/// A hunk adapted to the text.
+/// A hunk, adapted to the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Applies to the text as it is before any hunk.
+    /// Applies to the text before any other hunk.
     pub hunk: Hunk,
     /// How far to trust it.
     pub confidence: Confidence,
@@ -46,16 +46,15 @@ pub struct Rehearsed {
     pub patch: Placement,
     /// Where it belongs; `None`: no place in the text is similar.
     pub place: Option<HunkPlace>,
-    /// Why it should not go where patch puts it.
+    /// Why patch's place is probably wrong.
     pub flagged: Option<String>,
     /// The text already contains its new side.
     pub is_present: bool,
-    /// Set if patch fails or is flagged, and there is something to propose.
+    /// Set if patch fails or is flagged, and an adapted hunk could be made.
     pub proposal: Option<Proposal>,
 }
 
-/// A place needs at least this share of the score of a hunk that matches exactly; in the function that the hunk names,
-/// a smaller share is enough.
+/// The share of the full score that a place needs; in the function that the hunk names, a smaller share is enough.
 const PLACE: f32 = 0.3;
 const PLACE_AT_HOME: f32 = 0.12;
 
@@ -106,8 +105,9 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     Rehearsed { patch, place: Some(here(line, source)), flagged, is_present, proposal }
 }
 
-/// Where the text has the new side of the hunk as a whole, context included, in one place and the old side in none: also
-/// of a hunk that only removes lines. Inside of a function it must be the one that the hunk names.
+/// Where the text has the new side of the hunk as a whole, context included, in exactly one place, and the old side
+/// nowhere. Also works for hunks that only remove lines. Inside a function, it must be the function that the hunk
+/// names.
 fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
     let (before, behind) = hunk.context();
     let (new, old) = (trimmed(&hunk.new_side()), trimmed(&hunk.old_side()));
@@ -126,7 +126,8 @@ fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
     let is_in_function = changed().all(is_inner);
     let named = Section::of_hunk(&hunk.section).filter(|_| is_in_function);
     let is_named = named.is_none_or(|named| source.section(at).is_some_and(|there| named.is(there)));
-    // What only goes, of a definition its first lines, must not be near: then it would have to go there.
+    // Removed lines (of a removed definition, its first lines) must not be near: otherwise they still have to be
+    // removed.
     let is_left = |line: &Line| {
         let there = source.known.iter().enumerate().filter(|(_, other)| other.trimmed == line.text().trim_ascii());
         there.into_iter().any(|(place, _)| !is_in_function || source.section(place) == source.section(at))
@@ -157,7 +158,7 @@ fn here(line: usize, source: &Source<'_>) -> HunkPlace {
     HunkPlace { line: line + 1, function }
 }
 
-/// Why patch's place is not the right one.
+/// Why patch's place is probably wrong.
 fn flag(
     patch: Placement,
     by_patch: &[Edit],
@@ -175,7 +176,7 @@ fn flag(
         _ if there.function != here.function => {
             Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
         }
-        // Fuzz ignored lines that tell the two places apart.
+        // The lines that fuzz ignored tell the two places apart.
         Placement::At { fuzz: 1.., .. } => {
             Some(format!("patch puts it to line {}, by all its lines it is for line {}", there.line, here.line))
         }
@@ -183,10 +184,9 @@ fn flag(
     }
 }
 
-/// Whether the text already contains what the hunk makes of its lines, from the first change to the last, near the
-/// place where they belong. Either a line that is next to them in the hunk must be next to them in the text too, or
-/// they must be in the same section and contain a name that the hunk's old lines do not have. And the old lines must
-/// not be there.
+/// Whether the text already contains the new lines of the hunk, from the first change to the last, near the place where
+/// they belong. Either a line next to them in the hunk must be next to them in the text too, or they must be in the
+/// same section and contain a name that the hunk's old lines do not have. The old lines must not be there.
 fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let (new, old) = (hunk.new_side(), hunk.old_side());
     let window = near.saturating_sub(new.len() + 20)..(near + new.len() + 20).min(source.lines.len());
@@ -213,8 +213,8 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
         && (was_of.is_empty() || !stands(was_of) || made_of.windows(was_of.len()).any(|w| w == was_of))
 }
 
-/// Whether the made lines contain a name of several words that no old line has. Statements do not count, because a
-/// function may contain the same one twice.
+/// Whether the new lines contain a name of several words that no old line has. Statements do not count, because a
+/// function may contain the same statement twice.
 fn brings_a_name(made_of: &[&[u8]], old: &[&[u8]]) -> bool {
     let is_new = |word: &&[u8]| {
         let has_parts = word.contains(&b'_') && is_name(word);
@@ -237,8 +237,8 @@ fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment, source: &
     }
 }
 
-/// Whether patch would put it there if it looked only at that function: all lines, except the context lines that patch
-/// may ignore, stand there unchanged and consecutively, and in no other place of the function.
+/// Whether patch would put it there if it searched only that function: all lines, except the context lines that fuzz
+/// may ignore, stand there unchanged and consecutively, and nowhere else in the function.
 fn is_sure(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
     let (before, behind) = hunk.context();
     let kept = before.min(FUZZ_LIMIT)..found.map.len() - behind.min(FUZZ_LIMIT);

@@ -1,8 +1,9 @@
-//! The function, struct or table that a line is in, as `diff -p` names it: the last line above that begins in column 0.
+//! The function, struct or table that a line is in, as `diff -p` names it: by the last line above that begins in column
+//! 0.
 
 use crate::lines::without_end;
 
-/// `diff -p` cuts a section's name here; git cuts it at 80.
+/// `diff -p` cuts a section's name here; git cuts it at 80 characters.
 const SHORTEST_CUT: usize = 39;
 
 const PER_CPU: &[u8] = b"PER_CPU";
@@ -16,7 +17,8 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// From the text after the second `@@`; `None`: there is none, or it is a label, which does not name the function.
+    /// From the text after the second `@@`; `None` if there is none, or if it is a label, which does not name a
+    /// function.
     pub(super) fn of_hunk(text: &[u8]) -> Option<Self> {
         let mut section = Self::of_line(text)?;
         section.is_cut = without_end(text).len() >= SHORTEST_CUT && !text.contains(&b'(') && !text.contains(&b'{');
@@ -28,13 +30,13 @@ impl Section {
         name_of_line(line).map(|name| Self { name: name.to_vec(), is_cut: false })
     }
 
-    /// Whether this section of a hunk is the other section, of the source.
+    /// Whether a hunk's section is this section of the source.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name || (self.is_cut && other.name.starts_with(&self.name))
     }
 }
 
-/// The function, struct or table that a line of the source begins; a label begins none.
+/// The function, struct or table that begins on a line of the source; a label begins none.
 pub(crate) fn name_of_line(line: &[u8]) -> Option<&[u8]> {
     let line = without_end(line);
     let first = *line.first()?;
@@ -65,7 +67,7 @@ fn name(line: &[u8]) -> Option<&[u8]> {
     let is_macro = line.get(end) == Some(&b'(') && is_first && word.iter().all(|b| !b.is_ascii_lowercase());
     if is_macro {
         let mut rest = &line[end + 1..];
-        // `DECLARE_PER_CPU(struct rq, runqueues)`: its type comes first.
+        // `DECLARE_PER_CPU(struct rq, runqueues)`: the type is the first argument.
         if let Some(comma) = rest.iter().position(|byte| *byte == b',').filter(|_| is_per_cpu) {
             rest = rest[comma + 1..].trim_ascii_start();
         }
@@ -77,7 +79,7 @@ fn name(line: &[u8]) -> Option<&[u8]> {
     (!word.is_empty()).then_some(word)
 }
 
-/// `static struct ops o __read_mostly` without its last word.
+/// Drops the attribute of `static struct ops o __read_mostly`.
 fn without_attributes(mut words: &[u8]) -> &[u8] {
     loop {
         words = words.trim_ascii_end();

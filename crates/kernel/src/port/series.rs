@@ -8,93 +8,94 @@ use crate::gnu::Verdict;
 use crate::series::{Change, FilePatch, Hunk, Patch};
 use std::collections::{BTreeMap, HashMap};
 
-/// What the rehearsal found of one hunk of a series.
+/// What the rehearsal found for one hunk of a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Which patch of the series, from 0.
     pub patch: usize,
-    /// The file in the tree, or as the patch calls it.
+    /// The file's name in the tree, or the name in the patch.
     pub file: String,
-    /// What patch says.
+    /// What GNU patch does.
     pub verdict: Verdict,
-    /// Why there is no text to look at.
+    /// Why there is no text to apply the hunk to.
     pub obstacle: Option<Obstacle>,
-    /// What was found in the text, where there is one.
+    /// What was found in the text, if there is one.
     pub rehearsed: Option<Rehearsed>,
-    /// Why it may belong elsewhere than patch puts it, where the tree that it is from was asked.
+    /// Why it may belong elsewhere than where patch puts it, if the tree that the series was written for is known.
     pub doubt: Option<String>,
-    /// The tree has it already: its text says so, or its history has the patch.
+    /// The tree already has it, according to its text or its history.
     pub is_present: bool,
     /// The hunk or its proposal is in the adapted series.
     pub is_taken: bool,
-    /// Of a hunk that is left out: what the lines that it changes use and the tree lacks.
+    /// For a hunk that is left out: what the tree lacks of the names in the lines that it changes.
     pub gone: Vec<String>,
-    /// Of the same hunk: how many of the lines that it changes are nowhere in the file, of how many.
+    /// For such a hunk: how many of the lines that it changes are nowhere in the file, and how many there are.
     pub gone_lines: [usize; 2],
-    /// Functions and members that it, or its proposal, defines and the file has already. Such a proposal is left out.
+    /// Functions and members that it, or its proposal, defines although the file already has them. Such a proposal is
+    /// left out.
     pub twice: Vec<String>,
-    /// It moves something, and the other half decides: why it is left out, or present.
+    /// Set if the hunk is half of a move and the other half decides: why it is left out or present.
     pub half: Option<String>,
 }
 
-/// What the rehearsal found of a file that gets another name or mode, or that comes or goes without a line.
+/// What the rehearsal found for a file that gets a new name or mode, or that is created or deleted without lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFinding {
     /// Which patch of the series, from 0.
     pub patch: usize,
-    /// What happens to it.
+    /// What the patch does to it.
     pub change: Change,
-    /// Its name in the tree, or as the patch calls it.
+    /// Its name in the tree, or the name in the patch.
     pub file: String,
     /// Its other name.
     pub to: Option<String>,
     /// Its mode before and after, where they differ.
     pub modes: Option<(u32, u32)>,
-    /// Why it cannot be.
+    /// Why that is not possible.
     pub obstacle: Option<Obstacle>,
-    /// The tree has it already.
+    /// The tree already has the change.
     pub is_present: bool,
     /// It is in the adapted series.
     pub is_taken: bool,
 }
 
-/// Why a file's hunks have no text.
+/// Why the hunks of a file have no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The file is to be changed and is not in the tree.
+    /// The patch changes a file that is not in the tree.
     NoFile,
-    /// The patch makes a file that the tree has, or gives another one its name.
+    /// The patch creates a file that the tree has, or renames another file to its name.
     Exists,
 }
 
-/// What the rehearsal found of a series.
+/// What the rehearsal found for a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Port {
     /// A finding for each hunk, in the order of the series.
     pub findings: Vec<Finding>,
-    /// What happens to files as a whole, in the order of the series.
+    /// Changes to whole files, in the order of the series.
     pub files: Vec<FileFinding>,
-    /// For each patch what of it is taken, made for the tree as the adapted patches before it leave it: each hunk fits at
-    /// its line.
+    /// For each patch, what is taken of it, written for the tree as the earlier adapted patches leave it: each hunk
+    /// applies at its line.
     pub adapted: Vec<Vec<FilePatch>>,
     /// For each patch the hunks, and files without hunks, that are neither taken nor present already.
     pub left_out: Vec<Vec<FilePatch>>,
-    /// For each patch the files that it touches, as it leaves them; `None`: the file is gone.
+    /// For each patch, the files that it touches as it leaves them; `None` if the file is deleted.
     pub made: Vec<Made>,
-    /// What the adapted series makes of the files that it touches; `None`: the file is gone.
+    /// The files that the adapted series touches, as it leaves them; `None` if the file is deleted.
     pub changed: HashMap<String, Option<Vec<u8>>>,
 }
 
-/// New contents of files by path; `None`: the file is gone.
+/// New contents of files by path; `None` if the file is deleted.
 pub type Made = BTreeMap<String, Option<Vec<u8>>>;
 
-/// Answers a file of the tree; `None`: there is none.
+/// Returns a file of the tree; `None` if there is none.
 pub type Read<'a, E> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, E> + 'a;
 
-/// A tree that a series changes, in memory only.
+/// A tree with the changes of a series, in memory only.
 pub(super) struct Tree<'a, 'b, E> {
     read: &'a mut Read<'b, E>,
-    /// What patches have made of files; `None`: the file is gone.
+    /// Contents of changed files; `None` if the file is deleted.
     pub(super) changed: HashMap<String, Option<Vec<u8>>>,
 }
 
@@ -107,10 +108,10 @@ impl<E> Tree<'_, '_, E> {
     }
 }
 
-/// Rehearses the patches in order. A patch sees the results of the patches before it: patch's own result, or, for hunks
-/// that are flagged or fail, their proposal if it is sure or likely, and otherwise nothing. If the history has a patch
-/// (`there`, one entry for each patch or none at all), none of it is taken; if only its subject says so, just the hunks
-/// that fail are not taken.
+/// Rehearses the patches in order. A patch sees the results of the earlier patches: those of GNU patch or, for hunks
+/// that are flagged or fail, their proposal if it is sure or likely, else nothing. If the history has a patch (`there`,
+/// one entry for each patch or none at all), none of it is taken; if only its subject matches, only the hunks that fail
+/// are not taken.
 pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &mut Read<'_, E>) -> Result<Port, E> {
     let mut tree = Tree { read, changed: HashMap::new() };
     let mut out = Port::default();
@@ -129,7 +130,7 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
     Ok(out)
 }
 
-/// What was found of one patch.
+/// What was found for one patch.
 #[derive(Default)]
 struct One {
     findings: Vec<Finding>,
@@ -138,7 +139,7 @@ struct One {
     left_out: Vec<FilePatch>,
 }
 
-/// Rehearses a patch; where one half of a move cannot be, once more without the other.
+/// Rehearses a patch; if half of a move is not possible, again without its other half.
 fn as_a_whole<E>(number: usize, patch: &Patch, there: Option<&Present>, tree: &mut Tree<'_, '_, E>) -> Result<One, E> {
     let (moves, mut before) = (moves(patch), Vec::new());
     let names = || patch.files.iter().flat_map(|file| [&file.old, &file.new]).flatten().filter(|_| !moves.is_empty());
@@ -195,13 +196,13 @@ fn one<E>(
     Ok(out)
 }
 
-/// The file with its hunks that are neither taken nor present.
+/// The file with those hunks that are neither taken nor present.
 fn rest(file: &FilePatch, findings: &[Finding], done: Option<&FilePatch>) -> Option<FilePatch> {
     let open = file.hunks.iter().zip(findings).filter(|(_, found)| !found.is_taken && !found.is_present);
     let hunks: Vec<Hunk> = open.map(|(hunk, _)| hunk.clone()).collect();
     match done {
         _ if hunks.is_empty() && !(file.hunks.is_empty() && done.is_none()) => None,
-        // The file has its new name and mode already.
+        // The file already has its new name and mode.
         Some(done) => {
             let name = done.new.clone().or_else(|| done.old.clone());
             let (old, change) = (name.clone(), Change::Modified);

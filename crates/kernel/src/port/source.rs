@@ -1,18 +1,18 @@
-//! A text prepared for finding hunks in it.
+//! A text, prepared for finding hunks in it.
 
 use super::section::{self, Section};
 use super::tokens::{likeness, mask, of_common, telling};
 use crate::lines::without_end;
 use std::collections::HashMap;
 
-/// A line with what is needed to compare it quickly.
+/// A line, prepared for quick comparison.
 pub(super) struct Known<'a> {
     pub(super) trimmed: &'a [u8],
     pub(super) words: Vec<&'a [u8]>,
     mask: u64,
 }
 
-/// Lines less similar than this are different lines.
+/// Lines that are less similar than this are different lines.
 const LIKE: f32 = 0.6;
 
 impl<'a> Known<'a> {
@@ -22,7 +22,7 @@ impl<'a> Known<'a> {
         Self { trimmed, mask: mask(&words), words }
     }
 
-    /// Similarity; 1: equal but for indentation; 0: another line.
+    /// Similarity: 1 if equal but for indentation, 0 for a different line.
     pub(super) fn likeness(&self, other: &Self) -> f32 {
         self.likeness_by(other, || likeness(&self.words, &other.words))
     }
@@ -42,12 +42,12 @@ impl<'a> Known<'a> {
         if found < LIKE { 0.0 } else { found.min(0.99) }
     }
 
-    /// It has a word: it is not blank and not only braces.
+    /// It contains a word, so it is not blank or only braces.
     pub(super) fn says_something(&self) -> bool {
         self.mask != 0
     }
 
-    /// How much the line says about its place: braces and blank lines are everywhere.
+    /// How much the line tells about its place: braces and blank lines occur everywhere.
     pub(super) fn weight(&self) -> f32 {
         if !self.says_something() { 0.15 } else { (0.4 + 0.08 * self.words.len() as f32).min(1.0) }
     }
@@ -65,8 +65,8 @@ pub struct Source<'a> {
     numbered: Vec<Vec<usize>>,
 }
 
-/// Where each word occurs in one line, so that the line can be compared with every line of a text without building a
-/// table for each.
+/// Where each word occurs in a line, so that the line can be compared with every line of a text without a table for
+/// each.
 pub(super) struct Pattern<'k, 'a> {
     known: &'k Known<'a>,
     /// For each word number of the text, a bit for each place in the line; empty if the line is too long.
@@ -128,8 +128,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Length of the longest common subsequence, all places of the one line at once (Crochemore, Iliopoulos, Pinzon and Reid
-/// 2001).
+/// Length of the longest common subsequence, computed for all positions of the line at once (Crochemore, Iliopoulos,
+/// Pinzon and Reid 2001).
 fn common_of_bits(places: &[u64], numbers: &[usize]) -> u32 {
     let open = numbers.iter().fold(u64::MAX, |open, number| {
         let there = open & places[*number];
@@ -142,7 +142,7 @@ fn common_of_bits(places: &[u64], numbers: &[usize]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Both ways to compare two lines answer the same.
+    /// Both ways to compare two lines give the same result.
     #[test]
     fn likeness_to_a_line_of_the_text_is_that_of_both_lines() {
         let lines = "a = b(c, d);\nb = a(d, c);\nx\n\nif (a && b || c)\n\treturn a_b_c(d, x, x);\n";

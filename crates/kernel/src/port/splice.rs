@@ -1,4 +1,4 @@
-//! Edits of a text: those of placed hunks, the resulting text, and a unified diff of them.
+//! Edits of a text: from placed hunks, to the resulting text, and to a unified diff.
 
 use super::adapt::Edit;
 use super::section;
@@ -33,8 +33,8 @@ pub(super) fn placed(hunk: &Hunk, mut line: usize) -> Vec<Edit> {
     out
 }
 
-/// Merges edits that touch, and ends the text as patch would: if lines follow a line without a newline, it gets one.
-/// The edits are sorted and do not overlap; those beyond the text's end are at its end.
+/// Merges edits that touch, and ends the text as patch would: if lines follow a line without a newline, the newline is
+/// added. The edits must be sorted and not overlap; edits beyond the end of the text are moved to its end.
 pub(super) fn joined(edits: impl IntoIterator<Item = Edit>, text: &[&[u8]]) -> Vec<Edit> {
     let mut out: Vec<Edit> = Vec::new();
     for mut edit in edits {
@@ -73,8 +73,7 @@ pub(super) fn spliced(edits: &[Edit], text: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// The edits as hunks as `diff -u` could have written them: with context from the text, and edits near each other in
-/// one hunk.
+/// The edits as hunks like those of `diff -u`: with context from the text, and nearby edits in one hunk.
 pub(super) fn unified(edits: &[Edit], text: &[&[u8]]) -> Vec<Hunk> {
     let mut shift = 0isize;
     let near = |a: &Edit, b: &Edit| b.at.start - a.at.end <= 2 * CONTEXT;
@@ -88,7 +87,7 @@ pub(super) fn unified(edits: &[Edit], text: &[&[u8]]) -> Vec<Hunk> {
     out
 }
 
-/// Edits within `range` of a text as one hunk; `shift` is the number of lines added by the hunks before it.
+/// Edits within `range` of a text, as one hunk; `shift` is the number of lines that earlier hunks added.
 fn hunk(edits: &[Edit], range: Range<usize>, text: &[&[u8]], shift: isize) -> Hunk {
     let context = |range: Range<usize>| text[range].iter().map(|line| Line::Context(line.to_vec()));
     let (mut at, mut lines) = (range.start, Vec::new());
@@ -110,7 +109,7 @@ fn hunk(edits: &[Edit], range: Range<usize>, text: &[&[u8]], shift: isize) -> Hu
     }
 }
 
-/// The edits as one hunk, with line numbers of the text on both sides.
+/// The edits as one hunk; the line numbers of both sides are those of the text.
 pub(super) fn as_one(edits: &[Edit], line: usize, text: &[&[u8]]) -> Hunk {
     let first = edits.first().map_or(0, |edit| edit.at.start).saturating_sub(CONTEXT);
     let last = (edits.last().map_or(0, |edit| edit.at.end) + CONTEXT).min(text.len());

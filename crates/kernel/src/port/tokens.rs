@@ -2,7 +2,8 @@
 
 use crate::names::hash;
 
-/// The words of a text: names and numbers, runs of blanks, other bytes one by one. Concatenated they are the text.
+/// The words of a text: names and numbers, runs of white space, other bytes one by one. Concatenated they give the
+/// text.
 pub(super) fn words(text: &[u8]) -> Vec<&[u8]> {
     let kind = |byte: u8| match byte {
         b' ' | b'\t' => 1,
@@ -12,7 +13,7 @@ pub(super) fn words(text: &[u8]) -> Vec<&[u8]> {
     text.chunk_by(|&a, &b| kind(a) == kind(b) && kind(a) != 0).collect()
 }
 
-/// A word that names something.
+/// Whether the word is a name.
 pub(super) fn is_name(word: &[u8]) -> bool {
     word.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
 }
@@ -21,8 +22,8 @@ fn is_blank(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Words that count for similarity: all but blanks, and names in their parts (`page_cache_page` is like
-/// `page_cache_folio`).
+/// Words that count for similarity: all but white space, with names split into their parts (`page_cache_page` is
+/// similar to `page_cache_folio`).
 pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
     let parts = |word| <[u8]>::split(word, |&b| b == b'_').filter(|part| !part.is_empty());
     words(text).into_iter().filter(|word| !is_blank(word)).flat_map(parts).collect()
@@ -33,7 +34,7 @@ pub(super) fn mask(words: &[&[u8]]) -> u64 {
     words.iter().filter(|word| is_name(word)).fold(0, |mask, word| mask | 1 << (hash(word) >> 58))
 }
 
-/// Pairs of words that are compared at most: lines of a hundred thousand words are not code.
+/// At most this many pairs of words are compared: lines of a hundred thousand words are not code.
 const CELLS: usize = 1 << 23;
 
 /// Similarity of two lines, 0 to 1: the share of words that they have in common in the same order.
@@ -111,8 +112,8 @@ fn edits<'a>(base: &[&[u8]], other: &[&'a [u8]]) -> Option<Vec<Edit<'a>>> {
     Some(out)
 }
 
-/// Whether two edits conflict. Edits that touch do, since it cannot be known whose words come first, unless one of them
-/// only deletes.
+/// Whether two edits conflict. Edits that touch conflict, unless one of them only deletes, because the order of their
+/// words is unknown.
 fn meet(a: &Edit<'_>, b: &Edit<'_>) -> bool {
     let is_apart = if a.words.is_empty() || b.words.is_empty() {
         a.to <= b.from || b.to <= a.from
@@ -122,8 +123,8 @@ fn meet(a: &Edit<'_>, b: &Edit<'_>) -> bool {
     !is_apart
 }
 
-/// What `base` becomes with the edits that lead to `ours` and those that lead to `theirs`; `None` if two of them
-/// conflict and differ.
+/// Applies the edits that lead from `base` to `ours` and those that lead to `theirs`; `None` if two of them conflict
+/// and differ.
 pub(super) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let (base, ours, theirs) = (words(base), words(ours), words(theirs));
     let (mine, other) = (edits(&base, &ours)?, edits(&base, &theirs)?);
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(of("\tx = 1;", "  x=1;"), 1.0);
         assert_eq!(of("a b", "c d"), 0.0);
         assert_eq!(of("a b", "a c"), 0.5);
-        // Too long to be compared word by word: the same or not.
+        // Too long to be compared word by word: only equality is checked.
         let (long, other) = ("x ".repeat(4000), "x ".repeat(4001));
         assert_eq!([of(&long, &long), of(&long, &other)], [1.0, 0.0]);
     }

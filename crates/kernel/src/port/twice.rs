@@ -1,4 +1,4 @@
-//! What a hunk defines although the file has it already: a compiler would refuse it, and the part is there.
+//! Finds definitions in a hunk that the file already has: they would not compile, and the change is probably there.
 
 use super::adapt::Edit;
 use super::series::Finding;
@@ -8,15 +8,15 @@ use crate::series::{Hunk, Line};
 use crate::source::{code_lines, scan};
 use std::collections::BTreeMap;
 
-/// The struct of a member, or nothing; a name; and the `#if` condition that it stands under.
+/// The struct of a member, or an empty string; the name; and its `#if` condition.
 type Defined = (String, String, String);
 
 /// What is defined, with the code of each definition.
 type Definitions = BTreeMap<Defined, Vec<Vec<String>>>;
 
-/// Notes for each hunk that is taken which functions and members it defines a second time; `each` has the edits of these
-/// hunks. A proposal that does is taken back, because it was our idea to put it there: it is present if it brings
-/// nothing else, and else left out. Returns whether one was.
+/// Records for each hunk that is taken which functions and members it defines a second time; `each` has the edits of
+/// these hunks. Such a proposal is withdrawn, because its place was our guess: the hunk is present if it adds nothing
+/// else, otherwise left out. Returns whether a proposal was withdrawn.
 pub(super) fn twice(
     hunks: &[Hunk],
     findings: &mut [Finding],
@@ -30,7 +30,7 @@ pub(super) fn twice(
         return false;
     }
     let before = defined(&lines.concat());
-    // What one hunk removes, another may add.
+    // What one hunk removes, another may add, so the text with all hunks counts.
     let all = doubled(&before, &defined(&spliced(whole, lines)));
     let mut is_changed = false;
     for (number, edits) in each.iter().filter(|_| !all.is_empty()) {
@@ -54,14 +54,14 @@ pub(super) fn twice(
     is_changed
 }
 
-/// Whether the edits only add lines that the text has, white space apart.
+/// Whether the edits only add lines that the text already has, apart from white space.
 fn stands(edits: &[Edit], lines: &[&[u8]]) -> bool {
     let is_there = |line: &Vec<u8>| lines.iter().any(|own| own.trim_ascii() == line.trim_ascii());
     let tells = |line: &&Vec<u8>| line.iter().any(u8::is_ascii_alphanumeric);
     edits.iter().all(|edit| edit.at.is_empty() && edit.lines.iter().filter(tells).all(is_there))
 }
 
-/// What is defined before, and after once more; and whether all definitions after are the same.
+/// What is defined more often after the edits than before, and whether all its definitions are then the same.
 fn doubled(before: &Definitions, after: &Definitions) -> Vec<(Defined, bool)> {
     let is_more = |of: &Defined, count: usize| before.get(of).is_some_and(|there| count > there.len());
     let doubled = after.iter().filter(|(of, codes)| is_more(of, codes.len()));
@@ -74,7 +74,7 @@ fn defined(text: &[u8]) -> Definitions {
     let functions = functions
         .map(|one| ((String::new(), one.name.clone(), one.condition.clone()), code_lines(text, one)))
         .collect::<Vec<_>>();
-    // Types without a name are told apart by no name.
+    // Anonymous types cannot be told apart.
     let types = unit.types.into_iter().filter(|found| !found.name.is_empty());
     let members = types.flat_map(|found| {
         let of = found.name;

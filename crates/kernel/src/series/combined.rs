@@ -1,10 +1,11 @@
-//! What a merge changes itself, of the combined diff that `git diff-tree --cc` shows of it.
+//! A merge's own changes, from the combined diff of `git diff-tree --cc`.
 
 use super::{Change, FilePatch, Hunk, Line, path};
 use crate::lines::{split, without_end};
 
-/// The files of the combined diffs of a text. Added are lines that none of the parents has, removed those that all have;
-/// what the merge took from one of them is context, as if its text without the merge's own changes were the old side.
+/// The files of the combined diffs in a text. Added are lines that none of the parents has, removed those that all
+/// have. Lines that the merge took from one parent are context, as if the old side were the merge's result without its
+/// own changes.
 pub fn parse_combined(text: &[u8]) -> Vec<FilePatch> {
     let lines = split(text);
     let (mut out, mut at): (Vec<FilePatch>, _) = (Vec::new(), 0);
@@ -35,8 +36,8 @@ pub fn parse_combined(text: &[u8]) -> Vec<FilePatch> {
     out
 }
 
-/// `@@@ -1,5 -1,6 +1,7 @@@ section`, an `@` more than there are parents: those, the first line of the merge's own text, the
-/// section.
+/// `@@@ -1,5 -1,6 +1,7 @@@ section`, with one `@` more than there are parents. Returns the number of parents, the first
+/// line of the result, and the section.
 fn head(line: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
     let marks = line.iter().take_while(|b| **b == b'@').count();
     let text = std::str::from_utf8(without_end(line)).ok().filter(|_| marks > 2)?;
@@ -46,7 +47,7 @@ fn head(line: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
     Some((marks - 1, new_start, section.trim_start().as_bytes().to_vec()))
 }
 
-/// `None`: a parent had it and the merge did not take it.
+/// `None` if a parent had the line and the merge did not take it.
 fn of(line: &[u8], parents: usize) -> Option<Line> {
     let (signs, text) = line.split_at_checked(parents)?;
     let is_all = |sign: u8| signs.iter().all(|b| *b == sign);
@@ -71,7 +72,7 @@ mod tests {
         let expected: [(u8, &[u8]); 5] =
             [(b' ', b"\ta;\n"), (b'+', b"\tboth;\n"), (b' ', b"\ttaken;\n"), (b'-', b"\tgone;\n"), (b' ', b"}\n")];
         assert_eq!(lines, expected);
-        // Nothing is found in an ordinary diff.
+        // An ordinary diff yields nothing.
         assert!(parse_combined(b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n").is_empty());
     }
 }

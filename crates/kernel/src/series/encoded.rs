@@ -1,10 +1,10 @@
 //! Encoded words of mail headers, `=?UTF-8?q?caf=C3=A9?=` (RFC 2047): how git writes a subject that is not ASCII.
 
-/// The text with its encoded words decoded, white space between two of them dropped. A word that cannot be decoded, or is
-/// of another character set than UTF-8, ASCII or Latin-1, stays as it is.
+/// The text with its encoded words decoded, and white space between two of them dropped. A word that cannot be decoded,
+/// or has a character set other than UTF-8, ASCII or Latin-1, stays as it is.
 pub(super) fn decoded(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
-    // Bytes of adjacent words: a character may be cut in two.
+    // Bytes of adjacent words, because a character may be split between two.
     let mut open = Vec::new();
     while let Some(at) = rest.find("=?") {
         let between = &rest[..at];
@@ -25,14 +25,14 @@ pub(super) fn decoded(text: &str) -> String {
     out + rest
 }
 
-/// What is decoded may be anything; a subject is one line.
+/// Decoded text may contain anything, but a subject is one line.
 fn flush(open: &mut Vec<u8>, out: &mut String) {
     let text = String::from_utf8_lossy(open).replace(char::is_control, " ");
     out.push_str(&text);
     open.clear();
 }
 
-/// `=?CHARSET?ENCODING?TEXT?=` at the beginning of a text: its bytes as UTF-8, and what follows it.
+/// `=?CHARSET?ENCODING?TEXT?=` at the beginning of a text: its bytes as UTF-8, and the rest of the text.
 fn word(text: &str) -> Option<(Vec<u8>, &str)> {
     let mut parts = text.strip_prefix("=?")?.splitn(3, '?');
     let (set, encoding, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -42,7 +42,7 @@ fn word(text: &str) -> Option<(Vec<u8>, &str)> {
         "b" | "B" => of_base64(inside.as_bytes())?,
         _ => return None,
     };
-    // A language may follow the set (RFC 2231).
+    // A language may follow the character set (RFC 2231).
     let set = set.split('*').next().unwrap_or_default().to_ascii_lowercase();
     let bytes = match set.as_str() {
         "utf-8" | "utf8" | "us-ascii" => bytes,
@@ -99,7 +99,7 @@ mod tests {
             ("[PATCH 1/2] =?UTF-8?q?sched:=20caf=C3=A9_x?=", "[PATCH 1/2] sched: café x"),
             ("=?utf-8?B?w6TDtsO8?= and more", "äöü and more"),
             ("=?UTF-8?q?a=20b?= =?UTF-8?q?=C3=A9?= c", "a bé c"),
-            // A character in two words, as some mailers cut it.
+            // A character split between two words, as some mailers do.
             ("=?UTF-8?q?=C3?=  =?UTF-8?q?=A9?=", "é"),
             ("=?ISO-8859-1?Q?caf=E9?=", "café"),
             ("=?UTF-8?q?a=0Ab?=", "a b"),

@@ -1,6 +1,6 @@
 //! Why a part of a series was skipped.
 
-/// A part of a series that is not used; the rest is.
+/// A part of a series that is skipped; the rest is used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct Refused {
@@ -17,13 +17,14 @@ pub enum PatchError {
     /// A path that could leave the tree.
     #[error("`{0}` leads out of the tree; a path in a patch must be relative and without `..`")]
     Hostile(String),
-    /// A path that is a link in the tree, or is below one that leads out of it; the reader of the tree reports it.
+    /// A path that is a symbolic link in the tree, or is below one that leads out of it; reported by the reader of the
+    /// tree.
     #[error("`{0}` is a symbolic link in the tree, or is below one that leads out of it; GNU patch refuses it, too")]
     Link(String),
     /// A path that is not text.
     #[error("`{0}` is not a file name: it is empty, not UTF-8 or holds control characters")]
     OddPath(String),
-    /// The hunk is not what its header counts.
+    /// The lines of the hunk do not match the counts in its header.
     #[error("{path}: malformed hunk: {why} (edited by hand? patchutils' `rediff` recomputes the counts)")]
     Malformed {
         /// The file.
@@ -31,7 +32,7 @@ pub enum PatchError {
         /// What is wrong.
         why: String,
     },
-    /// No text to look at.
+    /// A binary file.
     #[error("{0} is binary; copy the file from its source")]
     Binary(String),
     /// A context diff, an ed script or a combined diff.

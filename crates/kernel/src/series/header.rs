@@ -1,9 +1,9 @@
-//! The lines between a message and its hunks, collected until the first hunk shows what they meant.
+//! The lines between a message and its hunks, collected until the first hunk shows what they mean.
 
 use super::{Change, FilePatch, PatchError, path};
 use crate::lines::without_end;
 
-/// What was said of the next file.
+/// What the header says about the next file.
 #[derive(Default)]
 pub(super) struct Header {
     /// What the `diff --git` line says.
@@ -13,7 +13,7 @@ pub(super) struct Header {
     change: Option<Change>,
     old_mode: Option<u32>,
     new_mode: Option<u32>,
-    /// The names of git have no first part.
+    /// Git wrote the names without a prefix (`a/`).
     is_bare: bool,
     pub(super) is_binary: bool,
     pub(super) strips_cr: bool,
@@ -57,11 +57,11 @@ impl Header {
         true
     }
 
-    /// The two lines `--- OLD` and `+++ NEW`, from after their signs, and the `@@` line below them: a side without
-    /// lines that has the time stamp of no file is none.
+    /// Reads the two lines `--- OLD` and `+++ NEW`, from after their signs, and the `@@` line below them. A side
+    /// without lines, and with the time stamp of a missing file, is no file.
     pub(super) fn names(&mut self, old: &[u8], new: &[u8], hunk: &[u8]) {
         self.strips_cr = new.ends_with(b"\r\n");
-        // The names of `rename from` are without a first part, and are the same files.
+        // The names in `rename from` and `rename to` have no prefix, and are the same files.
         if !matches!(self.change, Some(Change::Renamed | Change::Copied)) {
             let mut ranges = hunk.split(|&b| b == b' ').skip(1);
             let strip = !self.is_bare;
@@ -75,7 +75,7 @@ impl Header {
         }
     }
 
-    /// The file that was meant, with no hunk yet.
+    /// The file that the header describes, with no hunks yet.
     pub(super) fn into_file(self) -> Result<FilePatch, PatchError> {
         let git = self.git.transpose()?;
         let mut old = self.old.transpose()?.unwrap_or_else(|| git.clone().flatten());

@@ -5,11 +5,11 @@ use crate::lines::without_end;
 /// One line of a hunk, with its newline but without the sign before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Stands on both sides.
+    /// Is on both sides.
     Context(Vec<u8>),
-    /// Stands on the old side.
+    /// Is on the old side only.
     Removed(Vec<u8>),
-    /// Stands on the new side.
+    /// Is on the new side only.
     Added(Vec<u8>),
 }
 
@@ -36,7 +36,7 @@ impl Line {
         }
     }
 
-    /// The same line seen from the other side.
+    /// The same line in the reversed diff.
     fn reversed(self) -> Self {
         match self {
             Self::Context(text) => Self::Context(text),
@@ -51,7 +51,7 @@ impl Line {
 pub struct Hunk {
     /// First line of the old side, from 1; where the old side is empty, the line before it.
     pub old_start: usize,
-    /// The same of the new side.
+    /// The same for the new side.
     pub new_start: usize,
     /// The text after the second `@@`: the line that begins the function around the hunk, as `diff -p` found it.
     pub section: Vec<u8>,
@@ -79,7 +79,7 @@ impl Hunk {
         (before, self.lines.iter().rev().take_while(is_context).count())
     }
 
-    /// The hunk that takes this one back.
+    /// The hunk that reverts this one.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let lines = self.lines.iter().cloned().map(Line::reversed).collect();
@@ -119,7 +119,7 @@ pub(super) struct Head {
     section: Vec<u8>,
 }
 
-/// `@@ -12,7 +12,8 @@ section`; a count that is not there is 1.
+/// `@@ -12,7 +12,8 @@ section`; a missing count is 1.
 pub(super) fn head(line: &[u8]) -> Option<Head> {
     let rest = without_end(line).strip_prefix(b"@@ -")?;
     let (old, rest) = range(rest)?;
@@ -138,23 +138,23 @@ fn range(text: &[u8]) -> Option<((usize, usize), &[u8])> {
 
 fn number(text: &[u8]) -> Option<(usize, &[u8])> {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    // No text has more lines than this, and sums of two stay far from the end of a usize.
+    // No text has more lines than this, and the sum of two counts is far below the limit of a usize.
     const MOST: usize = 1 << 40;
     let value: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
     (value < MOST).then_some((value, &text[digits..]))
 }
 
-/// Reads the body below an `@@` line: the hunk and how many lines it took, or what is wrong with it.
-/// `strips_cr`: the diff came with CRLF line ends of its own (GNU patch strips them where its `+++` line has one).
+/// Reads the body below an `@@` line: the hunk and its number of lines, or what is wrong with it. `strips_cr`: the diff
+/// itself has CRLF line ends (GNU patch strips them if its `+++` line has one).
 pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> Result<(Hunk, usize), String> {
     let (mut old, mut new) = (head.old.1, head.new.1);
     let mut out: Vec<Line> = Vec::new();
     let mut taken = 0;
     while old > 0 || new > 0 {
-        // GNU patch drops a last line that is cut off.
+        // GNU patch drops an incomplete last line.
         let is_whole = |line: &&&[u8]| line.ends_with(b"\n") || line.starts_with(b"\\");
         let Some(&raw) = lines.get(taken).filter(is_whole) else {
-            // Mailers chop empty lines off the end.
+            // Mailers strip empty lines at the end.
             if old == new && old < 3 {
                 out.extend((0..old).map(|_| Line::Context(b"\n".to_vec())));
                 break;
@@ -164,7 +164,7 @@ pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> R
         taken += 1;
         let (sign, text) = match raw {
             [sign @ (b' ' | b'-' | b'+' | b'\\'), text @ ..] => (*sign, text),
-            // The space of an empty line of context, or of one that begins with a tab, got lost on the way.
+            // The space of an empty context line, or of one that begins with a tab, was lost in transit.
             [b'\n' | b'\t', ..] | b"\r\n" => (b' ', raw),
             _ => return Err(format!("its line {taken} does not begin with ` `, `-` or `+`")),
         };
@@ -196,7 +196,7 @@ pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> R
     Ok((hunk, taken))
 }
 
-/// `\ No newline at end of file`: is said of the line before.
+/// `\ No newline at end of file`: applies to the line before.
 fn chop(lines: &mut [Line]) {
     if let Some(line) = lines.last_mut() {
         let text = line.text_mut();

@@ -1,4 +1,4 @@
-//! What a patch says of itself above its first diff.
+//! The message above the first diff of a patch.
 
 use super::{Patch, encoded};
 use crate::lines::without_end;
@@ -6,19 +6,19 @@ use crate::lines::without_end;
 /// `Fixes: 62470419e993 ("sched: …")`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trailer {
-    /// Before the colon, as it is written.
+    /// The text before the colon, as written.
     pub key: String,
-    /// Behind it.
+    /// The text after the colon.
     pub value: String,
 }
 
-/// Reads the lines of a message into the patch: subject, trailers, and the commits it is a copy of.
+/// Reads the lines of a message into the patch: subject, trailers, and the commits that it is a copy of.
 pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
     patch.message = lines.iter().take_while(|line| without_end(line) != b"---").copied().collect::<Vec<_>>().concat();
     let lines: Vec<String> = lines.iter().map(|l| String::from_utf8_lossy(without_end(l)).into_owned()).collect();
     // `git show` indents the message.
     let is_shown = lines.first().is_some_and(|line| line.starts_with("commit "));
-    // A long line of a mail's head goes on behind white space.
+    // A long line of a mail header continues on lines that begin with white space.
     let mut open = "";
     for line in lines.iter().take_while(|line| *line != "---") {
         let text = if is_shown { line.strip_prefix("    ").unwrap_or(line) } else { line };
@@ -51,7 +51,7 @@ pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
 const SUBJECT: &str = "subject";
 const AUTHOR: &str = "from";
 
-/// A key is one word of letters and hyphens that begins with a capital.
+/// A key is one word of letters and hyphens that begins with a capital letter.
 fn trailer(line: &str) -> Option<Trailer> {
     let (key, value) = line.split_once(": ")?;
     let is_word = key.starts_with(|c: char| c.is_ascii_uppercase())
@@ -71,7 +71,7 @@ pub(crate) fn origin(line: &str) -> Option<String> {
     (hash.len() >= 7).then_some(hash)
 }
 
-/// `[PATCH v2 1/3] x` and `[RT] x`: tags in brackets are of the mail, not of the commit.
+/// `[PATCH v2 1/3] x` and `[RT] x`: tags in brackets belong to the mail, not to the commit.
 fn without_tags(subject: &str) -> &str {
     let mut rest = subject.trim();
     while let Some((tag, behind)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {

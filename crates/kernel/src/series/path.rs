@@ -1,16 +1,16 @@
-//! File names in diffs: quoted by git, with a time stamp by diff, with a first part that `-p1` takes off.
+//! File names in diffs: quoted by git, with a time stamp by diff, with a first component that `-p1` strips.
 
 use super::PatchError;
 
-/// The meaning of `/dev/null`.
+/// Stands for a missing file.
 const NOTHING: &[u8] = b"/dev/null";
 
-/// The name in a `--- NAME` or `+++ NAME` line, or after `rename from`; `None`: no file (`/dev/null`). `strip`: take
-/// the first part off (`a/`, `linux-6.1/`).
+/// The name in a `--- NAME` or `+++ NAME` line, or after `rename from`; `None` for `/dev/null`. `strip`: strip the
+/// first component (`a/`, `linux-6.1/`).
 pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchError> {
     let name = match field.strip_prefix(b"\"") {
         Some(rest) => unquoted(rest),
-        // A time stamp follows a tab; before git, some wrote two spaces, which are left in the name.
+        // A tab precedes the time stamp; before git, some tools wrote two spaces, which stay part of the name.
         None => field.split(|&b| b == b'\t').next().unwrap_or_default().trim_ascii_end().to_vec(),
     };
     if name == NOTHING {
@@ -19,10 +19,10 @@ pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchErr
     checked(&name, strip).map(Some)
 }
 
-/// The name is followed by the time of a file that does not exist (`diff -N`): the beginning of 1970. Stamps were once
-/// local times that did not name their zone, so GNU patch 2.7.6 takes all from 25 hours before to 26 hours after it,
-/// both not included. Read as GNU diff writes them (`1970-01-01 01:00:00.000000000 +0100`), and older and BSD's diff
-/// (`Thu Jan  1 00:00:00 1970`); without a zone as UTC.
+/// Whether the name is followed by the time stamp of a missing file (`diff -N`): the beginning of 1970. Stamps used to
+/// be local times without a zone, so GNU patch 2.7.6 accepts all times less than 25 hours before and less than 26 hours
+/// after it. Reads the stamps of GNU diff (`1970-01-01 01:00:00.000000000 +0100`), and of older and BSD diff (`Thu Jan
+/// 1 00:00:00 1970`); without a zone as UTC.
 pub(super) fn is_stamp_of_none(field: &[u8]) -> bool {
     let text = String::from_utf8_lossy(field);
     let words: Vec<&str> = text.split_once('\t').map_or("", |(_, stamp)| stamp).split_whitespace().collect();
@@ -57,14 +57,14 @@ fn checked(name: &[u8], strip: bool) -> Result<String, PatchError> {
     let text = text.ok_or_else(|| PatchError::OddPath(shown()))?;
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let kept = if strip && parts.len() > 1 { &parts[1..] } else { &parts[..] };
-    // `diff -r . ../linux-6.2`: the first part is taken off.
+    // In `diff -r . ../linux-6.2` the first component is stripped.
     if text.starts_with('/') || kept.contains(&"..") {
         return Err(PatchError::Hostile(shown()));
     }
     if kept.is_empty() { Err(PatchError::OddPath(shown())) } else { Ok(kept.join("/")) }
 }
 
-/// A name in C's quotes, from after the first quote.
+/// A name in C quotes, from after the first quote.
 fn unquoted(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut bytes = text.iter().copied().peekable();
@@ -91,14 +91,14 @@ fn unquoted(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether git wrote the names of a `diff --git X X` line without a first part (`--no-prefix`): both are the same.
+/// Whether git wrote the names of a `diff --git X X` line without prefixes (`--no-prefix`): both are the same.
 pub(super) fn is_bare(rest: &[u8]) -> bool {
     let middle = rest.len() / 2;
     rest.get(middle) == Some(&b' ') && rest[..middle] == rest[middle + 1..]
 }
 
-/// The two names of a `diff --git a/X b/X` line, which counts only where no other line names the file (a change of mode,
-/// an empty file, a binary): both halves are the same name after their first part.
+/// The name in a `diff --git a/X b/X` line, used only if no other line names the file (a mode change, an empty file, a
+/// binary): both halves are the same after their first component.
 pub(super) fn of_git_line(rest: &[u8]) -> Option<Result<Option<String>, PatchError>> {
     let is_bare = is_bare(rest);
     if rest.starts_with(b"\"") {

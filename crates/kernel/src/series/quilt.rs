@@ -1,6 +1,7 @@
-//! The `series` file of quilt: a patch a line, its options for patch(1), comments. Source: quilt(1), "The series file".
+//! The `series` file of quilt: one patch per line, with options for patch(1), and comments. Source: quilt(1), "The
+//! series file".
 
-/// Options that would make another patch of this one.
+/// An option with which the patch would apply differently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{entry}`: the patch option {option} is not supported (only -p1); rewrite the patch for -p1")]
 pub struct UnsupportedOption {

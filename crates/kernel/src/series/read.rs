@@ -1,10 +1,10 @@
-//! From the bytes of one file to its patches.
+//! Reads the patches in one file.
 
 use super::header::Header;
 use super::{FilePatch, Patch, PatchError, Refused, hunk, message};
 use crate::lines::{split, without_end};
 
-/// The patches of one file: one, or as many as an mbox holds. Text that is not a diff yields a patch without files.
+/// The patches in one file: one, or all mails of an mbox. Text that is not a diff gives a patch without files.
 pub fn parse(text: &[u8]) -> Vec<Patch> {
     let lines = split(text);
     let mut begins: Vec<usize> = (0..lines.len()).filter(|&at| begins_patch(&lines, at)).collect();
@@ -19,7 +19,7 @@ pub fn parse(text: &[u8]) -> Vec<Patch> {
     patches.into_iter().filter(is_something).collect()
 }
 
-/// A mail of an mbox, or a commit of `git log -p`.
+/// Whether a mail of an mbox, or a commit of `git log -p`, begins here.
 fn begins_patch(lines: &[&[u8]], at: usize) -> bool {
     let line = without_end(lines[at]);
     let next = lines.get(at + 1).map_or(&b""[..], |l| without_end(l));
@@ -34,7 +34,7 @@ fn begins_patch(lines: &[&[u8]], at: usize) -> bool {
         && [&b"Author:"[..], b"Merge:", b"tree "].iter().any(|word| next.starts_with(word))
 }
 
-/// The hash after the first word.
+/// The commit id after the first word.
 fn commit_of(line: &[u8]) -> Option<String> {
     let hash = line.split(|&b| b == b' ').nth(1)?;
     let is_hash = hash.len() == 40 && hash.iter().all(u8::is_ascii_hexdigit);
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         }
         message::read(&lines[from..reader.at], &mut reader.patch);
         if reader.is_encoded(from) {
-            // Its lines are not those of the diff.
+            // An encoded text does not contain the lines of the diff.
             return reader.patch;
         }
         while reader.at < lines.len() {
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         line.starts_with(b"diff --git ") || self.has_names() || other_format(line, self.line(1)).is_some()
     }
 
-    /// `--- OLD`, `+++ NEW`, `@@`: two lines alone could be text.
+    /// Whether `--- OLD`, `+++ NEW` and `@@` follow: the first two lines alone could be text.
     fn has_names(&self) -> bool {
         self.line(0).starts_with(b"--- ") && self.line(1).starts_with(b"+++ ") && self.line(2).starts_with(b"@@ -")
     }
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         self.patch.refused.push(Refused { line, why });
     }
 
-    /// Whether the mail says that its text is encoded, or that of the part which would have the diff; it is then refused.
+    /// Whether the mail says that its text, or the part that would contain the diff, is encoded; it is then refused.
     fn is_encoded(&mut self, from: usize) -> bool {
         let all = &self.lines[from..self.at];
         let end = all.iter().position(|line| without_end(line).is_empty()).unwrap_or(all.len());
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         let values = values.map(|line| String::from_utf8_lossy(&line[key.len()..]).trim().to_ascii_lowercase());
         let is_code = |value: &String| value == "base64" || value == "quoted-printable";
         let mut values: Vec<String> = values.collect();
-        // A diff is in the last part above it; without one, any part may hold it.
+        // A diff belongs to the last part header above it; without a diff, any part may contain it.
         if self.at == self.lines.len() && is_in_parts {
             values.retain(is_code);
         }
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
             self.close();
             self.header = Some(Header::of_git(rest, self.at + 1));
         } else if self.has_names() {
-            // A second pair of names without a line of git: the next file of a plain diff.
+            // A second pair of names without a `diff --git` line begins the next file of a plain diff.
             if self.file.is_some() {
                 self.close();
             }
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
     }
 
-    /// The names are read: hunks follow.
+    /// The names are complete; hunks follow.
     fn open(&mut self) {
         let Some(header) = self.header.take() else { return };
         let line = header.line;
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The end of what is said of a file.
+    /// Ends the current file.
     fn close(&mut self) {
         self.open();
         self.patch.files.extend(self.file.take().filter(FilePatch::is_change));
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
             }
             (Err(why), Some(file)) => {
                 let path = file.path().to_owned();
-                // GNU patch ends here; of this file nothing is used, and the next one is looked for.
+                // GNU patch stops here; we skip the rest of this file and look for the next one.
                 self.file = None;
                 self.refuse(at, PatchError::Malformed { path, why });
                 self.at = at;

@@ -1,14 +1,15 @@
-//! A file of a patch as `git diff` writes it.
+//! Writes one file of a patch as `git diff` does.
 
 use super::{Change, FilePatch};
 
 impl FilePatch {
-    /// With its lines of git, so that renames, modes and empty files come through, and its hunks; GNU patch reads it, too.
+    /// With git's header lines, so that renames, modes and empty files are preserved, and the hunks; GNU patch reads it
+    /// too.
     pub fn to_bytes(&self) -> Vec<u8> {
         let name = |side: &Option<String>| side.clone().unwrap_or_else(|| self.path().to_owned());
         let (old, new) = (name(&self.old), name(&self.new));
         let mut out = format!("diff --git {} {}\n", quoted("a/", &old), quoted("b/", &new));
-        // What the series does not say is a plain file.
+        // A file without a mode in the series is a regular file.
         let mode = |mode: Option<u32>| format!("{:06o}", mode.unwrap_or(0o100_644));
         match (self.change, self.modes()) {
             (Change::Created, _) => out += &format!("new file mode {}\n", mode(self.new_mode)),
@@ -34,7 +35,7 @@ impl FilePatch {
     }
 }
 
-/// A name as git writes it: in quotes where it would be taken for something else. It holds no control characters.
+/// A name as git writes it: in quotes if it would otherwise be ambiguous. It contains no control characters.
 fn quoted(prefix: &str, name: &str) -> String {
     if !name.contains(['"', '\\']) {
         return format!("{prefix}{name}");

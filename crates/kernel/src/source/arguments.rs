@@ -3,8 +3,8 @@
 use super::head::{closing, parts};
 use super::lex::{Kind, Token, lex};
 
-/// The calls of `name` in a function's text: the line of each, from 0, and how many arguments it passes. One of whose
-/// arguments a macro may make several is left out.
+/// The calls of `name` in a function's text: the line of each, from 0, and its number of arguments. Calls with an
+/// argument that a macro may expand to several are left out.
 pub(crate) fn passed(text: &[u8], name: &str) -> Vec<(usize, usize)> {
     let tokens: Vec<Token> = lex(text, 0..text.len(), true).into_iter().filter(|t| t.kind != Kind::Directive).collect();
     let is_it = |at: usize| &text[tokens[at].start..tokens[at].end] == name.as_bytes();
@@ -33,7 +33,7 @@ pub(crate) fn passed(text: &[u8], name: &str) -> Vec<(usize, usize)> {
     out
 }
 
-/// How many arguments a function of this signature takes; `None` if it is any number, or not known.
+/// How many arguments a function of this signature takes; `None` if any number, or not known.
 pub(crate) fn taken(signature: &str, name: &str) -> Option<usize> {
     let text = signature.as_bytes();
     let tokens = lex(text, 0..text.len(), false);

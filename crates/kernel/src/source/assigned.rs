@@ -1,4 +1,4 @@
-//! Functions that code puts into a member: `ops->pick = pick_next;`.
+//! Functions that code assigns to a member: `ops->pick = pick_next;`.
 
 use super::lex::is_word;
 

@@ -1,36 +1,35 @@
 //! Which `#if` conditions apply to a line.
 
-/// The stack of open conditionals. The guard of a header against being read twice is not a condition.
+/// The stack of open conditionals. The include guard of a header is not a condition.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
     open: Vec<Open>,
-    /// The name of `#ifndef NAME` or its like, which was the last directive: `#define NAME` after it makes it a header's
-    /// guard.
+    /// The name in a preceding `#ifndef NAME` or equivalent: followed by `#define NAME` it is an include guard.
     guard: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 struct Open {
     holds: String,
-    /// Those of the branches before, for `#else`.
+    /// The conditions of the earlier branches, for `#else`.
     before: String,
-    /// Brace depth where it began, and at the end of its first branch.
+    /// Brace depth at the `#if`, and at the end of its first branch.
     depth: usize,
     first: Option<usize>,
-    /// How long the scanner's unfinished declaration was.
+    /// Length of the scanner's unfinished declaration at the `#if`.
     head: usize,
 }
 
 /// What a directive means to the scanner.
 pub(super) enum Effect {
-    /// Goes on: brace depth and length of the unfinished declaration as given.
+    /// Continue with this brace depth and length of the unfinished declaration.
     Continue { depth: usize, head: usize },
-    /// `#if 0`: nothing counts up to its `#else` or `#endif`.
+    /// `#if 0`: skip everything up to its `#else` or `#endif`.
     Dead,
 }
 
 impl Conditions {
-    /// Takes directive `name` with its `rest`, which is normalised, at a brace depth and with a declaration begun.
+    /// Handles the directive `name` with its normalised `rest`, at a brace depth and with an unfinished declaration.
     pub(super) fn take(&mut self, name: &str, rest: &str, depth: usize, head: usize) -> Effect {
         let guard = self.guard.take();
         match name {
@@ -76,12 +75,12 @@ impl Conditions {
         Effect::Continue { depth, head }
     }
 
-    /// Under `#if 0`.
+    /// Whether the position is under `#if 0`.
     pub(super) fn is_dead(&self) -> bool {
         self.open.iter().any(|open| open.holds == "0")
     }
 
-    /// All that hold here, joined by `&&`.
+    /// All conditions that apply here, joined by `&&`.
     pub(super) fn text(&self) -> String {
         let held: Vec<&str> =
             self.open.iter().map(|o| o.holds.as_str()).filter(|h| !h.is_empty() && *h != "!0").collect();
@@ -92,7 +91,7 @@ impl Conditions {
     }
 }
 
-/// As a part of an `&&`: in parentheses if it has an `||` outside of any.
+/// A condition as an operand of `&&`: in parentheses if it has a top-level `||`.
 pub(crate) fn joined(condition: &str) -> String {
     let (mut depth, bytes) = (0i32, condition.as_bytes());
     let has_or = bytes.windows(2).any(|pair| {
@@ -102,8 +101,8 @@ pub(crate) fn joined(condition: &str) -> String {
     if has_or { format!("({condition})") } else { condition.to_owned() }
 }
 
-/// The name that a guard asks for: `#ifndef NAME`, and `#if !defined(NAME) || defined(TRACE_HEADER_MULTI_READ)` of a
-/// header that is meant to be read again.
+/// The name that an include guard tests: `#ifndef NAME`, or `#if !defined(NAME) || defined(TRACE_HEADER_MULTI_READ)` in
+/// a header that is meant to be read again.
 fn guarding(directive: &str, rest: &str) -> Option<String> {
     let name = match directive {
         "ifndef" => rest,

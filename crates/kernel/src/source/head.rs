@@ -2,7 +2,7 @@
 
 use super::lex::{Kind, Token};
 
-/// What a declaration is, by positions in its tokens.
+/// What a declaration declares, by positions in its tokens.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The word before the parameters, and the closing parenthesis.
@@ -96,7 +96,7 @@ pub(super) fn shape(text: &[u8], head: &[Token]) -> Shape {
                 _ => {}
             }
         }
-        // `static int (*hook)(void) = …`, or a name with two underscores.
+        // `static int (*hook)(void) = …`, or a name between attributes with two underscores.
         let named = before().find(|(_, t)| t.kind == Kind::Word);
         return named.map_or(Shape::Other, |(name, _)| Shape::Object { name, equals });
     }
@@ -111,7 +111,7 @@ pub(super) fn shape(text: &[u8], head: &[Token]) -> Shape {
     })
 }
 
-/// `__packed`, `____cacheline_aligned_in_smp` and the like are no tags of types and no names of members.
+/// `__packed`, `____cacheline_aligned_in_smp` and the like are neither tags of types nor names of members.
 pub(super) fn is_mark(word: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"__packed",
@@ -143,7 +143,7 @@ fn function(text: &[u8], head: &[Token]) -> Option<Shape> {
                 return Some(Shape::Function { name: inner - 1, close: closing(head, inner)? });
             }
             Some(name) if !is_type_word(name) => return Some(Shape::Function { name: at - 1, close }),
-            // `int (name)(int)`: parentheses that keep a macro of that name away.
+            // `int (name)(int)`: the parentheses prevent the expansion of a macro of that name.
             _ if close == at + 2
                 && head[at + 1].kind == Kind::Word
                 && head.get(close + 1).is_some_and(|t| t.is(b'(')) =>

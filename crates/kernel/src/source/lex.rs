@@ -1,4 +1,5 @@
-//! C text to tokens, without preprocessing: comments go, a directive with all its continuation lines is one token.
+//! Splits C text into tokens, without preprocessing. Comments are dropped; a directive with all its continuation lines
+//! is one token.
 
 use std::ops::Range;
 
@@ -26,7 +27,8 @@ impl Token {
     }
 }
 
-/// The tokens of `range` of `text`. Directives are looked for if `lines` is set; the inside of one is lexed without.
+/// The tokens in `range` of `text`. Directives are recognised if `lines` is set; the inside of a directive is lexed
+/// without.
 pub(crate) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
     let (mut out, mut at, mut fresh) = (Vec::with_capacity(range.len() / 5), range.start, true);
     let text = &text[..range.end];
@@ -74,7 +76,7 @@ pub(crate) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
     out
 }
 
-/// Words that need no definition.
+/// C keywords, which need no definition.
 const KEYWORDS: &str = "auto break case char const continue default defined do double else enum extern float for goto if inline \
     int long register return short signed sizeof static struct switch typedef typeof union unsigned void \
     volatile while asm restrict __typeof__ __attribute__ __func__ __VA_ARGS__ __FILE__ __LINE__ \
@@ -94,7 +96,7 @@ fn run(text: &[u8], of: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|&b| !of(b)).unwrap_or(text.len())
 }
 
-/// Behind the comment that starts at `at`; the line end of a `//` comment is left.
+/// After the comment that starts at `at`; the newline after a `//` comment is left.
 fn after_comment(text: &[u8], at: usize) -> usize {
     if text[at + 1] == b'*' {
         let inside = &text[at + 2..];
@@ -103,7 +105,7 @@ fn after_comment(text: &[u8], at: usize) -> usize {
     line_end(text, at)
 }
 
-/// The end of a line, continued after each backslash at its end.
+/// The end of a line, including continuation lines.
 fn line_end(text: &[u8], mut at: usize) -> usize {
     while at < text.len() {
         match text[at] {
@@ -119,7 +121,7 @@ fn is_continued(text: &[u8], newline: usize) -> bool {
     before.ends_with(b"\\")
 }
 
-/// Behind the closing quote. A quote that its line does not close ends with the line: an apostrophe in `#error`.
+/// After the closing quote. A quote that is not closed on its line ends there: an apostrophe in `#error`.
 fn after_quoted(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < text.len() {
@@ -133,7 +135,7 @@ fn after_quoted(text: &[u8], start: usize) -> usize {
     at.min(text.len())
 }
 
-/// The end of the directive's last line: a comment or a string in it may hide a line end.
+/// The end of the directive's last line: a comment or a string in it may contain a newline.
 fn after_directive(text: &[u8], mut at: usize) -> usize {
     while at < text.len() {
         match text[at] {

@@ -7,10 +7,10 @@ use super::scan::{File, directive};
 use super::spell::{spell, word};
 use super::{Entry, Member, Skipped};
 
-/// Types without a name are read inside of one another this deep; the kernel has four. The limit is that of the stack.
+/// Nesting depth of anonymous types that is read; the kernel has four levels. The limit protects the stack.
 const DEEPEST: usize = 64;
 
-/// Members of a struct or union, and what of them is not read. `conditions` are those at its opening brace.
+/// Members of a struct or union, and what could not be read of them. `conditions` are those at its opening brace.
 pub(super) fn of_struct(file: &File, body: &[Token], conditions: &mut Conditions) -> (Vec<Member>, Vec<Skipped>) {
     let (tokens, along) = Along::of(file, body, conditions);
     let mut members = Members { file, along, out: Vec::new(), skipped: Vec::new() };
@@ -33,11 +33,11 @@ pub(super) fn of_enum(file: &File, body: &[Token], conditions: &mut Conditions) 
     parts(&tokens, b',').into_iter().filter_map(constant).collect()
 }
 
-/// The conditions along a body: from which byte on which hold.
+/// The conditions within a body: each with the byte from which it applies.
 pub(super) struct Along(Vec<(usize, String)>);
 
 impl Along {
-    /// Also the body without directives, and without what `#if 0` holds.
+    /// Also returns the body without directives and without the text under `#if 0`.
     pub(super) fn of(file: &File, body: &[Token], conditions: &mut Conditions) -> (Vec<Token>, Self) {
         let (mut tokens, mut from) = (Vec::with_capacity(body.len()), vec![(0, conditions.text())]);
         for token in body {
@@ -67,7 +67,7 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// The members that one declaration makes: `int a, *b;`, or those of a struct or union without a name as well.
+    /// The members of one declaration: `int a, *b;`, or those of an anonymous struct or union.
     fn declared(&mut self, part: &[Token], depth: usize) {
         if let Some(grouped) = group(self.file, part) {
             return self.nested(&part[1], grouped, depth + 1);
@@ -86,7 +86,7 @@ impl Members<'_> {
         for (at, declarator) in declarators.iter().enumerate() {
             let Some(name) = name_of(self.file, declarator) else { continue };
             let (line, condition) = (self.file.line(name.start), self.along.at(name));
-            // Of `int a, *b;` each with the type: another neighbour is no change.
+            // In `int a, *b;` each member gets the type, so that a change of the other one is not a change of it.
             let of_type = part.iter().take_while(|t| t.kind == Kind::Word && t.start < first(&declarators, self.file));
             let text = match (declarators.len(), at) {
                 (1, _) => spell(self.file.text, part),
@@ -97,7 +97,7 @@ impl Members<'_> {
         }
     }
 
-    /// The members of one without a name, in its brackets.
+    /// The members of an anonymous type, from between its braces.
     fn nested(&mut self, open: &Token, body: &[Token], depth: usize) {
         if depth > DEEPEST {
             let (line, what) = (self.file.line(open.start), format!("types in one another, more than {DEEPEST} deep"));
@@ -133,7 +133,7 @@ fn first(declarators: &[&[Token]], file: &File) -> usize {
 
 /// The name that a declarator gives: `*next`, `bits : 3`, `list[4]`, `(*call)(int)`, `DECLARE_BITMAP(mask, 8)`.
 fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
-    // Marks in the layout, `__cacheline_group_begin(tx)`: nothing that code can name.
+    // Markers of the layout such as `__cacheline_group_begin(tx)` cannot be named by code.
     if declarator.first().is_some_and(|t| file.text[t.start..t.end].starts_with(b"__cacheline_group_")) {
         return None;
     }
@@ -157,12 +157,13 @@ fn name_of<'t>(file: &File, declarator: &'t [Token]) -> Option<&'t Token> {
     declarator.iter().rev().find(is_name)
 }
 
-/// Whether it is a word that begins a type.
+/// Whether the token is a word that begins a type.
 fn is_type(file: &File, token: &Token) -> bool {
     is_keyword(&file.text[token.start..token.end])
 }
 
-/// `.member = value` of an initialiser. Elements in braces are numbered. `conditions` are those at its opening brace.
+/// `.member = value` entries of an initialiser. Elements in braces are numbered. `conditions` are those at its opening
+/// brace.
 pub(super) fn of_table(file: &File, body: &[Token], conditions: &mut Conditions) -> Vec<Entry> {
     let (tokens, along) = Along::of(file, body, conditions);
     let (mut out, mut element) = (Vec::new(), 0);

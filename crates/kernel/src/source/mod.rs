@@ -1,8 +1,8 @@
 //! What a C file of the kernel defines, read without preprocessing: functions, structs, tables, macros, and the
 //! invocations that define things by macro (`SYSCALL_DEFINE3`, `TRACE_EVENT`, `EXPORT_SYMBOL`, `module_param`).
 //!
-//! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that apply to it. What does
-//! not look like a declaration is named in [`Unit::skipped`].
+//! All branches of an `#if` are read except those of `#if 0`; each item has the conditions that apply to it. What does
+//! not look like a declaration is listed in [`Unit::skipped`].
 
 mod arguments;
 mod assigned;
@@ -25,15 +25,15 @@ pub struct Unit {
     pub functions: Vec<Function>,
     /// Structs, unions and enums.
     pub types: Vec<Type>,
-    /// Objects initialised in braces.
+    /// Objects with an initialiser in braces.
     pub tables: Vec<Table>,
-    /// Objects initialised without.
+    /// Objects with a plain initialiser.
     pub variables: Vec<Variable>,
-    /// Members `sysctl_…` that a function with `init` in its name sets: defaults of a network namespace.
+    /// Assignments to `sysctl_…` members in a function with `init` in its name: defaults of a network namespace.
     pub defaults: Vec<Variable>,
-    /// `#define`s, those in bodies too.
+    /// `#define`s, including those in function bodies.
     pub macros: Vec<Macro>,
-    /// What looks like a call at file scope or registers a name.
+    /// What looks like a call at file scope, or registers a name.
     pub invocations: Vec<Invocation>,
     /// What could not be read.
     pub skipped: Vec<Skipped>,
@@ -42,7 +42,7 @@ pub struct Unit {
 /// A function with a body.
 #[derive(Debug)]
 pub struct Function {
-    /// For one that a macro defines, the macro's first argument: `futex` of `SYSCALL_DEFINE6(futex, …)`.
+    /// For a function that a macro defines, the macro's first argument: `futex` for `SYSCALL_DEFINE6(futex, …)`.
     pub name: String,
     /// The macro that defines it.
     pub by: Option<String>,
@@ -78,7 +78,7 @@ pub struct Call {
 pub struct Type {
     /// `struct`, `union` or `enum`.
     pub keyword: String,
-    /// The tag, or for one without the name of the typedef or of the object, or empty.
+    /// The tag; for an anonymous type the name of the typedef or of the object; or empty.
     pub name: String,
     /// The name is that of an object: `static struct { … } name;`.
     pub is_object: bool,
@@ -90,7 +90,7 @@ pub struct Type {
     pub members: Vec<Member>,
 }
 
-/// A member of a struct or union, of those without a name that it holds too, or a constant of an enum.
+/// A member of a struct or union, including those of anonymous ones in it, or a constant of an enum.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// Its name.
@@ -106,8 +106,8 @@ pub struct Member {
 /// An object with an initialiser in braces: a table of operations, an array of sysctls.
 #[derive(Debug)]
 pub struct Table {
-    /// `sched_class` of `struct sched_class fair_sched_class`; empty where a macro makes the object: then the name is
-    /// `DEFINE_SCHED_CLASS(fair)`.
+    /// `sched_class` for `struct sched_class fair_sched_class`; empty if a macro declares the object, whose name is
+    /// then `DEFINE_SCHED_CLASS(fair)`.
     pub of: String,
     /// Its name.
     pub name: String,
@@ -115,14 +115,14 @@ pub struct Table {
     pub line: usize,
     /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
-    /// Designated entries; values without a name are not kept.
+    /// Designated entries; undesignated values are not kept.
     pub entries: Vec<Entry>,
 }
 
 /// `.member = value` in an initialiser.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Number of the array's element that it is in.
+    /// Number of the array element that contains it.
     pub element: usize,
     /// The member, with `[…]` or `.inner` after it if it has one.
     pub member: String,
@@ -160,8 +160,8 @@ pub struct Macro {
     pub condition: String,
 }
 
-/// `NAME(arguments)` at file scope, in an initialiser or in a function (`function` set): what defines or registers by
-/// macro or call. In functions only calls with a string among the arguments are kept: registrations.
+/// `NAME(arguments)` at file scope, in an initialiser, or in a function (`function` is set): a definition or
+/// registration by macro or call. In functions only calls with a string argument are kept, as registrations.
 #[derive(Debug)]
 pub struct Invocation {
     /// Its name.
@@ -172,11 +172,11 @@ pub struct Invocation {
     pub line: usize,
     /// The `#if` conditions that apply to it, joined by `&&`; empty if none.
     pub condition: String,
-    /// The function that holds it.
+    /// The function that contains it.
     pub function: Option<String>,
 }
 
-/// What can stand where no declaration was understood.
+/// Reasons for skipping text that was not understood as a declaration.
 pub const NOT_READ: [&str; 6] = [
     "a closing brace that nothing opens",
     "a declaration that the file's end cuts off",

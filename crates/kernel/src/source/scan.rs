@@ -1,4 +1,4 @@
-//! The scanner: file scope from declaration to declaration.
+//! The scanner: reads file scope declaration by declaration.
 
 use super::conditions::{Conditions, Effect};
 use super::head::{Shape, closing, is_attribute, is_mark, is_type_word, parts, shape, top_level};
@@ -50,11 +50,11 @@ struct Scanner<'a> {
     file: File<'a>,
     tokens: Vec<Token>,
     at: usize,
-    /// The declaration begun: its tokens without directives, and the conditions at its first.
+    /// The unfinished declaration: its tokens without directives, and the conditions at its first token.
     head: Vec<Token>,
     held: String,
     conditions: Conditions,
-    /// `extern "C" {` that are open.
+    /// Number of open `extern "C" {` blocks.
     linkage: usize,
     out: Unit,
 }
@@ -93,8 +93,8 @@ impl Scanner<'_> {
         self.head.push(token);
     }
 
-    /// Whether the declaration begun is only words at the margin, and an empty line comes before `token`: macros that are
-    /// declarations by themselves, without `;`, such as the list of a header's names.
+    /// Whether the unfinished declaration consists only of words at column 0, followed by an empty line before `token`:
+    /// macros that are declarations by themselves, without `;`, such as a header's list of names.
     fn is_behind_lone_words(&self, token: &Token) -> bool {
         let Some(last) = self.head.last().filter(|_| self.is_at_margin(token.start)) else { return false };
         let is_lone = |word: &Token| word.kind == Kind::Word && self.is_at_margin(word.start);
@@ -105,7 +105,7 @@ impl Scanner<'_> {
         self.out.skipped.push(Skipped { line: self.file.line(at), what: what.to_owned() });
     }
 
-    /// Takes a directive at a brace depth; returns the depth to continue with.
+    /// Handles a directive at a brace depth; returns the depth to continue with.
     fn conditional(&mut self, token: &Token, depth: usize) -> usize {
         let text = self.file.text;
         let (name, rest) = directive(text, token);
@@ -126,7 +126,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Up to the `#else`, `#elif` or `#endif` of an `#if 0`.
+    /// Skips to the `#else`, `#elif` or `#endif` of an `#if 0`.
     fn dead(&mut self) {
         let mut nested = 0usize;
         while let Some(token) = self.tokens.get(self.at) {
@@ -155,7 +155,7 @@ impl Scanner<'_> {
         });
     }
 
-    /// From an opening parenthesis, which was just read, to its end. Then `NAME(…)` may be complete without `;`.
+    /// Reads from after an opening parenthesis to its end. `NAME(…)` may then be complete without a `;`.
     fn parenthesis(&mut self) {
         let mut depth = 1usize;
         self.push(self.tokens[self.at - 1]);
@@ -168,7 +168,7 @@ impl Scanner<'_> {
                 }
                 Kind::Mark(b'(') => depth += 1,
                 Kind::Mark(b')') => depth -= 1,
-                // Parentheses do not close: the declaration ends here.
+                // The parentheses are not closed: the declaration ends here.
                 Kind::Mark(b'}') if self.is_at_margin(token.start) => break,
                 _ => {}
             }
@@ -191,7 +191,8 @@ impl Scanner<'_> {
         at == 0 || self.file.text[at - 1] == b'\n'
     }
 
-    /// Takes the declaration begun as `NAME(arguments)`, with words before or not; false if it is not one.
+    /// Records the unfinished declaration if it is `NAME(arguments)`, with or without words before; returns false if it
+    /// is not.
     fn invocation(&mut self) -> bool {
         let text = self.file.text;
         let Some(open) = top_level(&self.head, |t| t.is(b'(')).filter(|&open| open > 0) else { return false };
@@ -212,7 +213,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// At the `;` of a declaration: an invocation, or an object with its value. Prototypes and types are passed over.
+    /// At the `;` of a declaration: records an invocation, or an object with its value. Prototypes and types are
+    /// skipped.
     fn declaration(&mut self) {
         let text = self.file.text;
         let head = std::mem::take(&mut self.head);
@@ -233,7 +235,7 @@ impl Scanner<'_> {
             return;
         }
         self.head = head;
-        // With a type before it, it is a prototype, except for names in capitals: `static DEFINE_MUTEX(lock);`.
+        // With a type before it, it is a prototype, except for upper-case names: `static DEFINE_MUTEX(lock);`.
         let open = top_level(&self.head, |t| t.is(b'(')).unwrap_or(0);
         let is_upper = |t: &Token| !text[t.start..t.end].iter().any(u8::is_ascii_lowercase);
         if open == 1 || open > 1 && is_upper(&self.head[open - 1]) {
@@ -242,13 +244,13 @@ impl Scanner<'_> {
         self.head.clear();
     }
 
-    /// At the `{` of a body; its end is found, what it is follows from the words before.
+    /// At the `{` of a body: finds its end; the words before it determine what it is.
     fn braces(&mut self, open: &Token) {
         let text = self.file.text;
         let head = std::mem::take(&mut self.head);
         let held = std::mem::take(&mut self.held);
         if matches!(&head[..], [word, name] if word.kind == Kind::Word && name.kind == Kind::Text) {
-            // `extern "C" {` holds declarations as the file does.
+            // The contents of `extern "C" {` are at file scope.
             self.linkage += 1;
             return;
         }
@@ -300,7 +302,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The word behind a type without a tag, its attributes passed over: `} __packed name;`.
+    /// The name after an anonymous type, after any attributes: `} __packed name;`.
     fn name_behind(&self) -> Option<&Token> {
         let mut rest = self.tokens.get(self.at..)?;
         while let [mark, behind @ ..] = rest
@@ -313,8 +315,8 @@ impl Scanner<'_> {
         rest.first().filter(|t| t.kind == Kind::Word)
     }
 
-    /// Past the brace that closes the one just read. A closing brace at the margin ends it whatever the depth: branches
-    /// of an `#if` may open more than they close.
+    /// Skips to the closing brace of the block just opened. A closing brace in column 0 ends the block at any depth,
+    /// because branches of an `#if` may open more braces than they close.
     fn block(&mut self, open: &Token) {
         let (mut depth, mut at_margin) = (1usize, 0usize);
         while let Some(&token) = self.tokens.get(self.at) {
@@ -335,7 +337,7 @@ impl Scanner<'_> {
                     depth -= 1;
                     let was_opened_there = depth > 0 && at_margin > 0 && self.is_at_margin(token.start);
                     at_margin -= usize::from(was_opened_there);
-                    // `{ { … }, { … } }` of an array, whose inner braces may stand at the margin.
+                    // An array `{ { … }, { … } }` may have its inner braces in column 0.
                     let goes_on = self.tokens.get(self.at).is_some_and(|next| next.is(b',') || next.is(b'}'));
                     if depth > 0 && !was_opened_there && !goes_on && self.is_at_margin(token.start) {
                         self.skip(open.start, NOT_READ[4]);
@@ -351,7 +353,7 @@ impl Scanner<'_> {
         self.skip(open.start, NOT_READ[5]);
     }
 
-    /// `condition` is that of its first word, `inner` are those at its opening brace.
+    /// `condition` is that of the first word, `inner` are the conditions at the opening brace.
     fn function(
         &mut self,
         head: &[Token],
@@ -422,7 +424,7 @@ impl Scanner<'_> {
             }
             let rest = &tokens[at + 3..];
             let end = top_level(rest, |t| t.is(b';')).unwrap_or(0);
-            // What a call or another member gives is no default.
+            // The result of a call, or the value of another member, is not a default.
             if rest[..end].iter().any(|t| t.is(b'(') || t.is(b'>')) {
                 continue;
             }
@@ -435,8 +437,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Calls in a body with a string among the arguments that register a name with the user's side, or of a macro of the
-    /// file that does.
+    /// Calls in a body that have a string argument and register a name for user space, or call a macro of the file that
+    /// does.
     fn registrations(&mut self, body: std::ops::Range<usize>, conditions: &Conditions, function: &str) {
         const STARTS: &[&[u8]] = &[
             b"debugfs_create",
@@ -465,7 +467,7 @@ fn invoked(file: &File, body: &[Token], conditions: &Conditions, wanted: impl Fn
     let is_wanted = |pair: &[Token]| {
         pair[0].kind == Kind::Word && pair[1].is(b'(') && wanted(&file.text[pair[0].start..pair[0].end])
     };
-    // Most bodies have none.
+    // Most bodies have none of these.
     if !body.windows(2).any(is_wanted) {
         return Vec::new();
     }

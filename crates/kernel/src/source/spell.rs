@@ -1,14 +1,14 @@
-//! Tokens back to text with one spelling of white space.
+//! Turns tokens back into text, with white space normalised.
 
 use super::conditions::Conditions;
 use super::lex::{Kind, Token, lex};
 use super::scan::directive;
 use std::ops::Range;
 
-/// Text of `tokens`; of directives nothing.
+/// The text of `tokens`; directives are left out.
 pub(super) fn spell<'t>(text: &[u8], tokens: impl IntoIterator<Item = &'t Token>) -> String {
     let mut out: Vec<u8> = Vec::new();
-    // A `&` after an operand is binary, or it follows a cast: they look the same.
+    // A `&` after an operand is either binary or the address operator after a cast: the two look the same.
     let (mut last, mut is_binary) = (None, false);
     for token in tokens.into_iter().filter(|t| t.kind != Kind::Directive) {
         let is_and = token.is(b'&');
@@ -24,7 +24,7 @@ pub(super) fn spell<'t>(text: &[u8], tokens: impl IntoIterator<Item = &'t Token>
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Text of a range, comments left out.
+/// The text of a range, without comments.
 pub(super) fn spell_range(text: &[u8], range: Range<usize>) -> String {
     spell(text, &lex(text, range, false))
 }
@@ -48,7 +48,7 @@ pub(super) fn word(text: &[u8], token: &Token) -> String {
     String::from_utf8_lossy(&text[token.start..token.end]).into_owned()
 }
 
-/// The code of a function line by line: no comments, no white space but one spelling of it.
+/// The code of a function line by line, without comments and with white space normalised.
 pub fn code_lines(text: &[u8], function: &super::Function) -> Vec<String> {
     let shown = |line: &[Token]| match line {
         [only] if only.kind == Kind::Directive => format!("#{}", spell_range(text, only.start + 1..only.end)),
@@ -57,8 +57,8 @@ pub fn code_lines(text: &[u8], function: &super::Function) -> Vec<String> {
     by_line(text, function, shown)
 }
 
-/// Of each of its lines of code the `#if` conditions inside the function that it stands under; empty if none. A directive
-/// stands under what it opens.
+/// For each of its lines of code, the `#if` conditions inside the function that apply to it; empty if none. A directive
+/// is under the condition that it opens.
 pub fn inner_conditions(text: &[u8], function: &super::Function) -> Vec<String> {
     let mut conditions = Conditions::default();
     let held = |line: &[Token]| {

@@ -1,5 +1,5 @@
-//! The state contract on small trees, in which who changes what is known: the two cases that a port builds with and does
-//! nothing, and trees that differ in what does not matter.
+//! The state contract on small trees whose writers are known: the two known cases of a port that builds and has no
+//! effect, and trees whose differences do not matter.
 
 use schedlab_kernel::contract::{Access, Contract, Text, contract};
 use schedlab_kernel::{Port, parse, rehearse_series};
@@ -8,7 +8,8 @@ use std::convert::Infallible;
 
 type Tree = BTreeMap<&'static str, String>;
 
-/// A queue of packets as in net/: a packet counts for its socket until its destructor runs, by the driver or by `skb_orphan`.
+/// A queue of packets as in net/: a packet counts for its socket until its destructor runs, called by the driver or by
+/// `skb_orphan`.
 const SKBUFF: &str = "\
 struct sock { int sk_wmem_alloc; struct sk_buff *head; };
 struct sk_buff { struct sock *sk; int truesize; void (*destructor)(struct sk_buff *skb); };
@@ -139,7 +140,7 @@ fn ported(tree: &Tree, series: &str) -> Port {
     port
 }
 
-/// The trees as they are with the series in them.
+/// Compares the trees, each with the series applied.
 fn compared(series: &str, source: &Tree, target: &Tree) -> Contract {
     let files = |tree: &Tree, port: &Port| -> Vec<Text> {
         let text = |path: &str, old: &String| match port.changed.get(path) {
@@ -152,7 +153,7 @@ fn compared(series: &str, source: &Tree, target: &Tree) -> Contract {
     contract(&parse(series.as_bytes()), &there, &files(source, &home), &files(target, &there))
 }
 
-/// `state: function in which tree, what it calls` of each difference.
+/// Each difference as `state: function in which tree, what it calls`.
 fn differences(found: &Contract) -> Vec<String> {
     let of = |state: &schedlab_kernel::contract::State| {
         let name = state.name.clone();
@@ -176,7 +177,7 @@ fn packets_that_leave_their_socket_early_are_named_with_the_function() {
     );
     let state = found.states.iter().find(|state| state.name == "sk_wmem_alloc").unwrap();
     assert_eq!((state.of.as_deref(), &state.read_by[..], state.is_dead()), (Some("sock"), &[0][..], false));
-    // The other way round the function is missing in the target, which is as much of a difference.
+    // With the trees exchanged, the function is missing in the target, which is a difference too.
     let back = compared(AUTOCORKING, &early, &network());
     assert_eq!(
         differences(&back),
@@ -214,7 +215,7 @@ fn a_part_that_moves_into_a_helper_is_no_difference() {
         "static void decay_flips(struct task_struct *p)\n{\n	p->wakee_flips >>= 1;\n}\n\nstatic void record_wakee";
     let target = with(target, "kernel/sched/fair.c", "static void record_wakee", helper);
     assert_eq!(differences(&compared(WAKE_WIDE, &scheduler(), &target)), [""; 0]);
-    // Without the helper it is lost.
+    // Without the helper, the change is lost.
     let lost = with(scheduler(), "kernel/sched/fair.c", decay, "");
     assert_eq!(differences(&compared(WAKE_WIDE, &scheduler(), &lost)), ["wakee_flips: record_wakee in the source, "]);
 }
@@ -252,7 +253,7 @@ fn what_does_not_change_the_state_is_no_difference() {
     assert_eq!(differences(&compared(AUTOCORKING, &network(), &moved)), [""; 0], "the same in other words");
 }
 
-/// `wakee_flips` of a waker is cleared by another function, which both trees call.
+/// A tree in which `wakee_flips` is cleared by another function, which both trees call.
 fn with_reset() -> Tree {
     let reset =
         "static void reset_flips(struct task_struct *p)\n{\n	p->wakee_flips = 0;\n}\n\nstatic void record_wakee";
@@ -275,7 +276,7 @@ fn a_write_that_is_gone_is_not_hidden_by_a_call_that_both_trees_make() {
     let series = WAKE_WIDE.replace("-17,6 +17,6", "-23,6 +23,6");
     let found = compared(&series, &with_reset(), &without_counting(with_reset(), ""));
     assert_eq!(differences(&found), ["wakee_flips: record_wakee in the source, "], "{found:?}");
-    // Moved to a function of its own it is the same.
+    // Moved to a function of its own, the change is the same.
     let count = "static void count_flip(void)\n{\n	current->wakee_flips++;\n}\n\nstatic void record_wakee";
     let moved = without_counting(with_reset(), "		count_flip();\n");
     let moved = with(moved, "kernel/sched/fair.c", "static void record_wakee", count);
@@ -362,7 +363,7 @@ fn a_write_in_fewer_places_is_no_difference() {
     let twice = "if (!wide) {\n		q->size = 1;\n		return 0;\n	}\n	q->size = deep;";
     assert_eq!(set_up_with(twice, "q->size = deep;"), [""; 0]);
     assert_eq!(set_up_with("q->size = deep;", twice), [""; 0]);
-    // One that is of another kind is.
+    // A write of another kind is a difference.
     let cleared = "q->size = deep;\n	q->size = 0;";
     assert_eq!(set_up_with("q->size = deep;", cleared), ["size: set_up in the target, "]);
     assert_eq!(set_up_with("q->size++;\n	q->size >>= 1;", "q->size >>= 1;"), ["size: set_up in the source, "]);
@@ -400,7 +401,7 @@ fn who_takes_a_lock_is_no_difference() {
 
 #[test]
 fn a_write_that_moves_to_a_function_that_all_call_is_no_difference() {
-    // So many files name it that it is not followed.
+    // A member that too many files name is not followed.
     let everywhere = |lines: &str| {
         let mut tree = queue(lines);
         tree.extend((0..130).map(|n| (&*format!("block/{n}.c").leak(), format!("void f{n}(void) {{ launch(q); }}\n"))));
@@ -446,7 +447,7 @@ fn a_state_that_an_accessor_reads_is_followed() {
         );
         assert_eq!(differences(&compared(&series, &tree, &tree)), [""; 0]);
     }
-    // In the file itself, and one that also writes is no accessor.
+    // An accessor in the file itself; a function that also writes is not an accessor.
     for (body, expected) in [("return sk->sk_wmem_alloc;", 1), ("return sk->sk_wmem_alloc--;", 0)] {
         let own = format!("static int sk_wmem_alloc_get(struct sock *sk)\n{{\n	{body}\n}}\n\nstatic void tcp_push");
         let tree = with(network(), "net/ipv4/tcp.c", "static void tcp_push", &own);

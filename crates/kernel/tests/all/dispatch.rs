@@ -1,4 +1,4 @@
-//! Which calls through a member can reach a function: judged by the type that the member is taken from.
+//! Which calls through a member can reach a function, decided by the type of the object that the member belongs to.
 
 use super::dossier::tree;
 use schedlab_kernel::dossier::{Caller, KeyFunction, compare};
@@ -11,7 +11,7 @@ const OPS: &str = "struct sock;\nstruct net;\nstruct proto { int (*init)(struct 
     struct net { struct pernet_operations *ops; };\n\
     static int tcp_init(struct sock *sk)\n{\n\treturn 0;\n}\nstruct proto tcp_prot = { .init = tcp_init };\n";
 
-/// What is found of `tcp_init` where these functions follow it.
+/// The finding for `tcp_init` in a file that continues with these functions.
 fn found(rest: &str) -> KeyFunction {
     let before = format!("{OPS}{rest}");
     let after = before.replace("return 0;\n}\nstruct proto", "return 1;\n}\nstruct proto");
@@ -24,7 +24,7 @@ fn names(callers: &[Caller]) -> Vec<&str> {
     callers.iter().map(|caller| caller.function.as_str()).collect()
 }
 
-/// `yes`, `perhaps` or `no`, for a function with this head and this code.
+/// Checks for `yes`, `perhaps` or `no`, with a function of this head and this code.
 fn check(head: &str, code: &str, wanted: &str) {
     let found = found(&format!("{head}\n{{\n\t{code}\n}}\n"));
     let is = match (&found.dispatched_from[..], &found.perhaps_dispatched_from[..]) {
@@ -44,9 +44,9 @@ fn the_same_member_of_another_struct_is_another() {
     check("int f(struct net *net)", "struct pernet_operations *ops = g();\n\treturn ops->init(net);", "no");
     check("int f(struct pernet_operations *ops, struct net *net)", "return ops->next->init(net);", "no");
     check("int f(struct sock *sk)", "return tcp_prot.init(sk);", "yes");
-    // Both in one function.
+    // Both kinds of call in one function.
     check("int f(struct proto *p, struct net *net)", "net->ops->init(net);\n\treturn p->init(0);", "yes");
-    // Of one name in two blocks.
+    // Variables of the same name in two blocks.
     check(
         "int f(void)",
         "if (a) {\n\t\tstruct proto *p;\n\t} else {\n\t\tstruct net *p;\n\t\tp->init(0);\n\t}",
@@ -78,13 +78,13 @@ fn what_has_no_known_type_is_a_call_perhaps() {
     check("int f(proto_t *p)", "return p->init(0);", "perhaps");
     check("int f(void)", "return (a ? b : c)->init(0);", "perhaps");
     check("int f(struct sock *sk)", "return sk->any->init(0);", "perhaps");
-    // By its name alone, where that can be no other.
+    // By the member's name alone, if no other struct is possible.
     let by_name = "struct pernet_operations x = { .init = y };\nint f(struct unread *u)";
     check(by_name, "return u->pernet_operations->init(0);", "perhaps");
     check("int f(struct unread *u)", "return u->proto->init(0);", "perhaps");
-    // What another function calls so is another's.
+    // A variable of another function does not count.
     check("void other(struct proto *q)\n{\n}\nint f(void)", "return q->init(0);", "perhaps");
-    // It takes one argument.
+    // The function takes one argument.
     check("int f(proto_t *p)", "return p->init(0, 1);", "no");
     check("int f(proto_t *p)", "return p->init();", "no");
 }
@@ -112,12 +112,12 @@ fn tables_made_by_a_macro_and_members_set_by_code_have_a_type_too() {
     assert_eq!(of(&format!("{pick}{by_macro}{calls}")), ["a", "c"]);
     let by_code = "void setup(struct cls *c, struct cls *d)\n{\n\td->n = 1;\n\tc->pick = my_pick;\n}\n";
     assert_eq!(of(&format!("{pick}{by_code}{calls}")), ["a", "c"]);
-    // Nothing is known of what it is put into.
+    // The type of what it is assigned to is unknown.
     assert_eq!(of(&format!("{pick}void setup(void)\n{{\n\tq->pick = my_pick;\n}}\n{calls}")), ["", "a b c"]);
     assert_eq!(of(&format!("{pick}static cls_t t = {{ .pick = my_pick }};\n{calls}")), ["", "a b c"]);
 }
 
-/// As `p->sched_class->pick()` where `struct task_struct` is in a header that is not read.
+/// A call like `p->sched_class->pick()`, with `struct task_struct` in a header that is not read.
 #[test]
 fn a_member_named_as_the_struct_is_of_it() {
     let text = "struct sched_class { int (*pick)(int n); };\nint my_pick(int n)\n{\n\treturn 0;\n}\nstruct sched_class fair = { .pick = my_pick };\n\

@@ -150,7 +150,7 @@ fn all_calls_of_a_new_function_are_new_and_annotations_are_none() {
     assert_eq!((gone.calls_removed, gone.calls_kept.len()), (vec!["probe".to_owned()], 0));
 }
 
-/// What each patch makes of `x.h` (two lines) and the empty `empty.h`, by name, and what is said of it.
+/// The result of each patch for `x.h` (two lines) and the empty `empty.h`, by name, and what is reported.
 #[test]
 fn a_patch_does_what_gnu_patch_does_and_the_rest_is_named() {
     let hunk = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n";
@@ -210,7 +210,7 @@ fn calls_between_files_before_and_after() {
     let of = |to: &str, counts| ("kernel/a.c".to_owned(), to.to_owned(), counts);
     assert_eq!(calls(&trees[0], &trees[1]), [of("kernel/other.c", [1, 0, 0]), of("net/third.c", [0, 1, 0])]);
     assert_eq!(calls(&trees[1], &trees[0]), [of("kernel/other.c", [1, 0, 0]), of("net/third.c", [0, 0, 1])]);
-    // So many files that folders are shown.
+    // With this many files, folders are shown.
     let many: Vec<(String, String)> =
         (0..70).map(|n| (format!("lib/m{n:02}.c"), format!("int m{n}(void)\n{{\n}}\n"))).collect();
     let all: String = (0..70).map(|n| format!("\tm{n}();\n")).collect();
@@ -242,14 +242,14 @@ fn conditions_inside_a_function_that_lines_of_the_diff_stand_under() {
     assert_eq!(of(&before.replace("three(a)", "three(2)")), ["!CONFIG_SMP"]);
     assert_eq!(of(&before.replace("five(a)", "five(2)")), Vec::<String>::new());
     assert_eq!(of(&before.replace("#ifdef CONFIG_NUMA\n\tfour(a);\n#endif\n", "")), ["CONFIG_NUMA"]);
-    // The lines stay, their condition does not.
+    // The lines stay the same, their condition does not.
     assert_eq!(of(&before.replace("ifdef CONFIG_NUMA", "if 1")), ["CONFIG_NUMA", "1"]);
 }
 
 const PUSH: &str = "void push(struct sock *sk, int flags, int goal)\n{\n\tsend(sk);\n}\nint here(struct sock *sk)\n{\n\tpush(sk, 0, 1);\n}\n\
     int lost(int a)\n{\n\treturn a + 1;\n}\nstatic int hidden(int a)\n{\n\treturn a;\n}\n";
 
-/// As a dossier of `net/ipv4/tcp.c` and `net/tcp.h` finds them in the rest of the tree.
+/// A dossier of `net/ipv4/tcp.c` and `net/tcp.h`, with callers in the rest of the tree.
 fn in_tree(before: &str, after: &str, rest: &[(&str, &str)]) -> Dossier {
     let file = |text: &str| tree(&[("net/ipv4/tcp.c", text)]);
     compare_in(&file(before), &file(after), &mut |wanted| {
@@ -273,7 +273,7 @@ fn callers_in_the_rest_of_the_tree_and_those_that_were_not_adapted() {
             "net/mptcp/protocol.c",
             "void release(struct sock *sk)\n{\n\tpush(sk, (1, 2),\n\t     f(3, 4));\n\tpush (sk, 0);\n\tlost(1);\n}\n",
         ),
-        // The same name, and another function: of the file, of its folder, through a member, of a macro.
+        // Another function of the same name: of the file, of its folder, called through a member, a macro.
         ("drivers/a.c", "static void push(int a, int b, int c)\n{\n}\nvoid own(void)\n{\n\tpush(1, 2, 3);\n}\n"),
         ("drivers/b/b.h", "static inline void push(int a, int b, int c)\n{\n}\n"),
         ("drivers/b/b.c", "void near(void)\n{\n\tpush(1, 2, 3);\n}\n"),
@@ -295,7 +295,7 @@ fn callers_in_the_rest_of_the_tree_and_those_that_were_not_adapted() {
     let push = dossier.key_functions.iter().find(|f| f.name == "push").unwrap();
     let callers: Vec<_> = push.callers.iter().map(|c| (c.function.as_str(), c.is_outside)).collect();
     assert_eq!(callers, [("here", false), ("release", true)]);
-    // Within the paths as well; and nothing where the body alone differs.
+    // A call within the paths is found too; nothing is reported if only the body differs.
     let forgotten = after.replace("push(sk, 0)", "push(sk, 0, 1)");
     let left = in_tree(PUSH, &forgotten, &[]).not_adapted;
     assert_eq!(left.iter().map(|n| (&*n.caller, n.is_outside)).collect::<Vec<_>>(), [("here", false)]);
@@ -314,6 +314,6 @@ fn a_system_call_is_no_function_of_its_bare_name() {
     assert_eq!(names, ["compat_sys_futex_wait", "futex_wait", "sys_futex_wait"]);
     let callers: Vec<_> = dossier.key_functions.iter().map(|f| (f.name.as_str(), f.callers.len())).collect();
     assert_eq!(callers, [("sys_futex_wait", 0), ("futex_wait", 1), ("compat_sys_futex_wait", 0)]);
-    // Users know it without.
+    // Users know it without the prefix.
     assert_eq!(interfaces(&dossier), [(Kind::Syscall, "futex_wait", "changed")]);
 }

@@ -1,4 +1,4 @@
-//! Verdict, offset, fuzz and bytes are those of the program `patch`, on random texts and hunks.
+//! Verdict, offset, fuzz and bytes equal those of the program `patch`, on random texts and hunks.
 
 #![allow(clippy::print_stderr, reason = "the skip marker is for `cargo xtask test`")]
 use schedlab_kernel::{Hunk, Placement, Verdict, apply, parse, place, rehearse_series, split};
@@ -22,7 +22,7 @@ impl Draw {
         (0..n).map(|_| format!("{}\n", (b'a' + self.below(kinds) as u8) as char).into_bytes()).collect()
     }
 
-    /// Some lines put in, taken out or exchanged.
+    /// The text with some lines inserted, removed or exchanged.
     fn edited(&mut self, text: &[Vec<u8>], one_in: usize, kinds: usize) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
         for line in text {
@@ -37,7 +37,7 @@ impl Draw {
     }
 }
 
-/// What the program did: its exit is 0, the text after it, and its lines about hunks.
+/// The result of the program: its exit code, the text, and its messages about hunks.
 fn by_the_program(dir: &Path, text: &[u8], diff: &[u8]) -> (Option<i32>, Vec<u8>, String) {
     std::fs::write(dir.join("f"), text).unwrap();
     std::fs::write(dir.join("p"), diff).unwrap();
@@ -51,7 +51,7 @@ fn by_the_program(dir: &Path, text: &[u8], diff: &[u8]) -> (Option<i32>, Vec<u8>
     (run.status.code(), std::fs::read(dir.join("f")).unwrap_or_default(), said)
 }
 
-/// Our placements in the program's words.
+/// Our placements as the program's messages.
 fn in_its_words(hunks: &[Hunk], placements: &[Placement]) -> Vec<String> {
     let line = |(n, placement): (usize, &Placement)| match *placement {
         Placement::At { offset, fuzz, .. } => {
@@ -86,7 +86,7 @@ fn about_hunks(said: &str) -> Vec<String> {
     about.map(short).collect()
 }
 
-/// `diff -U N`; none where the texts are the same.
+/// `diff -U N`; `None` if the texts are the same.
 fn diff(dir: &Path, old: &[u8], new: &[u8], context: usize) -> Option<Vec<u8>> {
     std::fs::write(dir.join("old"), old).unwrap();
     std::fs::write(dir.join("new"), new).unwrap();
@@ -109,7 +109,7 @@ fn is_skipped(test: &str) -> bool {
     is_missing
 }
 
-/// Which diffs make, empty and remove the file `f`; what stands behind the names decides, and the range of the hunk.
+/// Which diffs create, empty and delete the file `f`: the stamps after the names decide, and the range of the hunk.
 #[test]
 fn files_that_are_not_there_by_their_stamp() {
     if is_skipped("files_that_are_not_there_by_their_stamp") {
@@ -159,7 +159,7 @@ fn files_that_are_not_there_by_their_stamp() {
             *ends.entry((text.is_some(), its.is_some(), fails)).or_default() += 1;
         }
     }
-    // All but one that is not there, fails, and is there then.
+    // All exist but one, which is missing, fails, and exists afterwards.
     assert_eq!(ends.len(), 6, "{ends:?}");
 }
 
@@ -210,7 +210,8 @@ fn random_texts_and_hunks() {
         let mut target = draw.edited(&base, 6, kinds).concat();
         [&mut old, &mut new, &mut target].into_iter().for_each(|text| without_last_newline(text, &mut draw));
         let context = [3, 3, 3, 2, 1, 0][draw.below(6)];
-        // An empty text is not a file for patch, and a file that becomes empty goes: rules of the file, not of hunks.
+        // Patch treats an empty text as a missing file, and deletes a file that becomes empty: rules about files, not
+        // hunks.
         if target.is_empty() || old.is_empty() || new.is_empty() {
             continue;
         }
@@ -226,8 +227,8 @@ fn random_texts_and_hunks() {
             format!("round {round}\n{}\nTEXT\n{}\nSAID\n{said}", shown(&diff), shown(&target))
         };
         assert_eq!(in_its_words(hunks, &placements), about_hunks(&said), "{}", show());
-        // Where ignored context hangs over the end of a text without a last newline, patch 2.7.6 at times leaves out
-        // the newline that it adds elsewhere, and joins two lines.
+        // If ignored context reaches beyond the end of a text without a final newline, patch 2.7.6 sometimes omits the
+        // newline that it adds elsewhere, and joins two lines.
         let hangs = |(hunk, placement): (&Hunk, &Placement)| match *placement {
             Placement::At { line, fuzz: 1.., .. } => line + hunk.old_side().len() > text.len(),
             _ => false,

@@ -15,7 +15,7 @@ fn patch(condition: &str) -> String {
     )
 }
 
-/// What a hunk that asks for `condition` finds where `set()` does this in the source and that in the target.
+/// The findings for a hunk that tests `condition`, if `set()` does the one in the source and the other in the target.
 fn found(condition: &str, [source, target]: [&str; 2]) -> Contract {
     let tree = |body: &str| {
         let files = [
@@ -54,7 +54,7 @@ fn a_member_of_a_member_is_followed_by_both_names() {
         assert_eq!(result.states[0].differences[0].function, "set");
         assert!(result.ambiguous.is_empty(), "{result:?}");
     }
-    // Another member of it, another struct's member of that name, and reading it are something else.
+    // Writing another member of it, or a member of that name in another struct, and reading it do not count.
     for write in ["c->ack.quick = 0;", "p->pending = 0;", "x = c->ack.pending;", "c->window = 1;"] {
         let result = found("c->ack.pending", [write, ""]);
         assert_eq!(states(&result), [""; 0], "{write}: {result:?}");

@@ -1,4 +1,4 @@
-//! What two small trees offer differently to user space, administrators, modules and tracers.
+//! Interfaces for user space, administrators, modules and tracers that differ between two small trees.
 
 use super::dossier::{interfaces, tree};
 use schedlab_kernel::dossier::{Interface, Kind, compare};
@@ -148,7 +148,7 @@ fn tracepoints_of_each_macro_and_none_of_what_is_said_of_one() {
     assert_eq!(names, ["sched_kthread_stop", "sched_move", "sched_waking"]);
 }
 
-/// As the headers of xfs and of sunrpc define theirs.
+/// As in the headers of xfs and sunrpc.
 #[test]
 fn tracepoints_that_a_macro_of_the_header_defines() {
     let header = "DECLARE_EVENT_CLASS(sq_event, TP_STRUCT__entry(__field(int, a)));\n\
@@ -166,7 +166,7 @@ fn tracepoints_that_a_macro_of_the_header_defines() {
     assert_eq!(of_events.map(|c| c.name.as_str()).collect::<Vec<_>>(), ["full", "sq_full_ed", "sq_post_ed"]);
 }
 
-/// As 6.10 changed all of them: what user space sees of the event is as before.
+/// As 6.10 changed all of them: for user space the event is as before.
 #[test]
 fn an_event_whose_string_is_copied_in_other_words_is_the_same() {
     let class = "DECLARE_EVENT_CLASS(c, TP_STRUCT__entry(__string(comm, p->comm)),\n\tTP_fast_assign(__assign_str(comm, f(p, 1)); __entry->a = 1;));\nDEFINE_EVENT(c, one, TP_PROTO(int a));\n";
@@ -197,7 +197,7 @@ fn macros_of_macros_that_multiply_end() {
     assert!(dossier.interfaces.iter().filter(|c| c.kind == Kind::Tracepoint).count() <= 1000);
 }
 
-/// As kernel/sched/debug.c makes the files of a domain.
+/// As kernel/sched/debug.c creates the files of a domain.
 #[test]
 fn a_macro_of_the_file_that_makes_debugfs_files_names_them() {
     let text = "static void add(struct dentry *parent)\n{\n#define SDM(type, mode, member)\t\\\n\tdebugfs_create_##type(#member, mode, parent, &sd->member)\n\n\tSDM(ulong, 0644, min_interval);\n\tSDM(str, 0444, name);\n#undef SDM\n\tdebugfs_create_file(\"flags\", 0444, parent, NULL, NULL);\n}\n";
@@ -344,10 +344,10 @@ fn the_folder_of_a_sysctl_and_macros_with_another_value() {
     assert_eq!(interfaces(&dossier), [(Kind::Sysctl, "depth", "changed"), (Kind::Macro, "LIMIT", "changed")]);
     let folders = |i: &Option<Interface>| i.as_ref().map(|i| i.folder.clone());
     assert_eq!(folders(&dossier.interfaces[0].after).as_deref(), Some("vm"));
-    // Where one file does not say it, nothing is said to differ.
+    // If one file does not show the directory, no difference is reported.
     let unsaid = format!("{limit}{}", table("a", "depth"));
     assert!(compare(&tree(&[("kernel/a.c", &before)]), &tree(&[("kernel/a.c", &unsaid)])).interfaces.is_empty());
-    // As it was in 6.1, as in 5.10, and as for a copy of the table for each network namespace.
+    // As in 6.1, as in 5.10, and for a copy of the table per network namespace.
     let declared = format!("{}DECLARE_SYSCTL_BASE(kernel, a);\n", table("a", "depth"));
     let child = format!(
         "{}static struct ctl_table root[] = {{ {{ .procname = \"kernel\", .child = a }} }};\n",
@@ -400,14 +400,14 @@ fn what_is_not_one_across_files_and_what_a_class_or_a_value_changes() {
         let dossier = compare(&tree(before), &tree(after));
         interfaces(&dossier).into_iter().map(|(_, name, change)| format!("{name} {change}")).collect()
     };
-    // A static table, a macro of a C file and a function of another architecture are others.
+    // A static table, a macro of a C file and a function of another architecture are different ones.
     let [one, two] = ["#define P 1\n", "#define P 2\n"];
     assert!(pairs(&[("a.c", one)], &[("b.c", two)]).is_empty());
     assert_eq!(pairs(&[("a.h", one)], &[("b.h", two)]), ["P changed"]);
     let table = |value: &str| format!("static struct ops o = {{ .pick = {value}, }};\n");
     let moved = pairs(&[("a.c", &table("f"))], &[("b.c", &table("g"))]);
     assert_eq!(moved, ["ops o.pick removed", "ops o.pick added"]);
-    // Enums that have nothing but the number of constants in common; room that gets a meaning; unlike names.
+    // Enums that only have the number of constants in common; padding that gets a meaning; dissimilar names.
     let enums = ["enum a { A_1, A_2, A_3 };\n", "enum b { B_1, B_2, B_3 };\n"];
     assert_eq!(pairs(&[("a.c", enums[0])], &[("a.c", enums[1])]), ["enum a removed", "enum b added"]);
     let member = |name: &str| format!("struct s {{ int x; int {name}; int y; }};\n");
@@ -415,9 +415,9 @@ fn what_is_not_one_across_files_and_what_a_class_or_a_value_changes() {
         let found = pairs(&[("a.c", &member(old))], &[("a.c", &member(new))]);
         assert!(found.iter().all(|change| !change.contains("renamed")), "{found:?}");
     }
-    // The value that a constant would have anyway.
+    // The value that the constant would have anyway.
     assert!(pairs(&[("a.c", "enum e { A = 0, B = 1, C = 5 };\n")], &[("a.c", "enum e { A, B, C = 5 };\n")]).is_empty());
-    // Each event of a class.
+    // Each event of the class counts.
     let class = "DECLARE_EVENT_CLASS(t, TP_STRUCT__entry(__field(int, a)));\nDEFINE_EVENT(t, wake, TP_ARGS(a));\n";
     let after = class.replace("int, a", "long, a");
     assert_eq!(pairs(&[("a.h", class)], &[("a.h", &after)]), ["wake changed"]);
@@ -438,7 +438,7 @@ fn an_export_is_gone_once_no_file_has_it() {
     let x86 = ("arch/x86/lib/ksyms.c", "EXPORT_SYMBOL(memcpy);\n");
     let many = tree(&[arm, x86, ("mm/slob.c", two), ("mm/slub.c", one)]);
     let few = tree(&[x86, ("mm/slub.c", one)]);
-    // Those of another architecture do not take its place.
+    // Those of another architecture do not replace it.
     let (gone, come) =
         ([("memcpy", "removed"), ("only_slob", "removed")], [("memcpy", "added"), ("only_slob", "added")]);
     for (before, after, wanted) in [(&many, &few, gone), (&few, &many, come)] {

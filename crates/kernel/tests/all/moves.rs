@@ -1,4 +1,4 @@
-//! A function that a patch takes from one place to another: both halves of that or neither.
+//! A patch that moves a function: both halves are taken, or neither.
 
 use schedlab_kernel::{Outcome, Port, Reason, parse, rehearse_series};
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ fn with(text: &str, function: &str) -> String {
     text.replace("FOO", function)
 }
 
-/// The patch that moves `foo` from `old.c` to `new.c`, written for the two texts.
+/// The patch that moves `foo` from `old.c` to `new.c`.
 fn patch() -> String {
     let lines = |sign: char| FOO.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
     let hunk = |file: &str, counts: &str, text: &str, sign: char| {
@@ -75,7 +75,7 @@ fn a_move_that_the_tree_has_is_present() {
         assert_eq!(outcome, (Outcome::Present, vec![]), "{:?}", port.findings);
         assert!(port.findings.iter().all(|found| found.is_present));
     }
-    // It is there with other lines: neither half is taken, and the new one is not called present.
+    // The new place has it with different lines: neither half is taken, and the new one is not called present.
     let changed = FOO.replace("second", "other");
     let (port, outcome) = port(&with(OLD, ""), Some(&with(NEW, &changed)));
     assert_eq!(outcome.0, Outcome::Part, "{:?}", port.findings);
@@ -93,7 +93,7 @@ fn what_the_tree_has_nowhere_is_left_to_patch() {
     assert!(port.findings[0].is_present && port.findings[1].is_taken);
 }
 
-/// Within one file, what is at its new place already must not be removed there.
+/// In a move within one file, a definition that is already at its new place must not be removed there.
 #[test]
 fn a_move_in_one_file_that_is_done_does_not_remove_it() {
     let lines = |sign: char| FOO.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();

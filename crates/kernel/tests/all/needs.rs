@@ -38,7 +38,7 @@ static int f(struct sock *sk, int x)
 }
 ";
 
-/// For each hunk of a series on the tree of above: what it lacks, as `kind name of there`.
+/// What each hunk of a series lacks on the tree above, as `kind name of there`.
 fn lacks(diff: &str) -> Vec<Vec<String>> {
     rehearsed(diff).0
 }
@@ -71,7 +71,7 @@ fn rehearsed(diff: &str) -> (Vec<Vec<String>>, Vec<Finding>) {
     (found.iter().map(|needs| needs.iter().map(said).collect()).collect(), port.findings)
 }
 
-/// Lines added to `f` behind `ret = take(sk);`.
+/// What these lines lack, added to `f` after `ret = take(sk);`.
 fn in_f(lines: &[&str]) -> Vec<String> {
     let added: String = lines.iter().map(|line| format!("+\t{line}\n")).collect();
     let diff = format!(
@@ -110,7 +110,7 @@ fn what_is_missing_is_named_by_its_kind() {
         ("current->no_such_field = 1;", "field no_such_field"),
         ("struct no_such_type *t;", "type no_such_type"),
         ("ret = only_here;", "name only_here"),
-        // Typed by its declaration beside it.
+        // Its type is known from its declaration next to it.
         ("struct inner *i = sk->in; i->wmem = 1;", "field wmem inner"),
         ("ret = PageLost(NULL);", "function PageLost"),
     ] {
@@ -159,20 +159,20 @@ fn headers_and_files_are_found_by_a_name_that_differs_in_case_or_folder() {
     assert_eq!(of_file("net/nowhere.txt"), ["file net/nowhere.txt"]);
 }
 
-/// What patch skips because it stands there already needs nothing, and what is no C has no names.
+/// A hunk that patch skips because it is present needs nothing, and a file that is not C has no names.
 #[test]
 fn what_is_present_or_no_c_lacks_nothing() {
     let there = "--- a/net/f.c\n+++ b/net/f.c\n@@ -10,4 +10,4 @@ static int f(struct sock *sk, int x)\n \tint ret = 0;\n \n-\tret = took(sk);\n+\tret = take(sk);\n \treturn ret;\n";
     assert_eq!(lacks(there), [[""; 0]]);
     let text = "--- /dev/null\n+++ b/Documentation/x.rst\n@@ -0,0 +1 @@\n+no_such_function();\n";
     assert_eq!(lacks(text), [[""; 0]]);
-    // The text of a link is a path, whatever its name ends with.
+    // The text of a symbolic link is a path, whatever its name ends with.
     let link = "diff --git a/net/l.h b/net/l.h\nnew file mode 120000\n--- /dev/null\n+++ b/net/l.h\n@@ -0,0 +1 @@\n+no_such_function();\n";
     assert_eq!(lacks(link), [[""; 0]]);
     assert_eq!(lacks(&link.replace("120000", "100644")), [["function no_such_function"]]);
 }
 
-/// What gcc 12.2 and GNU ld 2.40 say in the C locale, without the lines of code below each.
+/// The messages of gcc 12.2 and GNU ld 2.40 in the C locale, without the lines of code below each.
 const LOG: &str = "\
 In file included from /b/source/net/t.c:1:
 /b/source/net/t.c: In function 'f':
@@ -249,7 +249,7 @@ fn a_hunk_that_changes_what_the_tree_lacks_says_so() {
     let found = of("static void f(struct sock *sk)", lines);
     assert_eq!((found.gone, found.gone_lines), (vec!["do_this_first".to_owned()], [2, 2]));
     assert_eq!(of("static void g(struct sock *sk)", "-\tret = take(x);\n+\tret = 0;\n").gone, ["g"]);
-    // Where it only adds, by what is around.
+    // For a hunk that only adds lines, the lines around count.
     assert_eq!(of("", "+\tdo_both(x, y);\n+\tdo_more(x, y);\n").gone, ["ready_to_go", "one_more"]);
     assert_eq!(of("static void f(struct sock *sk)", "-\tret = own;\n-\tx = ret;\n+\tx = own;\n").gone, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The right place and the proposed hunk, on small texts of which the right answer is plain.
+//! The right place and the proposed hunk, on small texts for which the right answer is obvious.
 
 use schedlab_kernel::{
     Confidence, FilePatch, Finding, Hunk, Obstacle, Placement, Port, Rehearsed, Source, Verdict, apply, parse,
@@ -16,7 +16,7 @@ fn one(diff: &str, text: &str) -> Rehearsed {
     rehearse(&hunks(diff), &Source::new(text.as_bytes())).remove(0)
 }
 
-/// The text with the proposal in it, which must fit at exactly its line.
+/// The text with the proposal applied, which must fit at exactly its line.
 fn proposed(rehearsed: &Rehearsed, text: &str) -> String {
     let hunk = rehearsed.proposal.as_ref().unwrap().hunk.clone();
     let at = Placement::At { line: hunk.old_start - 1, offset: 0, fuzz: 0 };
@@ -53,7 +53,7 @@ fn patch_puts_it_into_another_function() {
     assert_eq!((place.line, &*place.function), (12, "second"));
     let (head, tail) = TWO.split_at(TWO.find("static int second").unwrap());
     assert_eq!(proposed(&found, TWO), head.to_owned() + &tail.replace("compute", "recompute"));
-    // The same hunk for the first function: nothing to say.
+    // The same hunk for the first function: nothing to report.
     let right = one(&diff.replace("second", "first"), TWO);
     assert_eq!((right.flagged, right.proposal), (None, None));
 }
@@ -109,7 +109,7 @@ fn what_stands_there_already_is_said_to() {
     assert!(found.is_present && found.proposal.is_none(), "{found:?}");
 }
 
-/// A name that the hunk brings is there already, in a list that has other neighbours here; in another section it is not.
+/// A name that the hunk adds is already there, in a list with other neighbours; in another section it would not count.
 #[test]
 fn a_name_that_is_there_already_is_not_added_again() {
     let list = |names: &[&str]| names.iter().map(|name| format!("\tselect ARCH_{name}\n")).collect::<String>();
@@ -137,7 +137,7 @@ fn a_text_with_nothing_like_it_has_no_place() {
     assert_eq!(one(diff, "").place, None);
 }
 
-/// Both blocks are the same and the hunk names neither: it may be either.
+/// Both blocks are the same, and the hunk names neither.
 #[test]
 fn of_twins_none_is_sure() {
     let text = TWO.replace("first", "one").replace("second", "two");
@@ -164,7 +164,7 @@ fn series(diff: &str, tree: &[(&str, &str)]) -> Vec<Finding> {
     port(diff, tree).findings
 }
 
-/// The second patch needs what the first makes; the third the file that the second makes; the file is then renamed.
+/// The second patch needs what the first adds; the third the file that the second creates; then the file is renamed.
 #[test]
 fn a_patch_sees_what_those_before_it_have_made() {
     let mail = |n: u32, diff: &str| {
@@ -207,7 +207,7 @@ fn a_new_file_that_is_there_and_a_name_with_orig() {
     );
 }
 
-/// The first hunk fails, what is proposed for it is taken, and the next patch builds on it.
+/// The first hunk fails, its proposal is taken, and the next patch builds on it.
 #[test]
 fn a_proposal_has_the_line_ends_of_the_file() {
     let diff = "@@ -3,4 +3,4 @@ static int second(int x)\n \tlock(x);\n-\tx = compute(x);\n+\tx = recompute(x);\n \tunlock(x);\n \treturn x;\n";
@@ -234,7 +234,7 @@ fn written(files: &[FilePatch]) -> String {
     files.iter().map(|file| String::from_utf8(file.to_bytes()).unwrap()).collect()
 }
 
-/// Two hunks: the first is adapted, for the second there is nothing like it.
+/// Two hunks: the first is adapted, the second has no similar place.
 #[test]
 fn what_is_adapted_applies_and_what_is_not_is_left_out() {
     let text = "int f(void)\n{\n\tint other;\n\n\tprepare(&other);\n\tret = do_it(a, b);\n\tfinish(&other);\n\treturn ret;\n}\n";
@@ -256,7 +256,7 @@ fn what_is_adapted_applies_and_what_is_not_is_left_out() {
     assert!(series(&adapted, &[("x.c", text)]).iter().all(|f| f.verdict == Verdict::Applies));
 }
 
-/// Near each other they are one hunk; each is counted from what those before it have made.
+/// Nearby edits are one hunk; line numbers include what earlier hunks added.
 #[test]
 fn hunks_are_written_as_diff_writes_them() {
     let text: String = (1..=30).map(|n| format!("line {n}\n")).collect();
@@ -317,7 +317,7 @@ fn files_that_are_not_there_by_their_stamp_are_made_and_removed_in_the_adapted_s
     assert_eq!(adapted, expected);
 }
 
-/// Between the two lines that it stood between another has come: it goes where it does not tear a statement.
+/// There is another line between the two neighbours of the addition: it must not split a statement.
 #[test]
 fn an_addition_does_not_come_between_a_condition_and_its_statement_nor_behind_a_return() {
     let text = "void f(struct a *a)\n{\n\tlock();\n\tlocked();\nout:\n\tif (a)\n\t\tput(a);\n\tunlock();\n}\n";
@@ -329,7 +329,7 @@ fn an_addition_does_not_come_between_a_condition_and_its_statement_nor_behind_a_
     assert_eq!(proposed(&one(diff, text), text), moved);
 }
 
-/// Another line has come behind it: the label stays the first of its paragraph.
+/// Another line follows: the label stays the first of its paragraph.
 #[test]
 fn an_addition_at_the_beginning_of_a_paragraph_stays_there() {
     let text = "int f(struct a *a)\n{\nout:\n\tunlock(a->bus);\n\n\tmark_last_busy(a);\n\tput_device(a->dev);\n\treturn 0;\n}\n";
@@ -338,7 +338,7 @@ fn an_addition_at_the_beginning_of_a_paragraph_stays_there() {
     assert_eq!(proposed(&one(diff, text), text), moved);
 }
 
-/// All that follows is other text here; where the lines before stand twice, nothing says which.
+/// All text after it differs; if the lines before it occur twice, neither place is chosen.
 #[test]
 fn the_lines_on_one_side_are_a_place_where_they_stand_once() {
     let text = "#define A_INVERSE 1\n#define A_ICMP 2\n\nstatic inline int net_ipvs(struct net *net)\n{\n\treturn net->x;\n}\n";
@@ -349,7 +349,7 @@ fn the_lines_on_one_side_are_a_place_where_they_stand_once() {
     assert_eq!(one(diff, &twice).place, None);
 }
 
-/// Its neighbours stand further down together: it is removed where it stands.
+/// Its neighbours stand together further down: the line is removed where it is.
 #[test]
 fn a_removed_line_that_stands_once_in_the_function_is_removed_there() {
     let text = "int drop(struct q *q)\n{\n\tq->backlog -= len;\n\ttree_reduce(q, 1, len);\n\n\tflow->dropped++;\n\tq->drops++;\n\n\t__really_drop(q, to_free, skb);\n\tq->list.qlen--;\n\n\theapify_all(q, 0);\n\treturn idx;\n}\n";
@@ -358,7 +358,7 @@ fn a_removed_line_that_stands_once_in_the_function_is_removed_there() {
     assert_eq!(proposed(&one(diff, text), text), gone);
 }
 
-/// A statement may stand in a function twice: one elsewhere is not the one that is added.
+/// A function may contain a statement twice: one elsewhere is not the added one.
 #[test]
 fn a_statement_elsewhere_in_the_function_is_not_the_added_one() {
     let text = "int check(struct reg *reg)\n{\n\tmark_unknown(reg);\n\tif (is_load(reg))\n\t\tload(reg);\n\tif (is_retval) {\n\t\terr = range(reg);\n\t}\n\treturn err;\n}\n";
@@ -368,7 +368,7 @@ fn a_statement_elsewhere_in_the_function_is_not_the_added_one() {
     assert_eq!(proposed(&found, text), text.replace("\t\terr", "\t\tmark_unknown(reg);\n\t\terr"));
 }
 
-/// One include is as like the next as any other.
+/// Any two includes are equally similar.
 #[test]
 fn a_line_that_the_text_has_is_not_taken_for_another() {
     let list = |names: &str| names.split(' ').map(|n| format!("#include <linux/{n}.h>\n")).collect::<String>();
@@ -379,7 +379,7 @@ fn a_line_that_the_text_has_is_not_taken_for_another() {
     assert_eq!(proposed(&one(&format!("@@ -1,5 +1,6 @@\n{diff}"), &text), &text), expected);
 }
 
-/// Patch takes the first place, for which it leaves out the lines that stand at the other.
+/// Patch takes the first place, ignoring lines that only match at the second.
 #[test]
 fn fuzz_within_a_function_is_flagged() {
     let text = "int f(int x)\n{\n\tlock(x);\n\tx = compute(x);\n\tunlock(x);\n\talpha(x);\n\tbeta(x);\n\tlock_it(x);\n\tx = compute(x);\n\tunlock_it(x);\n\tgamma(x);\n\tdelta(x);\n}\n";

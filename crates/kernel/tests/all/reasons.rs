@@ -16,7 +16,7 @@ fn port(diff: &str, files: &[(&str, &str)]) -> (Port, Vec<Said>) {
     (port, outcomes)
 }
 
-/// Both hunks find their lines in the one place that the tree has of two.
+/// Both hunks find their lines in the only place of the tree, where the source has two.
 #[test]
 fn of_two_hunks_for_the_same_lines_the_second_says_so() {
     let text = "int f(struct a *a)\n{\n\tlock(a);\n\tresched(a);\n\tunlock(a);\n\treturn 0;\n}\n";
@@ -41,7 +41,7 @@ fn hunks_of_a_rename_that_cannot_be_say_why() {
     assert_eq!(outcomes, [(Outcome::LeftOut, vec![(Reason::Exists, 2)])]);
 }
 
-/// The tree has been changed already by a hunk that only removes lines: nothing of it is left to find.
+/// A hunk that only removes lines was already applied: nothing of it is left to find.
 #[test]
 fn what_is_removed_already_is_present() {
     let text = "int f(struct a *a)\n{\n\tlock(a);\n\tcount(a);\n\tunlock(a);\n\treturn 0;\n}\n";
@@ -56,7 +56,7 @@ fn what_is_removed_already_is_present() {
         found.rehearsed.and_then(|seen| seen.place).map(|place| (place.line, place.function)),
         Some((5, "f".into()))
     );
-    // Not if it stands twice, in another function, or where something else has come between.
+    // Not if the lines occur twice, in another function, or with something else between them.
     let other = text.replace("int f(", "int g(");
     for text in [
         text.to_owned() + &other,

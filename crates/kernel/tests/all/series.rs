@@ -1,4 +1,4 @@
-//! The forms in which patches are passed around, from the seeds of the fuzz target `patch`.
+//! The forms in which patches are passed around; the texts are the seeds of the fuzz target `patch`.
 
 #[path = "../../../../fuzz/bodies/patch.rs"]
 mod body;
@@ -78,7 +78,7 @@ fn hostile_paths_are_refused_by_name_and_the_rest_is_read() {
     assert_eq!(patch.files.iter().map(|f| f.path()).collect::<Vec<_>>(), ["ok"]);
 }
 
-/// As GNU patch does: its names have CRLF, so the diff came through a mailer, and the text's own CRs stay.
+/// As GNU patch does: the names have CRLF, so the diff came through a mailer, and the text's own CRs are kept.
 #[test]
 fn line_ends_of_a_mailer_are_taken_off() {
     let [patch] = &patches("crlf")[..] else { panic!("one patch") };
@@ -109,7 +109,7 @@ fn malformed_hunks_are_named_and_the_next_file_is_read() {
     }
 }
 
-/// GNU patch takes these, too.
+/// GNU patch accepts these too.
 #[test]
 fn blanks_that_a_mailer_lost_are_put_back() {
     let lost = parse(b"--- a/f\n+++ b/f\n@@ -1,4 +1,5 @@\n 1\n\n\tx\n+y\n 3\n");
@@ -142,7 +142,7 @@ fn other_formats_and_encoded_mails_are_said_to_be_so() {
     let diff = "--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-x =3D 1;\n+x =3D 2;\n";
     let patch = &parse(format!("{encoded}{diff}").as_bytes())[0];
     assert!(patch.files.is_empty() && patch.refused.len() == 1, "what was encoded is not taken as it stands");
-    // An attachment: what its part says counts, and a later part may be plain.
+    // With attachments the encoding of its own part counts, and a later part may be plain.
     let head = "From a Mon Sep 17 00:00:00 2001\nSubject: x\nContent-Type: multipart/mixed;\n boundary=\"B\"\n\n--B\n";
     let part = |encoding: &str, text: &str| format!("Content-Transfer-Encoding: {encoding}\n\n{text}\n--B\n");
     let attached = head.to_owned() + &part("7bit", "see below") + &part("base64", "LS0tIGE=") + &part("8bit", "bye");
@@ -158,7 +158,7 @@ fn other_formats_and_encoded_mails_are_said_to_be_so() {
     assert!(parse(b"").is_empty());
 }
 
-/// `git diff --no-prefix`, or `diff.noprefix` in the settings: there is nothing to take off.
+/// `git diff --no-prefix`, or `diff.noprefix` in the configuration: there is no prefix to strip.
 #[test]
 fn names_that_git_wrote_without_a_first_part_are_whole() {
     let text = "diff --git mm/slub.c mm/slub.c\nindex 1..2 100644\n--- mm/slub.c\n+++ mm/slub.c\n@@ -1 +1 @@\n-a\n+b\n\

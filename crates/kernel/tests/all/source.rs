@@ -1,4 +1,4 @@
-//! What the scanner finds in C that kernels have: functions, macros that define, tables, conditions.
+//! What the scanner finds in kernel C: functions, macros that define things, tables, conditions.
 
 #[path = "../../../../fuzz/bodies/source.rs"]
 mod body;
@@ -111,7 +111,7 @@ fn a_list_whose_elements_stand_at_the_margin() {
     assert!(unit.skipped.is_empty());
 }
 
-/// As the table of sysctls in kernel/sched/core.c of 6.1 and members of include/linux/sched.h have them.
+/// As in the sysctl table of kernel/sched/core.c of 6.1 and in members of include/linux/sched.h.
 #[test]
 fn entries_and_members_carry_the_conditions_around_them() {
     let unit = scan(
@@ -187,7 +187,7 @@ fn types_in_one_another_are_read_to_a_depth_and_the_rest_is_named() {
     assert_eq!(nested(8000), ("last".to_owned(), vec![(66, what)]));
 }
 
-/// The corpus of the fuzz target, each file cut at each place as well.
+/// The corpus of the fuzz target, each file also cut at each position.
 #[test]
 fn any_bytes_are_scanned() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/source");

@@ -1,4 +1,4 @@
-//! What a series defines although the file has it already.
+//! Definitions in a series that the file already has.
 
 use schedlab_kernel::{Finding, Outcome, Reason, parse, rehearse_series};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ fn found(hunks: &str, tree: &str) -> (Vec<Finding>, Said, String) {
     (port.findings, outcome, String::from_utf8(made).unwrap())
 }
 
-/// What is said of each hunk.
+/// What is reported for each hunk.
 fn told(hunks: &str) -> Vec<String> {
     let findings = found(hunks, TREE).0;
     assert!(findings.iter().all(|finding| finding.is_taken), "{findings:?}");
@@ -48,13 +48,13 @@ fn what_is_new_or_replaced_or_of_the_other_branch_is_not() {
     assert_eq!(told(&branch.replace("-8,4 +8,4", "-8,4 +8,5")), [""]);
 }
 
-/// Adds `record` below a function that the tree has with another body, so that only a proposal fits.
+/// Adds `record` below a function that has another body in the tree, so that only a proposal fits.
 const PROPOSED: &str = "@@ -20,9 +20,14 @@\n int pick(int x)\n {\n \tcount(x);\n \treturn x;\n }\n \n+void record(int x)\n+{\n+\tx++;\n+}\n+\n int last(int x)\n {\n \treturn x;\n";
 const LAST: &str = "\nint last(int x)\n{\n\treturn x;\n}\n";
 
 #[test]
 fn a_proposal_of_what_the_file_has_is_not_taken() {
-    // Far from where the hunk would put it, so that the lines around do not tell.
+    // Far from the place where the hunk would put it, so that the lines around it do not help.
     let far =
         TREE.to_owned() + &"\n/* far */".repeat(40) + "\n\nint pick(int x)\n{\n\tother(x);\n\treturn x;\n}\n" + LAST;
     let far = far.replacen("int pick(int x)\n{\n\treturn x;\n}\n", "", 1);
@@ -62,7 +62,7 @@ fn a_proposal_of_what_the_file_has_is_not_taken() {
     assert_eq!(outcome, Outcome::Present, "{findings:?}");
     assert!(findings[0].is_present && !findings[0].is_taken && findings[0].twice.is_empty());
     assert_eq!(made.matches("void record").count(), 1);
-    // With another body it is not the same: it is left out, and said to be there.
+    // With another body it is not the same: it is left out, and reported as already there.
     let (findings, outcome, made) = found(PROPOSED, &far.replacen("x++", "x += 2", 1));
     assert_eq!(outcome, (Outcome::LeftOut, vec![(Reason::Twice, 1)]), "{findings:?}");
     assert_eq!((findings[0].twice.join(" "), findings[0].is_present), ("record".to_owned(), false));

@@ -1,4 +1,4 @@
-//! The struct of what a member is taken from, followed through declarations without preprocessing.
+//! The struct type of an expression, followed through declarations without preprocessing.
 
 use super::super::File;
 use super::super::functions::Named;
@@ -8,11 +8,11 @@ use crate::needs::side::Side;
 use crate::source::Type;
 use std::ops::Range;
 
-/// Members that are macros of other members are followed this deep; `sk_prot` is one, `skc_prot` of `__sk_common`.
+/// How deep members that are macros for other members are followed; `sk_prot` is one, for `skc_prot` of `__sk_common`.
 const DEEPEST: usize = 4;
 
 impl<'a> Dispatches<'a> {
-    /// The struct that `a->b[1].c` and its like is, or points to; `None`: it is not known.
+    /// The struct that an expression like `a->b[1].c` is, or points to; `None` if it is not known.
     pub(super) fn of_expression(
         &self,
         named: &Named<'a>,
@@ -34,7 +34,7 @@ impl<'a> Dispatches<'a> {
         Some(of)
     }
 
-    /// The struct of what an expression begins with, and where that ends.
+    /// The struct of the first part of an expression, and where that part ends.
     fn of_first(
         &self,
         named: &Named<'a>,
@@ -42,7 +42,7 @@ impl<'a> Dispatches<'a> {
         range: &Range<usize>,
         depth: usize,
     ) -> Option<(usize, String)> {
-        /// Parentheses in one another.
+        /// Nested parentheses.
         const DEEPEST: usize = 16;
         let side = &code.side;
         let is_mark = |at: &usize| side.is(Some(*at), b'*') || side.is(Some(*at), b'&');
@@ -83,12 +83,12 @@ impl<'a> Dispatches<'a> {
         Some((close + 1, of?))
     }
 
-    /// An object at file scope: a table of the file, what it declares at its margin, or a table of others.
+    /// An object at file scope: a table of the file, a declaration of the file, or a table of another file.
     fn of_object(&self, file: &'a File, name: &str) -> Option<String> {
         let mut others = Vec::new();
         for number in self.tables.get(name).into_iter().flatten() {
             let Registration::Table(other, table, _) = self.registrations[*number] else { continue };
-            // The last word of its type: a typedef's name is none of a struct.
+            // `of` is the last word of the type; the name of a typedef is not a struct's tag.
             let of = if table.of.ends_with("_t") { "" } else { &table.of };
             if other.path == file.path {
                 return Some(of.to_owned()).filter(|of| !of.is_empty());
@@ -125,7 +125,7 @@ impl<'a> Dispatches<'a> {
     }
 }
 
-/// The variables that lines at the margin declare, up to a value or the parameters of a function.
+/// The variables declared on lines that begin in column 0, up to their value or to the parameters of a function.
 fn at_margin(text: &[u8]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for line in text.split(|byte| *byte == b'\n').filter(|line| line.first().is_some_and(u8::is_ascii_alphabetic)) {
@@ -137,14 +137,14 @@ fn at_margin(text: &[u8]) -> Vec<(String, String)> {
     out
 }
 
-/// The struct that variables of a name are declared as, if that is one.
+/// The struct type of the variables of this name, if all have the same.
 fn one(variables: &[(String, String)], name: &str) -> Option<String> {
     let mut all = variables.iter().filter(|(variable, _)| variable == name);
     let (_, of) = all.next()?;
     all.all(|(_, other)| other == of).then(|| of.clone())
 }
 
-/// The tag of `struct TAG` or `const struct TAG` that stands there.
+/// The tag of `struct TAG` or `const struct TAG` at this token.
 fn tag<'s>(side: &'s Side<'_>, at: usize) -> Option<&'s str> {
     let at = if side.word(at) == Some("const") { at + 1 } else { at };
     side.word(at + 1).filter(|_| side.word(at) == Some("struct"))
