@@ -1,7 +1,7 @@
-//! A victim for the crash test: changes settings of this host for ever, until it is killed.
+//! The victim of the crash test: changes settings of this host until it is killed.
 //!
-//! `killed STATE_DIR SPEC_A SPEC_B` alternates between two SPECs through a [`HostGuard`] and says `ready` once both have
-//! been in force; with `--once` it applies SPEC_A, prints what was applied, restores and ends.
+//! `killed STATE_DIR SPEC_A SPEC_B` alternates between two SPECs through a [`HostGuard`], and prints `ready` once both
+//! have been applied; with `--once` it applies SPEC_A, prints what was applied, restores and ends.
 
 use schedlab_plan::Arm;
 use schedlab_tune::{HostGuard, Roots};

@@ -1,9 +1,10 @@
-//! The cgroup of an arm: weight and bandwidth of the cpu controller, v1 or v2, whichever hierarchy holds it.
+//! The cgroup of an arm: weight and bandwidth of the cpu controller, in whichever hierarchy (v1 or v2) has it.
 //!
-//! The group is `schedlab-<pid>`; those of a trial's workload are `schedlab-<pid>-<name>`. On v1 it is a child of our own
-//! group. On v2 a group with processes may not hand a controller to its children ("no internal processes", cgroups(7)),
-//! so the group goes below the nearest ancestor of ours that already hands `cpu` down, else below one that may start to.
-//! A v2 weight becomes v1 `cpu.shares` at weight × 1024 / 100: 100, the v2 default, is 1024, the v1 default.
+//! The group is `schedlab-<pid>`; those of a trial's workload are `schedlab-<pid>-<name>`. On v1 it is a child of our
+//! own group. On v2 a group with processes cannot enable a controller for its children ("no internal processes",
+//! cgroups(7)), so the group is created below our nearest ancestor that has `cpu` enabled for its children, or else
+//! below one where it can be enabled. A v2 weight becomes v1 `cpu.shares` at weight × 1024 / 100: 100, the v2 default,
+//! is 1024, the v1 default.
 
 use crate::knob::Knob;
 use crate::reason;
@@ -21,18 +22,18 @@ pub(crate) enum Version {
     V2,
 }
 
-/// The hierarchy that holds the cpu controller.
+/// The hierarchy with the cpu controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hierarchy {
     pub(crate) version: Version,
     mount: PathBuf,
     /// Directory of the group this process is in.
     pub(crate) own: PathBuf,
-    /// v1 with cpuset mounted along: a new group takes no task before its cpuset is filled.
+    /// v1 with cpuset in the same mount: a new group accepts no task before its cpuset is set.
     with_cpuset: bool,
 }
 
-/// Finds it in /proc/self/mountinfo and /proc/self/cgroup.
+/// Finds the hierarchy in /proc/self/mountinfo and /proc/self/cgroup.
 pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
     let read = |file: &str| {
         let path = roots.proc.join("self").join(file);
@@ -64,7 +65,7 @@ pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
     Err(format!("no mounted cgroup hierarchy holds the cpu controller (CONFIG_CGROUP_SCHED); {}", reason::GUEST_LANE))
 }
 
-/// Why a file of /proc/self has no text. Every kernel has mountinfo: where it is missing, all of /proc is.
+/// Why a file of /proc/self cannot be read. Every kernel has mountinfo: if it is missing, /proc is not mounted.
 fn not_read(roots: &Roots, path: &Path, error: &io::Error) -> String {
     let (at, proc) = (path.display(), roots.proc.display());
     if let Some(why) = roots.unmounted_proc() {
@@ -90,19 +91,19 @@ fn below(roots: &Roots, mount_point: &str) -> PathBuf {
     }
 }
 
-/// Whether a list of controllers names `cpu`.
+/// Whether a list of controllers contains `cpu`.
 fn hands(list: &Path) -> bool {
     std::fs::read_to_string(list).is_ok_and(|text| text.split_whitespace().any(|c| c == "cpu"))
 }
 
-/// How a user without root gets a cgroup v2 to make groups in.
+/// How an unprivileged user gets a cgroup v2 in which groups can be created.
 const DELEGATED: &str = "a delegated cgroup: `systemd-run --user --scope -p Delegate=yes`";
 
-/// Where a group of ours goes.
+/// Where our group is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupParent {
     pub(crate) parent: PathBuf,
-    /// A `cgroup.subtree_control` that must hand `cpu` down first.
+    /// A `cgroup.subtree_control` in which `cpu` must be enabled first.
     pub(crate) enable: Option<PathBuf>,
 }
 
@@ -129,7 +130,7 @@ impl Hierarchy {
         }
     }
 
-    /// Makes a new v1 group usable where cpuset is mounted along.
+    /// Makes a new v1 group usable if cpuset is in the same mount.
     pub(crate) fn fill_cpuset(&self, group: &Path) -> io::Result<()> {
         if self.with_cpuset {
             for file in ["cpuset.cpus", "cpuset.mems"] {
@@ -172,10 +173,10 @@ fn shares(weight: u64) -> u64 {
 const DEFAULT_WEIGHT: u64 = 100;
 const DEFAULT_QUOTA: (Option<u64>, u64) = (None, 100_000_000);
 
-/// A group's file and the text it shows since we wrote it.
+/// A group's file, and the text that it showed after our write.
 pub(crate) type Shown = (PathBuf, String);
 
-/// Writes what the settings ask for (defaults for what they do not name) and reads it back, one [`Applied`] each.
+/// Writes the settings (and defaults for those not named) and reads them back, one [`Applied`] each.
 pub(crate) fn set_group(hierarchy: &Hierarchy, group: &Path, settings: &[&Setting]) -> (Vec<Applied>, Vec<Shown>) {
     let (mut weight, mut quota) = (DEFAULT_WEIGHT, DEFAULT_QUOTA);
     for setting in settings {
@@ -232,11 +233,11 @@ fn judge(version: Version, setting: &Setting, failed: &[(&str, String)], writes:
     Applied { setting: setting.clone(), effective: words, not_applied: None }
 }
 
-/// Why a v2 group with processes has no groups for a workload's tasks.
+/// Why a v2 group with processes cannot have groups for the tasks of a workload.
 pub(crate) const V2_GROUPS_OF_BOTH: &str = "on cgroup v2 a group that holds processes has no groups below it: an arm with \
      cpu_weight or cpu_quota cannot be measured with a workload that spreads its tasks over cgroups; leave out one of them";
 
-/// The hierarchy and the place of a group of ours, if we may make one there. Nothing is changed.
+/// The hierarchy, and the place where our group can be created, if we may. Changes nothing.
 pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, GroupParent), String> {
     let hierarchy = hierarchy(roots)?;
     let place = hierarchy.place()?;
@@ -253,15 +254,15 @@ pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, GroupParent), St
     Ok((hierarchy, place))
 }
 
-/// Where the group would go, for `tune show` and `--dry-run`.
+/// Where the group would be created, for `tune show` and `--dry-run`.
 pub(crate) fn describe(hierarchy: &Hierarchy) -> String {
     let version = if hierarchy.version == Version::V1 { "v1" } else { "v2" };
     format!("cgroup {version} below {}, period {} unless given", hierarchy.own.display(), format_ns(DEFAULT_QUOTA.1))
 }
 
-/// Removes a group of ours: what still runs in it moves to the group above. Missing is fine.
+/// Removes one of our groups; a process that still runs in it is moved to the parent. A missing group is not an error.
 pub(crate) fn remove_group(group: &Path) -> io::Result<()> {
-    // A killed task stays a while in its group: up to a second, in steps.
+    // A killed task stays in its group for up to a second, so retry in steps.
     for wait_ms in [0, 5, 20, 75, 200, 700] {
         std::thread::sleep(Duration::from_millis(wait_ms));
         match std::fs::remove_dir(group) {
@@ -278,7 +279,7 @@ fn move_tasks_up(group: &Path) -> io::Result<()> {
     let procs = std::fs::read_to_string(group.join("cgroup.procs"))?;
     for pid in procs.lines() {
         match std::fs::write(group.with_file_name("cgroup.procs"), pid) {
-            // ESRCH: it ended meanwhile.
+            // ESRCH: the process has ended meanwhile.
             Err(e) if e.raw_os_error() != Some(3) => {
                 let why = format!("process {pid} still runs in it and may not move up: {e}");
                 return Err(io::Error::new(e.kind(), why));

@@ -1,12 +1,12 @@
-//! Files that list the words they take, the present one in brackets: `none voluntary (full)` of `sched/preempt`. The list is
-//! this kernel's, and the table's range is of all kernels: 6.13 brought `lazy`, on some architectures.
+//! Files that list the words they accept, the current one in brackets: `none voluntary (full)` in `sched/preempt`. The
+//! list is that of this kernel, while the table's range covers all kernels: 6.13 added `lazy` on some architectures.
 
 use crate::catalogue::Row;
 use crate::knob::{Knob, chosen};
 use crate::reason::GUEST_LANE;
 use std::path::Path;
 
-/// Why this knob here cannot take a value, in words; `knob` is its file, where there is one.
+/// Why this knob cannot take a value here, in words; `knob` is its file, if there is one.
 pub(crate) fn misfit(row: &Row, knob: Option<&Knob>, value: &str) -> Option<String> {
     let is_of_words = !row.range.is_empty() && !row.range.contains("..");
     let listed = match knob {
@@ -19,7 +19,7 @@ pub(crate) fn misfit(row: &Row, knob: Option<&Knob>, value: &str) -> Option<Stri
     }
 }
 
-/// The words that a file lists, if it is such a file.
+/// The words that a file lists, if it is of this kind.
 pub(crate) fn listed(path: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(path).ok()?;
     chosen(&text)?;
@@ -27,7 +27,7 @@ pub(crate) fn listed(path: &Path) -> Option<Vec<String>> {
     Some(text.split_whitespace().map(bare).collect())
 }
 
-/// That this kernel does not have a value which it may share with no other.
+/// The message that this kernel does not have a value that other kernels have.
 pub(crate) fn not_offered(row: &Row, words: &[String], value: &str) -> String {
     let here = format!("{} takes {} on this kernel, not `{value}`", row.name, words.join(", "));
     if row.range.split('|').any(|word| word == value) {
@@ -44,7 +44,7 @@ mod tests {
     use crate::roots::Roots;
     use std::io;
 
-    /// A kernel whose `sched/preempt` shows this.
+    /// A tree whose `sched/preempt` has this text.
     fn kernel(preempt: &str) -> (tempfile::TempDir, Roots) {
         let tree = tempfile::tempdir().unwrap();
         let roots = Roots::below(tree.path());

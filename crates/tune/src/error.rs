@@ -1,4 +1,4 @@
-//! What goes wrong with the host or our own state; a setting that does not take is no error but an `Applied`.
+//! Errors of the host or of our own state. A setting that is not applied is not an error but an `Applied`.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// Another schedlab changes this host.
+    /// Another schedlab is changing this host.
     #[error(
         "another schedlab (pid {pid}) is changing settings of this host; wait for it, or terminate it (it restores them)"
     )]
     Busy {
-        /// The holder of the lock, as it wrote itself.
+        /// The holder of the lock, as written in the lock file.
         pid: String,
     },
-    /// The state directory or the journal cannot be used; nothing is written to the host without it.
+    /// The state directory or the journal cannot be used; without it nothing is written to the host.
     #[error("{path} cannot be used, and no setting is changed without a journal: make it writable, or run as root")]
     State {
         /// The file or directory.
@@ -23,7 +23,7 @@ pub enum TuneError {
         /// What the system said.
         source: io::Error,
     },
-    /// Others can put a journal there.
+    /// Others could put a journal there.
     #[error(
         "{path} belongs to another user, or others may write to it, so its journals cannot be trusted: make it yours alone \
          (chown, chmod go-w), or set XDG_STATE_HOME"
@@ -52,7 +52,7 @@ pub enum TuneError {
         /// What happened.
         why: String,
     },
-    /// Two settings of one arm lead to the same kernel file.
+    /// Two settings of one arm write the same kernel file.
     #[error("`{first}` and `{second}` set the same thing ({path}); keep one of them")]
     SameKnob {
         /// A setting's key.
@@ -62,7 +62,7 @@ pub enum TuneError {
         /// What both would write.
         path: PathBuf,
     },
-    /// A setting that cannot be meant for this machine.
+    /// A setting that this machine can never take.
     #[error("{0}")]
     Impossible(String),
 }

@@ -1,5 +1,6 @@
-//! Settings as files that a machine keeps: sysctl.d, a unit of systemd, a profile of tuned, a script that starts a command with them.
-//! Each says in its head what it rests on and how it is undone. Nothing is installed here.
+//! Exports settings as files for a machine: sysctl.d, a systemd unit, a tuned profile, or a script that starts a
+//! command with them. The head of each file gives the evidence for its settings and how to undo them. Nothing is
+//! installed here.
 
 mod fits;
 mod value;
@@ -20,16 +21,16 @@ pub struct Export {
     pub text: String,
     /// The command that applies it.
     pub apply: String,
-    /// The command that takes it back.
+    /// The command that undoes it.
     pub undo: String,
 }
 
-/// What settings become.
+/// The exports of some settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exports {
     /// The files.
     pub files: Vec<Export>,
-    /// Settings that no file can hold, and what holds them instead.
+    /// Settings that no file can hold, and how to set them instead.
     pub without: Vec<String>,
 }
 
@@ -40,14 +41,14 @@ const SCRIPT: &str = "schedlab-run";
 /// The names of all files that an export may have.
 pub const EXPORT_FILES: [&str; 4] = [SYSCTL, UNIT, TUNED, SCRIPT];
 
-/// What files rest on: it was found of all settings together, of which a file may hold a part.
+/// The evidence for a file. It is about all settings together, of which a file may hold only a part.
 struct Evidence<'e> {
     lines: &'e [String],
     all: Vec<String>,
 }
 
-/// The files for some settings of the machine whose values `roots` shows; `evidence` is what they rest on, a line each; none if
-/// they were given by hand.
+/// The files for some settings of the machine whose values `roots` shows. `evidence` has one line for each piece of
+/// evidence; it is empty if the settings were given by hand.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
     let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
@@ -90,7 +91,7 @@ fn instead(setting: &Setting) -> &'static str {
     }
 }
 
-/// Comment lines: names and titles come from plans, and a line break in one would be a line of the file.
+/// Comment lines. Names and titles come from plans, and a line break in one would become a line of the file.
 fn head(evidence: &Evidence<'_>, held: &[&str], undo: &str) -> String {
     let line = |text: &str| format!("# {}\n", plain::line(text));
     let elsewhere: Vec<&str> =
@@ -112,7 +113,7 @@ fn settings_of<'v>(values: impl IntoIterator<Item = &'v &'v Value>) -> Vec<&'v s
     values.into_iter().map(|value| value.setting.as_str()).collect()
 }
 
-/// No undo is promised of what was not seen.
+/// Promises no undo of values that are not known.
 fn but_for_unknown(undo: String, values: &[&Value]) -> String {
     let name = |value: &&&Value| value.before.is_none();
     let of: Vec<String> = values.iter().filter(name).map(|value| value.file.display().to_string()).collect();
@@ -126,7 +127,8 @@ fn but_for_unknown(undo: String, values: &[&Value]) -> String {
 fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
     let own = values.iter().filter_map(|value| Some((name(value), value.before.clone()?)));
-    // In this order: what a default widened is as wide as before only once the default is.
+    // In this order: writing the default may widen another sysctl, which can be narrowed again only after the default
+    // is restored.
     let widened = values.iter().filter_map(|value| value.widens.clone());
     let back = own.chain(widened).map(|(name, before)| shell_words::join([format!("{name}={before}").as_str()]));
     let back: Vec<String> = back.collect();
@@ -141,13 +143,13 @@ fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     }
 }
 
-/// A shell's line in a unit, where `%` and `$` have meanings of systemd's.
+/// A shell command in a unit, with the characters escaped that systemd interprets (`%`, `$`).
 fn shell(command: &str) -> String {
     let escaped = command.replace('\\', "\\\\").replace('%', "%%").replace('$', "$$").replace('"', "\\\"");
     format!("/bin/sh -c \"{escaped}\"")
 }
 
-/// A knob of each CPU is a pattern, which the shell must see without quotes.
+/// A knob of each CPU is a glob, which must not be quoted in the shell.
 fn write(value: &str, file: &Path) -> String {
     let (echo, file) = (shell_words::join(["echo", value]), file.display().to_string());
     match file.contains('*') {
@@ -181,7 +183,7 @@ fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     Export { file: UNIT, text, apply, undo }
 }
 
-/// Undone by tuned, which keeps what it found; the profile before, if any, is kept beside ours.
+/// Undone by tuned, which saves the values it found; the active profile before ours is saved next to it.
 fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence: &Evidence<'_>) -> Export {
     let undo = "p=$(cat /etc/tuned/schedlab/before); tuned-adm ${p:+profile} ${p:-off} && rm -r /etc/tuned/schedlab";
     let undo = undo.to_owned();
@@ -195,7 +197,7 @@ fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence
     let of_sysctl = |value: &&Value| format!("{}={}", value.sysctl.as_deref().unwrap_or_default(), value.value);
     section("sysctl", sysctls.iter().map(of_sysctl).collect());
     section("sysfs", of_files(files, scaling));
-    // Applied twice, the profile before is still the first one.
+    // If it is applied twice, the saved profile must still be the first one.
     let apply = format!(
         "mkdir -p /etc/tuned/schedlab && cp {TUNED} /etc/tuned/schedlab/ && cp -n /etc/tuned/active_profile \
          /etc/tuned/schedlab/before; tuned-adm profile schedlab"
@@ -203,11 +205,11 @@ fn tuned(sysctls: &[&Value], files: &[&Value], scaling: Option<&Value>, evidence
     Export { file: TUNED, text, apply, undo }
 }
 
-/// Lines of tuned's, which writes and puts back in their order, also a value that is there already.
+/// Lines for tuned, which writes and restores them in order, even if the value is already there.
 fn of_files(files: &[&Value], scaling: Option<&Value>) -> Vec<String> {
     let line = |value: &Value| format!("{}={}", value.file.display(), value.value);
     let Some(last) = lost_without(files) else { return files.iter().map(|value| line(value)).collect() };
-    // A key may be there once, so one that is set itself moves to the end.
+    // A key may occur only once, so one that is also set itself moves to the end.
     let (asked, before): (Vec<&Value>, Vec<&Value>) = files.iter().copied().partition(|value| value.file == last);
     let last = match asked.first().copied().or(scaling) {
         Some(scaling) => line(scaling),
@@ -219,7 +221,7 @@ fn of_files(files: &[&Value], scaling: Option<&Value>) -> Vec<String> {
     before.into_iter().map(line).chain([last]).collect()
 }
 
-/// What belongs to tasks is set for a command, by `schedlab exec`.
+/// Per-task settings are set for a command, by `schedlab exec`.
 fn script(settings: &[&Setting], evidence: &Evidence<'_>) -> Export {
     let undo = "it ends with the command".to_owned();
     let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();

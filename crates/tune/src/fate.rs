@@ -1,32 +1,32 @@
-//! What became of a value between the request and the kernel: requested, accepted and effective are three things.
+//! What the kernel made of a value: the requested, the accepted and the effective value may differ.
 
-/// How a value that the kernel took without an error differs from what it shows.
+/// How the value shown by the kernel differs from one that it accepted without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It still shows what it showed before.
+    /// The value is the same as before.
     Ignored,
     /// A number as near as the kernel's own unit allows (ticks, pages, the factor of `tunable_scaling`).
     Rounded,
-    /// A number far from it: the bound of a range, the kernel's or another knob's.
+    /// A number far from the request: limited by the kernel's range or by another knob.
     Clamped,
-    /// Something else.
+    /// Any other value.
     Altered,
 }
 
 impl Fate {
-    /// What happened to a value that reads back differently from what was asked for.
+    /// Classifies a value that reads back differently from the request.
     pub(crate) fn of(asked: &str, before: &str, shows: &str) -> Self {
         if shows == before {
             return Self::Ignored;
         }
         let (Ok(asked), Ok(shows)) = (asked.parse::<i128>(), shows.parse::<i128>()) else { return Self::Altered };
-        // A tick is at most 10 ms: of 33 ms, HZ=100 makes 30. An eighth separates a unit from a bound well enough;
-        // both are reported with the actual value.
+        // A tick is at most 10 ms: with HZ=100, 33 ms become 30. A tolerance of an eighth separates rounding from
+        // clamping well enough; in both cases the actual value is reported.
         let off = (asked - shows).abs();
         if off * 8 <= asked.abs() { Self::Rounded } else { Self::Clamped }
     }
 
-    /// In a word.
+    /// As one word.
     pub(crate) fn word(self) -> &'static str {
         ["ignored", "rounded", "clamped", "altered"][self as usize]
     }
@@ -42,7 +42,7 @@ mod tests {
 
     const TREES: [&str; 7] = ["5.4", "5.10", "5.15", "6.1", "6.6", "6.12", "6.18"];
 
-    /// The kernel's sources, 6.18's names: each version has its own path, which the catalogue finds.
+    /// The file of a knob under 6.18's name; other versions have other paths, which the catalogue finds.
     fn path(tree: &Path, name: &str) -> std::path::PathBuf {
         let listing = fs::read_to_string(tree.join("listing")).unwrap();
         let known = |line: &&str| line.rsplit('/').next().unwrap().trim_start_matches("sched_") == name;
@@ -65,7 +65,7 @@ mod tests {
         (root, roots)
     }
 
-    /// Sets a knob while this kernel is behind the files.
+    /// Sets a knob in a tree behind whose files a fake kernel answers.
     fn set(roots: &Roots, name: &str, kernel: impl FnMut(&Path, &str) + 'static) -> (Applied, Vec<String>) {
         let setting = crate::named(roots, name).unwrap().setting;
         let mut guard = HostGuard::open(roots.clone(), &roots.proc.join("../state")).unwrap();

@@ -1,7 +1,8 @@
-//! The guard of everything host-wide: moves the host from one arm's settings to another's, and leaves it as found.
+//! Guards all host-wide changes: switches the host from one arm's settings to another's, and leaves it as it was found.
 //!
-//! Nothing is opened before the first value has to change: a run without host-wide settings needs no right, no lock and
-//! no journal. A value that stays the same is not written; one that alternates is journalled the first time only.
+//! Nothing is opened before the first value has to change: a run without host-wide settings needs no privileges, no
+//! lock and no journal. A value that stays the same is not written; one that alternates is journalled only the first
+//! time.
 
 mod files;
 mod groups;
@@ -23,7 +24,7 @@ use schedlab_plan::{Applied, InOrder, Setting};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A knob that we have set, and the values that it may show meanwhile.
+/// A knob that we have set, and the values that it may show now.
 #[derive(Debug)]
 struct Held {
     name: String,
@@ -42,7 +43,7 @@ pub struct HostGuard {
     journal: Option<(Journal, StateLock)>,
     held: Vec<Held>,
     covered: Vec<Held>,
-    /// Knobs that the present arm does not set: a foreign write to them changes what is measured, too.
+    /// Knobs that the current arm does not set. A write by others to them changes the measurement too.
     idle: Vec<Held>,
     group: Option<(Hierarchy, PathBuf)>,
     group_in_use: bool,
@@ -50,18 +51,18 @@ pub struct HostGuard {
     trial_groups: Vec<Knob>,
     /// Whether `net.*` sysctls are written too, in the network namespace of the caller.
     own_network: bool,
-    /// CPUs online at the first write: when others are, the kernel has computed slices anew.
+    /// CPUs that were online at the first write: if they change, the kernel has recomputed the slices.
     online: Option<CpuList>,
 }
 
-/// A setting as far as it could be found here.
+/// A setting, resolved on this machine as far as possible.
 struct Wanted<'a> {
     setting: &'a Setting,
     found: Result<Resolved, String>,
 }
 
 impl HostGuard {
-    /// A guard that changes nothing yet; journals will be kept in `state_dir`.
+    /// Opens a guard that changes nothing yet; journals will be kept in `state_dir`.
     pub fn open(roots: Roots, state_dir: &Path) -> Result<Self, TuneError> {
         Ok(Self {
             roots,
@@ -78,7 +79,7 @@ impl HostGuard {
         })
     }
 
-    /// Writes `net.*` sysctls as well, where the caller is: a person's own setting and no trial's.
+    /// Also writes `net.*` sysctls, in the caller's network namespace: for settings of a user, not of a trial.
     pub fn with_own_network(mut self) -> Self {
         self.own_network = true;
         self
@@ -93,9 +94,9 @@ impl HostGuard {
         Ok(())
     }
 
-    /// Moves to these settings: what differs is set and read back, what is no longer named returns to its original.
-    /// Per-task settings are skipped: they are the trial's own. An error means that the journal cannot be kept or a
-    /// value not be put back; a setting that does not take is an [`Applied`] with the reason.
+    /// Switches to these settings: what differs is set and read back, what is no longer named is restored. Per-task
+    /// settings are skipped, because the trial sets them. An error means that the journal cannot be written or a value
+    /// not be restored; a setting that is not applied is an [`Applied`] with the reason.
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
@@ -106,13 +107,13 @@ impl HostGuard {
         self.go_back(&wanted)?;
         let mut applied = self.set_files(&wanted)?;
         applied.extend(self.set_groups(&groups)?);
-        // In the order they were asked for.
+        // In the order of the request.
         applied.in_order_by_key(|a| settings.iter().position(|s| *s == a.setting));
         Ok(applied)
     }
 
-    /// Tries these settings one after the other, with read-back, then returns to the originals: from then on a child
-    /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
+    /// Applies these settings one after the other, with read-back, then restores the originals. From then on a child of
+    /// ours may switch between these values ([`write_sysctl`](crate::write_sysctl)), and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
         for setting in settings.iter().filter(is_hosts) {
@@ -132,7 +133,7 @@ impl HostGuard {
         held.collect()
     }
 
-    /// Knobs of ours that somebody else has written since: each voids the run.
+    /// Knobs of ours that another process has written since; each one invalidates the run.
     pub fn foreign_changes(&self) -> Vec<String> {
         let changed = |held: &Held| {
             let present = held.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
@@ -145,7 +146,7 @@ impl HostGuard {
         self.held.iter().chain(&self.covered).chain(&self.idle).filter_map(changed).collect()
     }
 
-    /// Puts everything back, reads it back, and removes the journal. Values that could not be put back are in the list
+    /// Restores and reads back all values, and removes the journal. The list includes values that could not be restored
     /// ([`Restored::is_done`]); their journal is kept.
     pub fn restore(&mut self) -> Result<Vec<Restored>, TuneError> {
         self.held.clear();
@@ -180,7 +181,7 @@ impl HostGuard {
     fn journal(&mut self) -> Result<&mut Journal, TuneError> {
         if self.journal.is_none() {
             let lock = StateLock::take(&self.state_dir)?;
-            // Originals must be read from a host that is as its owner left it.
+            // Original values must be read after the leftovers of killed runs are restored.
             all_back(restore_locked(Of::Killed, &self.roots, &self.state_dir, &lock)?)?;
             let state = |source| TuneError::State { path: self.roots.proc.join("self/stat"), source };
             self.online = online_cpus(&self.roots.sys);
@@ -194,7 +195,7 @@ impl HostGuard {
         match self.covered.iter_mut().find(|c| c.knob == held.knob) {
             Some(covered) => covered.may_show.extend(held.may_show),
             None => {
-                // Without an entry the value was set already: it is the original.
+                // Without a journal entry the value was already set, and is the original.
                 let original = self.ledger_original(&held.knob);
                 let may_show = original.into_iter().chain(held.may_show).collect();
                 self.covered.push(Held { may_show, ..held });
@@ -207,9 +208,9 @@ impl HostGuard {
         journal.ledger.entry(knob).map(|e| e.original.clone())
     }
 
-    /// Journals the old value, then writes. The outer error is the journal's, the inner one the knob's.
+    /// Journals the old value, then writes. The outer error is of the journal, the inner one of the knob.
     fn write_journalled(&mut self, name: &str, knob: &Knob, old: &str, new: &str) -> Result<io::Result<()>, TuneError> {
-        // Bytes and ratio are one value in the kernel: writing either loses the other.
+        // Bytes and ratio are one value in the kernel: writing one resets the other.
         let partner = knob.partner().and_then(|p| p.read().ok().map(|value| (p, value)));
         let journal = self.journal()?;
         let known = journal.ledger.entry(knob).is_some_and(|e| {
@@ -237,20 +238,20 @@ impl HostGuard {
 
     fn hold(&mut self, name: &str, knob: &Knob, shows: String) {
         self.held.retain(|h| h.knob != *knob);
-        // Bytes and ratio are one value in the kernel: setting one moves the other.
+        // Bytes and ratio are one value in the kernel: setting one changes the other.
         self.idle.retain(|h| h.knob != *knob && knob.partner().as_ref() != Some(&h.knob));
         self.held.push(Held { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
     }
 }
 
 impl Drop for HostGuard {
-    /// The last resort: what fails here stays in the journal for the next start.
+    /// Last resort: what fails here stays in the journal for the next start.
     fn drop(&mut self) {
         let _ = self.restore();
     }
 }
 
-/// The others are the trial's own.
+/// All other settings belong to the trial.
 fn is_hosts(setting: &&Setting) -> bool {
     !setting.is_per_task() && !setting.is_workload_option() && !setting.is_trace()
 }

@@ -1,9 +1,10 @@
-//! The write-ahead journal: what was there before we wrote, on disk before we write.
+//! The write-ahead journal: the old value is on disk before the new one is written.
 //!
-//! One append-only file per process, `journal-<pid>-<start ticks>`: lines of `CRC-32 SPACE JSON`. An *intent* is synced
-//! before its knob is written; a *done* follows with the value the kernel then showed and need not be synced, since it
-//! only sharpens the test for foreign writes. A torn last line is skipped: it was never acted on. A damaged one is
-//! skipped too, and said: the knob it named is not known. Folding the records gives the [`Ledger`]: for each knob the original value and the values that are ours.
+//! One append-only file per process, `journal-<pid>-<start ticks>`, with lines of `CRC-32 SPACE JSON`. An *intent* is
+//! synced before its knob is written. A *done* follows with the value that the kernel then showed; it need not be
+//! synced, because it only improves the detection of foreign writes. An incomplete last line is skipped, because its
+//! write had not begun. A damaged line is skipped too, and reported, because its knob is unknown. Folding the records
+//! gives the [`Ledger`]: for each knob the original value and the values that we wrote.
 
 use crate::error::TuneError;
 use crate::knob::Knob;
@@ -21,14 +22,14 @@ pub(crate) enum Record {
     Header {
         /// Version of this format.
         format: u32,
-        /// Whose journal it is.
+        /// The process that writes the journal.
         owner: Owner,
     },
-    /// A knob is about to be written.
+    /// A knob will be written next.
     Intent {
-        /// Running number.
+        /// Sequence number.
         seq: u64,
-        /// The setting's key, for people.
+        /// The setting's key, for messages.
         name: String,
         /// Where.
         knob: Knob,
@@ -37,11 +38,11 @@ pub(crate) enum Record {
         /// The value to be written.
         new: String,
     },
-    /// It was written, or refused.
+    /// The knob was written, or the write was refused.
     Done {
         /// The intent's number.
         seq: u64,
-        /// What the kernel shows since.
+        /// The value that the kernel shows since then.
         effective: String,
     },
     /// All of the above stays set until somebody restores it (`tune set`).
@@ -51,7 +52,7 @@ pub(crate) enum Record {
 /// Version of this format; 2 has [`Record::Kept`].
 pub(crate) const FORMAT: u32 = 2;
 
-/// As JSON, by hand: derived for tagged enums, reading it is 25 kB of the binary.
+/// Converts to JSON by hand: derived code for reading tagged enums is 25 kB of the binary.
 fn value(record: &Record) -> Value {
     match record {
         Record::Header { format, owner } => json!({"record": "header", "format": format, "owner": owner}),
@@ -95,7 +96,7 @@ fn decode(line: &[u8]) -> Option<Record> {
     if crc != crc32fast::hash(json.as_bytes()) { None } else { record(&serde_json::from_slice(json.as_bytes()).ok()?) }
 }
 
-/// What is known of one knob.
+/// What the journal says about one knob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -104,7 +105,7 @@ pub(crate) struct Entry {
     pub(crate) original: String,
     /// Values we wrote, and what the kernel made of them.
     pub(crate) ours: Vec<String>,
-    /// An intent without its done: the kernel may show a rounded value that only it knows.
+    /// An intent without its done: the kernel may have rounded the value, to what we do not know.
     pub(crate) pending: Option<u64>,
 }
 
@@ -142,7 +143,7 @@ impl Ledger {
                         self.entries.last_mut().expect("just pushed")
                     }
                 };
-                // Somebody else has changed the knob since we last restored it: their value is now the original.
+                // Another process has changed the knob since we last restored it: its value is the new original.
                 if entry.pending.is_none() && !entry.ours.contains(old) {
                     entry.original = old.clone();
                 }
@@ -168,28 +169,28 @@ fn push_new(values: &mut Vec<String>, value: &str) {
 /// A journal file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parsed {
-    /// `None` when not even the header is whole; then nothing was written to the host either.
+    /// `None` if not even the header is complete; nothing was written to the host then.
     pub(crate) owner: Option<Owner>,
     pub(crate) ledger: Ledger,
-    /// Whether it is to stay set.
+    /// Whether its values are meant to stay set.
     kept: bool,
-    /// Damaged lines, a torn last one not counted.
+    /// Number of damaged lines, apart from an incomplete last one.
     damaged: usize,
     format: u32,
 }
 
 impl Parsed {
-    /// Whether its values stay set in this boot until they are restored.
+    /// Whether its values stay set during this boot until they are restored.
     pub(crate) fn stays(&self, proc: &Path) -> bool {
         self.kept && self.owner.as_ref().is_some_and(|owner| owner.is_of_this_boot(proc))
     }
 
-    /// Whether its lines mean what they mean here.
+    /// Whether this version understands its format.
     pub(crate) fn is_understood(&self) -> bool {
         self.format <= FORMAT
     }
 
-    /// Why it may name knobs that cannot be seen from here.
+    /// Why not all of its knobs may be known.
     pub(crate) fn trouble(&self) -> Option<String> {
         let Self { damaged, format, .. } = self;
         if !self.is_understood() {
@@ -240,9 +241,9 @@ impl Journal {
         Self::create_as(FORMAT, state_dir, owner)
     }
 
-    /// One of another format, as a newer schedlab may leave it.
+    /// Creates a journal of another format, as a newer schedlab may leave one.
     pub(crate) fn create_as(format: u32, state_dir: &Path, owner: Owner) -> Result<Self, TuneError> {
-        // A second guard of one process, after the first has restored, gets a name of its own.
+        // A second guard in the same process, after the first has restored, uses another file name.
         let mut path = state_dir.join(format!("journal-{}-{}", owner.pid, owner.start_ticks));
         let mut number = 1;
         while path.exists() {
@@ -254,7 +255,7 @@ impl Journal {
         Ok(Self { path, file, ledger: Ledger::default() })
     }
 
-    /// Makes it durable that `knob` holds `old` and is about to hold `new`; returns the number for [`Self::done`].
+    /// Syncs a record that `knob` holds `old` and will be set to `new`; returns the number for [`Self::done`].
     pub(crate) fn intend(&mut self, name: &str, knob: &Knob, old: &str, new: &str) -> Result<u64, TuneError> {
         let seq = self.ledger.next_seq;
         let record = Record::Intent { seq, name: name.into(), knob: knob.clone(), old: old.into(), new: new.into() };
@@ -272,12 +273,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes it durable that all of it stays set.
+    /// Syncs a record that all values stay set.
     pub(crate) fn keep(&mut self) -> Result<(), TuneError> {
         durable::append(&mut self.file, &encode(&Record::Kept)).map_err(|e| self.failed(e))
     }
 
-    /// Removes the file: everything is back.
+    /// Removes the file, because everything is restored.
     pub(crate) fn close(self) -> Result<(), TuneError> {
         durable::remove(&self.path).map_err(|e| self.failed(e))
     }

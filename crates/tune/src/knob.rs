@@ -1,7 +1,7 @@
-//! The places we change, as the journal names them, and how each is read and written.
+//! The places that we change, as named in the journal, and how each is read and written.
 //!
-//! A kernel control file is written with one write(2) and never created; values are compared with white space
-//! normalised, because many sysctls answer with tabs.
+//! A kernel control file is written with one write(2) and never created. Values are compared with white space
+//! normalised, because many sysctls use tabs.
 
 use schedlab_sys::audit;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// One place on the host with a value to go back to.
+/// One place on the host whose value can be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Knob {
     /// A control file that holds one value.
@@ -18,28 +18,28 @@ pub(crate) enum Knob {
     Feature { path: PathBuf, word: String },
     /// The cpu controller in a cgroup v2 `cgroup.subtree_control`; values are `+cpu` and `-cpu`.
     CpuController { path: PathBuf },
-    /// A control file that lists its choices with the present one in brackets: `always [madvise] never`.
+    /// A control file that lists its choices, with the current one in brackets: `always [madvise] never`.
     Choice { path: PathBuf },
-    /// Files that are set together; the value is theirs, one word each.
+    /// Files that are set together; the value has one word for each.
     Files { paths: Vec<PathBuf> },
-    /// Whether new tasks are audited; values are `on` and `off`. The path is [`AUDIT_RULES`], for messages.
+    /// Whether new tasks are audited; values are `on` and `off`. The path is [`AUDIT_RULES`], used in messages.
     Audit { path: PathBuf },
-    /// A cgroup directory of ours; values are `made` and `absent`.
+    /// A cgroup directory that we create; values are `made` and `absent`.
     Group { path: PathBuf },
 }
 
-/// What messages call the place of [`Knob::Audit`].
+/// The place of [`Knob::Audit`] in messages.
 pub(crate) const AUDIT_RULES: &str = "the kernel's list of audit rules";
-/// Why auditing that is off is not switched on.
+/// Why auditing is not switched on where it is off.
 pub(crate) const AUDITING_STAYS_OFF: &str = "auditing that is on: once it has been, every task keeps a slower system call \
      path until the next boot, so it is not switched on here, but in a guest (`schedlab vm run`)";
 
 /// Value of a [`Knob::Group`] that exists.
 pub(crate) const MADE: &str = "made";
-/// Value of a [`Knob::Group`] that does not.
+/// Value of a [`Knob::Group`] that does not exist.
 pub(crate) const ABSENT: &str = "absent";
 
-/// One space between words, none around.
+/// White space normalised: one space between words, none around.
 pub(crate) fn normalise(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -61,7 +61,7 @@ impl Knob {
         }
     }
 
-    /// As the journal has it.
+    /// For the journal.
     pub(crate) fn to_json(&self) -> Value {
         let kind = match self {
             Self::File { .. } => "file",
@@ -93,7 +93,7 @@ impl Knob {
         })
     }
 
-    /// Whether an arm's settings live here (and not a cgroup of ours).
+    /// Whether it holds a setting of an arm (and is not a cgroup of ours).
     pub(crate) fn is_setting(&self) -> bool {
         !matches!(self, Self::CpuController { .. } | Self::Group { .. })
     }
@@ -128,7 +128,8 @@ impl Knob {
         }
     }
 
-    /// Opens the control file for writing without changing anything: shows whether we may, before a journal is kept.
+    /// Opens the control file for writing, without changing anything, to see before a journal is written whether that
+    /// is permitted.
     pub(crate) fn open_for_write(&self) -> io::Result<Option<File>> {
         match self {
             Self::Group { .. } | Self::Audit { .. } => Ok(None),
@@ -141,7 +142,7 @@ impl Knob {
         }
     }
 
-    /// Writes a value; a slice in debugfs is re-normalised after.
+    /// Writes a value; for a slice in debugfs, the kernel then recomputes the normalised value.
     pub(crate) fn write(&self, value: &str) -> io::Result<()> {
         match self {
             Self::Group { path } if value == ABSENT => crate::cgroup::remove_group(path),
@@ -156,7 +157,7 @@ impl Knob {
                 if words.len() != paths.len() {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
-                // Only what differs: an idle state may refuse to be written, and need not be.
+                // Only files that differ: the kernel may refuse a write to an idle state, which may not be needed.
                 let differs =
                     |path: &Path, word: &str| std::fs::read_to_string(path).map_or(true, |t| normalise(&t) != word);
                 let mut changed = paths.iter().zip(words).filter(|(path, word)| differs(path, word));
@@ -173,11 +174,12 @@ impl Knob {
         }
     }
 
-    /// What a plain file, of a copied tree, has to hold where the kernel would keep a list: other words stay. `None` for a
-    /// control file and for one value alone; the kernel's error for a word that is none of the list.
+    /// The new content of a plain file (in a copied tree) where the kernel would keep a list: the other words stay.
+    /// `None` for a control file and for a file with a single value; the kernel's error for a word that is not in the
+    /// list.
     fn in_plain_text(&self, value: &str) -> Option<io::Result<String>> {
         let text = std::fs::read_to_string(self.path()).ok()?;
-        // A control file has another length than its text, mostly none.
+        // The size of a control file differs from the length of its text; it is mostly 0.
         let is_plain = std::fs::metadata(self.path()).ok()?.len() == text.len() as u64;
         let was = match self {
             Self::Feature { .. } => self.read().ok()?,
@@ -203,14 +205,15 @@ impl Knob {
         is_plain.then(|| if is_known { Ok(out) } else { Err(io::ErrorKind::InvalidInput.into()) })
     }
 
-    /// The value that bounds no other knob, of one that others bound: kernel/sched/rt.c `sched_rt_global_validate`.
+    /// For a knob that limits others, the value that limits none: kernel/sched/rt.c `sched_rt_global_validate`.
     pub(crate) fn unlimited(&self) -> Option<&'static str> {
         self.path().ends_with("kernel/sched_rt_runtime_us").then_some("-1")
     }
 
-    /// The file that changes along when this one is written: both are one value in the kernel, or one widens the other.
+    /// The file that changes as a side effect of writing this one: both are one value in the kernel, or one widens the
+    /// other.
     pub(crate) fn partner(&self) -> Option<Self> {
-        // The other becomes 0: mm/page-writeback.c `dirty_bytes_handler` and its like, mm/util.c
+        // The other one becomes 0: mm/page-writeback.c `dirty_bytes_handler` and similar, mm/util.c
         // `overcommit_kbytes_handler`.
         const PAIRS: &[(&str, &str)] = &[
             ("dirty_bytes", "dirty_ratio"),
@@ -219,7 +222,8 @@ impl Knob {
         ];
         let Self::File { path } = self else { return None };
         let name = path.file_name()?.to_str()?;
-        // The default is always allowed, and stays so (`tcp_set_default_congestion_control`, net/ipv4/tcp_cong.c).
+        // The default is always added to the allowed ones, and stays there (`tcp_set_default_congestion_control`,
+        // net/ipv4/tcp_cong.c).
         if name == "tcp_congestion_control" {
             return Some(Self::file(path.with_file_name("tcp_allowed_congestion_control")));
         }
@@ -238,8 +242,8 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let before = std::fs::read_to_string(path)?;
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(text.as_bytes())?;
-    // Cuts a plain file in a copied tree; a control file ignores it. Not before the write: a kill between the two would
-    // leave nothing.
+    // Truncates a plain file of a copied tree; a control file ignores this. Not before the write, because a kill
+    // between the two would leave an empty file.
     if file.metadata().is_ok_and(|m| m.len() > text.len() as u64) {
         let _ = file.set_len(text.len() as u64);
     }
@@ -250,7 +254,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 thread_local! {
-    /// What stands for the kernel behind the plain files of a test: it sees each write with the text before it.
+    /// A fake kernel behind the plain files of a test: it is given each write with the old text.
     pub(crate) static KERNEL: std::cell::RefCell<Option<FakeKernel>> = const { std::cell::RefCell::new(None) };
 }
 
@@ -263,9 +267,10 @@ pub(crate) fn chosen(text: &str) -> Option<&str> {
     text.split_whitespace().find(|word| bracketed(word)).map(|word| &word[1..word.len() - 1])
 }
 
-/// A write to these debugfs files changes the effective value only; the normalised one, from which every CPU hot-plug
-/// recomputes it (and which newer kernels protect slices with), follows when `tunable_scaling` is written with its own
-/// value (`sched_update_scaling`, kernel/sched/fair.c). Failure is harmless: the value holds until a CPU hot-plug.
+/// A write to these debugfs files changes only the effective value. The normalised value, from which every CPU hot-plug
+/// recomputes the effective one (and with which newer kernels protect slices), follows when `tunable_scaling` is
+/// written with its own value (`sched_update_scaling`, kernel/sched/fair.c). Failure is harmless: the value holds until
+/// the next CPU hot-plug.
 fn renormalise(path: &Path) {
     const SCALED: &[&str] = &["latency_ns", "min_granularity_ns", "wakeup_granularity_ns", "base_slice_ns"];
     if !path.file_name().and_then(|n| n.to_str()).is_some_and(|name| SCALED.contains(&name)) {

@@ -1,9 +1,9 @@
-//! Settings: applied, read back, journalled, restored. The host is left as found.
+//! Settings: applied, read back, journalled, restored. The host is left as it was found.
 //!
-//! Per-task settings ([`task`]) end with their tasks and need no journal; neither do sysctls of a network namespace of
+//! Per-task settings ([`task`]) end with their tasks and need no journal; neither do sysctls in a network namespace of
 //! the trial's own ([`net_sysctl`]). Everything host-wide goes through [`HostGuard`]: the old value is on disk before
-//! the new one is written, and comes back on drop, at the next start after a SIGKILL ([`restore_leftovers`]), or by
-//! `schedlab tune restore`. A setting that does not take is never an error: it is an
+//! the new one is written, and is restored on drop, at the next start after a SIGKILL ([`restore_leftovers`]), or by
+//! `schedlab tune restore`. A setting that is not applied is never an error: it is an
 //! [`Applied`](schedlab_plan::Applied) with the reason. This crate never runs a trial.
 #![forbid(unsafe_code)]
 

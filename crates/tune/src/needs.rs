@@ -1,4 +1,5 @@
-//! Before anything is touched: what rights settings need, for `--dry-run`, and what this machine can never do.
+//! Checks before anything is changed: the privileges that settings need, for `--dry-run`, and what this machine can
+//! never do.
 
 use crate::cgroup::{self, Version};
 use crate::error::TuneError;
@@ -41,13 +42,13 @@ impl fmt::Display for Need {
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
 
-/// What rights the settings need and which knobs they write, one line each, with whether this process may. Nothing is
-/// written.
+/// The privileges that the settings need and the knobs that they write, one line each, with whether this process may
+/// write them. Writes nothing.
 pub fn needs(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
     settings.iter().map(|setting| need(roots, setting)).collect()
 }
 
-/// The same where the caller's own network namespace is meant, as by `tune set`.
+/// The same for the caller's own network namespace, which `tune set` writes.
 pub fn needs_in_own_network(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
     let of = |setting: &Setting| {
         if !setting.is_net_sysctl() {
@@ -100,7 +101,7 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
     Need { setting: setting.to_string(), what: Some(what), met }
 }
 
-/// The knob as this kernel has it; opening it for writing changes nothing and shows a lockdown.
+/// The knob as this kernel has it. Opening it for writing changes nothing, and reveals a lockdown.
 fn a_writable_knob(roots: &Roots, setting: &Setting) -> (String, Option<bool>) {
     let resolved = match resolve(roots, setting) {
         Ok(resolved) => resolved,
@@ -116,7 +117,7 @@ fn a_writable_knob(roots: &Roots, setting: &Setting) -> (String, Option<bool>) {
         Err(e) if uid == Some(0) => {
             (format!("a knob that can be written: {}", reason::refused(at, &e, None)), Some(false))
         }
-        // A tree without processes is anybody's who can open its files.
+        // A copied tree has no processes to take a user id from: whoever can open its files may write them.
         opened => {
             let met = uid.map_or(opened.is_ok(), |uid| uid == 0);
             (format!("root, to write {}{others}", at.display()), Some(met))
@@ -124,8 +125,8 @@ fn a_writable_knob(roots: &Roots, setting: &Setting) -> (String, Option<bool>) {
     }
 }
 
-/// Auditing is switched by a rule and not by a file; who may ask for its state (CAP_AUDIT_CONTROL) may change it, unless
-/// it is locked.
+/// Auditing is switched by an audit rule, not by a file. A process that may read its state (CAP_AUDIT_CONTROL) may also
+/// change it, unless it is locked.
 fn audit_rules(on: bool, state: io::Result<AuditState>) -> (String, Option<bool>) {
     let (what, met) = match state {
         Err(e) => {
@@ -141,7 +142,7 @@ fn audit_rules(on: bool, state: io::Result<AuditState>) -> (String, Option<bool>
     (what, Some(met))
 }
 
-/// What a workload with cgroups of its own needs, which `workload` names.
+/// What the workload named `workload` needs to have cgroups of its own.
 pub fn groups_need(roots: &Roots, workload: &str) -> Need {
     let (what, met) = a_place_for_groups(roots);
     Need { setting: workload.to_owned(), what: Some(what), met }
@@ -155,8 +156,8 @@ fn a_place_for_groups(roots: &Roots) -> (String, Option<bool>) {
     (format!("root, or a delegated cgroup: {place}"), met)
 }
 
-/// Refuses a workload that spreads its tasks over cgroups where there can be none, alone or beside these settings of an
-/// arm, before a run begins.
+/// Refuses, before a run begins, a workload that spreads its tasks over cgroups if they cannot be created, alone or
+/// together with these settings of an arm.
 pub fn check_groups(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
     let (hierarchy, _) = cgroup::usable_place(roots).map_err(TuneError::Impossible)?;
     let grouped = settings.iter().any(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
@@ -166,14 +167,14 @@ pub fn check_groups(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError
     Ok(())
 }
 
-/// The soft limit of that name in /proc/self/limits; unlimited is `u64::MAX`.
+/// The soft limit of this name in /proc/self/limits; unlimited is `u64::MAX`.
 fn limit(proc: &Path, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(proc.join("self/limits")).ok()?;
     let soft = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.to_owned();
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
 
-/// Refuses what cannot be meant for this machine (a CPU that is not there), before a run begins.
+/// Refuses, before a run begins, settings that are impossible on this machine (such as a CPU that does not exist).
 pub fn check(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
     let Some(online) = online_cpus(&roots.sys) else { return Ok(()) };
     for setting in settings {

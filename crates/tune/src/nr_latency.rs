@@ -1,11 +1,11 @@
-//! CFS's `sched_nr_latency`, which no file shows: this many runnable tasks share one latency before each of them gets a
-//! minimal granularity and the round grows. A write of either knob in debugfs leaves it as it was until
+//! CFS's `sched_nr_latency`, which no file shows: up to this many runnable tasks share one latency; with more, each
+//! gets the minimal granularity and the period grows. A write of either knob in debugfs leaves it unchanged until
 //! `tunable_scaling` is written, which [`crate::knob`] does. Source: `sched_update_scaling`, kernel/sched/fair.c of
 //! 5.10 and 6.1.
 
 use std::path::Path;
 
-/// What it is now; `None` for the file of another knob, and since EEVDF (6.6), which has no latency.
+/// Its present value; `None` for the file of another knob, and since EEVDF (6.6), which has no latency.
 pub(crate) fn beside(knob: &Path) -> Option<u64> {
     let name = knob.file_name()?.to_str()?;
     let family = name.strip_suffix("min_granularity_ns").or_else(|| name.strip_suffix("latency_ns"))?;

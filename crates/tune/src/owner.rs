@@ -1,5 +1,5 @@
-//! Whose journal it is: a process named by pid and start time (a pid alone is reused) within one boot; when it began, and
-//! in which network namespace.
+//! The owner of a journal: a process, identified by pid and start time (a pid alone is reused) within one boot, with
+//! the time when it began and its network namespace.
 
 use schedlab_sys::clock;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where `ip netns add` keeps namespaces without a process.
+/// Where `ip netns add` keeps namespaces that have no process.
 const NAMED_NETWORKS: &str = "/run/netns";
 
-/// A process, unmistakably.
+/// Identifies a process uniquely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Owner {
     pub(crate) pid: u32,
@@ -18,9 +18,10 @@ pub(crate) struct Owner {
     pub(crate) start_ticks: u64,
     /// /proc/sys/kernel/random/boot_id.
     pub(crate) boot_id: String,
-    /// CLOCK_MONOTONIC when it took the lock: the order of the journals of a boot. 0 in older ones.
+    /// CLOCK_MONOTONIC when it took the lock, which orders the journals of a boot. 0 in older journals.
     pub(crate) began_ns: u64,
-    /// Inode of its network namespace, whose `net.*` it saw; none in older journals and in trees.
+    /// Inode of its network namespace, to which its `net.*` sysctls belong; `None` in older journals and in copied
+    /// trees.
     pub(crate) network: Option<u64>,
 }
 
@@ -28,7 +29,7 @@ impl Owner {
     /// The calling process.
     pub(crate) fn this(proc: &Path) -> std::io::Result<Self> {
         let pid = std::process::id();
-        // A copied tree has no processes: there only the lock shows who is alive.
+        // A copied tree has no processes: there only the lock shows whether the owner is alive.
         let (_, start_ticks) = state_and_start(proc, pid)
             .or_else(|| state_and_start(Path::new("/proc"), pid))
             .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
@@ -47,20 +48,20 @@ impl Owner {
         })
     }
 
-    /// Whether that process still runs (a zombie does not: it will restore nothing).
+    /// Whether that process still runs. A zombie does not: it will restore nothing.
     pub(crate) fn is_alive(&self, proc: &Path) -> bool {
         self.is_of_this_boot(proc)
             && state_and_start(proc, self.pid)
                 .is_some_and(|(state, start)| start == self.start_ticks && !matches!(state, 'Z' | 'X' | 'x'))
     }
 
-    /// The network namespace that it saw, if the caller sees another.
+    /// The network namespace of the owner, if the caller is in a different one.
     pub(crate) fn other_network(&self, proc: &Path) -> Option<u64> {
         let here = network(&proc.join("self"))?;
         self.network.filter(|network| *network != here)
     }
 
-    /// Whether the values it wrote can still be set.
+    /// Whether the values that it wrote can still be set.
     pub(crate) fn is_of_this_boot(&self, proc: &Path) -> bool {
         self.boot_id == boot_id(proc)
     }
@@ -70,7 +71,7 @@ fn network(process: &Path) -> Option<u64> {
     Some(std::fs::metadata(process.join("ns/net")).ok()?.ino())
 }
 
-/// Whether a network namespace is still there, as far as the caller can see: a process or a name has it.
+/// Whether a network namespace still exists, as far as the caller can see: a process or a name refers to it.
 pub(crate) fn has_network(proc: &Path, inode: u64) -> bool {
     let entries = |dir: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(dir).into_iter().flatten().flatten().map(|item| item.path()).collect()
@@ -85,12 +86,13 @@ fn boot_id(proc: &Path) -> String {
     text.map(|t| t.trim().to_owned()).unwrap_or_else(|_| "unknown".into())
 }
 
-/// State letter and start time. The command name before them may hold spaces and brackets, so count from its last one.
+/// State letter and start time. The command name before them may contain spaces and parentheses, so start after the
+/// last one.
 fn state_and_start(proc: &Path, pid: u32) -> Option<(char, u64)> {
     let stat = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
-    // State is field 3, so the start time, field 22, comes 18 after the one that follows it.
+    // State is field 3, so field 22, the start time, is the 18th after the one that follows it.
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 

@@ -1,4 +1,4 @@
-//! Why a setting is not applied, in a sentence that says what to do next.
+//! Reasons why a setting is not applied, as sentences that say what to do next.
 
 use crate::catalogue::row_of_file;
 use crate::choices::{listed, not_offered};
@@ -8,13 +8,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
+/// The alternative for a knob that does not exist here or is locked, at the end of each such sentence.
 pub(crate) const GUEST_LANE: &str = "only a guest with a kernel of its own could vary it (`schedlab vm run -- bench WORKLOAD --set SETTING`, docs/vm.md)";
 
-/// Of a network knob: whether an arm can set it, a look at a network namespace shows.
+/// For a network knob: only a look at a new network namespace shows whether an arm can set it.
 pub(crate) const AN_ARM_MAY: &str = "; without it an arm of a plan may set it, in the network namespace of its trial";
 
-/// What does nearly the same for a task of one's own, needs no rights and no debugfs, and is said where a file is out of reach.
+/// A per-task setting with nearly the same effect, which needs no privileges and no debugfs; suggested if the file
+/// cannot be written.
 pub(crate) fn per_task(path: &Path) -> &'static str {
     if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" }
 }
@@ -35,7 +36,7 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         (Some(ECONNREFUSED), _) => {
             format!("{at} is hidden from this container; run on the host as root")
         }
-        // Of sysfs root opens only what has a bit for it.
+        // In sysfs even root can only open a file that has a permission bit for it.
         (_, io::ErrorKind::PermissionDenied) if is_for_nobody(path) => {
             format!("{at} can only be read on this kernel, also by root; {GUEST_LANE}")
         }
@@ -49,7 +50,7 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             format!("{at} is mounted read-only (a container?); run on the host as root")
         }
         (_, io::ErrorKind::IsADirectory) => format!("{at} is a directory of knobs, not a knob; name a file below it"),
-        // Of a write: what the value names is not there.
+        // On a write: what the value names does not exist.
         (_, io::ErrorKind::NotFound) if value.is_some() && path.exists() => {
             not_available(path, value.unwrap_or_default())
         }
@@ -65,22 +66,23 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
     }
 }
 
-/// The file with the names that a file takes, and them.
+/// The file that lists the names which a file accepts, and these names.
 fn known_names(path: &Path) -> Option<(PathBuf, String)> {
-    // As net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
+    // Such as net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
     let (family, what) = path.file_name()?.to_str()?.split_once('_')?;
     let list = path.with_file_name(format!("{family}_available_{what}"));
     let names = normalise(&std::fs::read_to_string(&list).ok()?);
     Some((list, names))
 }
 
-/// Why a name is refused by a file whose names are listed; `None` if it is among them, or there is no list.
+/// Why a file refuses a name, if another file lists the accepted names; `None` if the name is listed, or there is no
+/// list.
 pub(crate) fn not_listed(path: &Path, value: &str) -> Option<String> {
     let (_, names) = known_names(path)?;
     (!names.split(' ').any(|name| name == value)).then(|| not_available(path, value))
 }
 
-/// A name that the kernel does not know, of an algorithm or a queue; a module may have more of them.
+/// The kernel does not know the name of the algorithm or queue; a module may provide it.
 fn not_available(path: &Path, value: &str) -> String {
     let known = known_names(path).map(|(list, names)| format!(" {} lists {names};", list.display()));
     format!(
@@ -90,7 +92,8 @@ fn not_available(path: &Path, value: &str) -> String {
     )
 }
 
-/// Outside the first network namespace only what is allowed to every user can be the default (net/ipv4/tcp_cong.c).
+/// Outside the first network namespace only algorithms that every user may use can be the default
+/// (net/ipv4/tcp_cong.c).
 fn not_allowed(path: &Path, value: &str) -> String {
     const LIST: &str = "tcp_allowed_congestion_control";
     let allowed = std::fs::read_to_string(path.with_file_name(LIST)).map(|names| normalise(&names)).unwrap_or_default();
@@ -100,7 +103,7 @@ fn not_allowed(path: &Path, value: &str) -> String {
     )
 }
 
-/// What bounds a value that the kernel refused.
+/// What limits a value that the kernel refused.
 fn out_of_limits(path: &Path, value: &str) -> String {
     let Some(row) = row_of_file(path) else { return "it is out of range, or limited by another knob".into() };
     if let Some(why) = row.no_number(value) {
@@ -122,7 +125,7 @@ fn out_of_limits(path: &Path, value: &str) -> String {
     }
 }
 
-/// Within its range the runtime is refused where a group may use more (kernel/sched/rt.c `tg_rt_schedulable`).
+/// A runtime within its range is refused if a group may use more (kernel/sched/rt.c `tg_rt_schedulable`).
 fn shares_of_groups(path: &Path, runtime: i128) -> Option<String> {
     let period: i128 = std::fs::read_to_string(path.with_file_name("sched_rt_period_us")).ok()?.trim().parse().ok()?;
     (runtime <= period).then(|| {
@@ -137,7 +140,7 @@ pub(crate) fn is_for_nobody(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o222 == 0)
 }
 
-/// A time as the plain number that a knob whose name ends with its unit takes.
+/// A time as a plain number, for a knob whose name ends with its unit.
 fn without_unit(path: &Path, value: &str) -> Option<u64> {
     let (_, unit) = path.file_name()?.to_str()?.rsplit_once('_')?;
     let ns_each = match unit {
@@ -151,11 +154,11 @@ fn without_unit(path: &Path, value: &str) -> Option<u64> {
     Some(ns / ns_each)
 }
 
-/// EPERM, which Rust folds into `PermissionDenied` together with EACCES: the first is a lock, the second missing rights.
+/// EPERM, which Rust maps to `PermissionDenied` like EACCES: EPERM means a lockdown, EACCES missing privileges.
 const EPERM: i32 = 1;
 /// A netlink family that this kernel does not have.
 const EPROTONOSUPPORT: i32 = 93;
-/// One that is served outside of our namespaces only.
+/// A netlink family that only serves processes outside of our namespaces.
 const ECONNREFUSED: i32 = 111;
 
 #[cfg(test)]
@@ -185,7 +188,7 @@ mod tests {
             runtime.ends_with("(EINVAL): rt_runtime takes -1 to rt_period us; rt_period: at most that"),
             "{runtime}"
         );
-        // Within the period, which is 1000000 or more in every kernel of this machine.
+        // Below the period, which is 1000000 or more on the machines that run this test.
         let share = say("/proc/sys/kernel/sched_rt_runtime_us");
         assert!(share.contains("CONFIG_RT_GROUP_SCHED") && share.contains("root group"), "{share}");
         let wakeup = say("/sys/kernel/debug/sched/wakeup_granularity_ns");

@@ -1,5 +1,5 @@
-//! From a setting to the kernel's file: dotted sysctl names, debugfs and sysfs paths, and one name for one idea across
-//! versions by the catalogue (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
+//! Resolves a setting to the kernel's file: dotted sysctl names, debugfs and sysfs paths, and, by the catalogue, names
+//! that differ between versions (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
 
 use crate::catalogue::{absent, may_have, release, row_of_place};
 use crate::choices::misfit;
@@ -11,17 +11,17 @@ use schedlab_plan::nearest;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a setting lives here.
+/// Where a setting is on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) knob: Knob,
     /// The text to write, normalised.
     pub(crate) value: String,
-    /// The name under which this kernel has it, when that is not the one asked for.
+    /// The name under which this kernel has it, if it differs from the one given.
     pub(crate) found_as: Option<String>,
 }
 
-/// The file and text of a host-wide setting; or why there is none, in words.
+/// The file of a host-wide setting and the text to write; or the reason why there is none.
 pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, String> {
     let (knob, found_as, value) = match setting {
         Setting::Sysctl { name, value } => at_place(roots, &format!("sysctl:{name}"), value)?,
@@ -87,7 +87,8 @@ const ONE_WAY: &[&str] = &[
     "kernel/usermodehelper/inheritable",
     "kernel/yama/ptrace_scope",
     "fs/binfmt_misc/register",
-    // Written to every interface as well, each of which may have had its own (net/ipv4/devinet.c, net/ipv6/addrconf.c).
+    // The kernel also writes it to every interface, each of which may have had its own value (net/ipv4/devinet.c,
+    // net/ipv6/addrconf.c).
     "net/ipv4/ip_forward",
     "net/ipv4/conf/all/forwarding",
     "net/ipv6/conf/all/disable_ipv6",
@@ -115,7 +116,7 @@ fn feature_knob(path: PathBuf, word: &str) -> Result<Knob, String> {
     Err(format!("this kernel has no scheduler feature `{word}`{hint}; {GUEST_LANE}"))
 }
 
-/// The file of a place, under whatever name this kernel has it.
+/// The file of a place, under whichever name this kernel has it.
 fn find(roots: &Roots, place: &str) -> Result<(Knob, Option<String>), String> {
     let missing = match exact_files(roots, place) {
         Ok(knob) => return Ok((knob, None)),
@@ -123,9 +124,9 @@ fn find(roots: &Roots, place: &str) -> Result<(Knob, Option<String>), String> {
     };
     let Some(row) = row_of_place(place) else { return Err(missing.in_words()) };
     let release = release(roots);
-    // Where no such version has it, it is not worth a mount.
+    // If no kernel of this version has it, do not advise to mount the file system.
     let hidden = may_have(&row, &release);
-    // Rights hide a place as well as absence does: only a place that is absent may be looked for elsewhere.
+    // A place may be hidden by missing privileges or be absent: only an absent place is looked for elsewhere.
     for same in &row.places {
         match exact_files(roots, same.at) {
             Ok(knob) => return Ok((knob, Some(same.at.to_owned()))),
@@ -143,7 +144,7 @@ pub(crate) enum Missing {
 }
 
 impl Missing {
-    /// The reason, where rights and not absence hide the place.
+    /// The reason, if missing privileges hide the place.
     pub(crate) fn refused(self) -> Option<String> {
         match self {
             Self::Refused(why) => Some(why),
@@ -157,7 +158,7 @@ impl Missing {
     }
 }
 
-/// The file of `sysctl:NAME`, `debugfs:PATH` or `sysfs:PATH`, or the files of every CPU, for which `*` stands.
+/// The file of `sysctl:NAME`, `debugfs:PATH` or `sysfs:PATH`, or the files of all CPUs if it contains `*`.
 pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
     let path = match place.split_once(':') {
         Some(("sysctl", name)) => {
@@ -174,7 +175,7 @@ pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
         },
         _ => return Err(Missing::Absent(format!("`{place}` is not a place of a knob"))),
     };
-    // What cannot be read is reported when it is read.
+    // A file that cannot be read is reported when it is read.
     let is_choice = !place.starts_with("sysctl:") && std::fs::read_to_string(&path).is_ok_and(|t| chosen(&t).is_some());
     Ok(if is_choice { Knob::Choice { path } } else { Knob::File { path } })
 }
@@ -238,8 +239,8 @@ fn names_in(directory: &Path) -> Vec<String> {
     listing.filter_map(|item| item.file_name().into_string().ok()).collect()
 }
 
-/// The file of a dotted sysctl name. A dot may also belong to a name (`net.ipv4.conf.eth0.100.rp_filter`), so each
-/// directory is asked for the shortest, then for longer parts.
+/// The file of a dotted sysctl name. A component may itself contain a dot (`net.ipv4.conf.eth0.100.rp_filter`), so in
+/// each directory the shortest component is tried first, then longer ones.
 pub(crate) fn sysctl_path(root: &Path, name: &str) -> Result<PathBuf, String> {
     let parts: Vec<&str> = name.split('.').collect();
     if parts.iter().any(|p| p.is_empty() || *p == "..") {

@@ -1,8 +1,8 @@
-//! Putting values back: in reverse order, with retries for values that bound each other, continuing after an error.
+//! Restores values: in reverse order, with retries for values that limit each other, and continuing after errors.
 //!
-//! A knob that shows neither the original nor a value of ours was written by somebody else since; their decision
-//! stands, and the report says what we would have put back. (An intent without its done is the exception: what the
-//! kernel made of our last value is unknown, so it is taken for ours.)
+//! A knob that shows neither the original nor a value of ours was written by another process since. Its value is kept,
+//! and the report gives the value that we would have restored. (The exception is an intent without its done: it is
+//! unknown what the kernel made of our last value, so the present value counts as ours.)
 
 use crate::error::TuneError;
 use crate::journal::{Entry, Ledger, Parsed};
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 pub(crate) mod preview;
 
-/// Passes over values that bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`; bytes and ratio).
+/// Passes over values that limit each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`; bytes and ratio).
 pub(crate) const PASSES: usize = 3;
-/// How long a killed process may take to be gone: it ends the fsync it is in first, with its lock held.
+/// How long a killed process may take to disappear: with its lock held, it first finishes its current fsync.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -29,7 +29,7 @@ enum Step {
     Retry(String),
 }
 
-/// What a knob's present value says before it is touched.
+/// The state of a knob before it is restored.
 enum Look {
     Unchanged,
     Settled(RestoreOutcome),
@@ -78,15 +78,15 @@ fn report(entry: &Entry, outcome: RestoreOutcome) -> Restored {
     Restored { knob, path, original: entry.original.clone(), outcome }
 }
 
-/// Sets a knob that was without a limit on the way here without one again: values that bound each other may have no
-/// other way back.
+/// Sets a knob to its unlimited value if we had set it to that value on the way here: values that limit each other may
+/// have no other way back.
 fn lift(entry: &Entry) {
     let unlimited = entry.knob.unlimited().filter(|value| entry.ours.iter().any(|ours| ours == value));
-    // What refuses it is tried, and told, by the pass that follows.
+    // If this is refused, the following pass tries again and reports it.
     let _ = unlimited.map(|value| entry.knob.write(value));
 }
 
-/// Puts the chosen entries back, last change first. Knobs that already hold their original are not listed.
+/// Restores the chosen entries, the last change first. Knobs that already have their original value are not listed.
 pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<Restored> {
     put_back_each(ledger.entries.iter().filter(|entry| chosen(entry)).collect())
 }
@@ -115,12 +115,12 @@ fn put_back_each(mut open: Vec<&Entry>) -> Vec<Restored> {
     restored
 }
 
-/// Which journals of dead processes are meant.
+/// Which journals of dead processes to restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// Those of killed processes: their changes were not meant to stay.
+    /// Those of killed processes, whose changes were not meant to stay.
     Killed,
-    /// Also those of `tune set`, whose values stay until they are asked back.
+    /// Also those of `tune set`, whose values stay until they are restored on request.
     All,
 }
 
@@ -130,10 +130,10 @@ impl Of {
     }
 }
 
-/// Puts back what dead processes left changed, and removes their journals; called at every start for [`Of::Killed`] and
-/// by `schedlab tune restore` for [`Of::All`]. A journal with a value that could not be put back is kept for the next try. While another schedlab is
-/// changing this host nothing is done, and after two seconds, in which one that was killed is gone, the answer is
-/// [`TuneError::Busy`]: it has restored all leftovers before its first change.
+/// Restores what dead processes left changed, and removes their journals; called at every start for [`Of::Killed`], and
+/// by `schedlab tune restore` for [`Of::All`]. A journal with a value that could not be restored is kept for the next
+/// try. While another schedlab is changing this host nothing is done: the result is [`TuneError::Busy`] after two
+/// seconds, within which a killed one would be gone. The other one has restored all leftovers before its first change.
 pub fn restore_leftovers(of: Of, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
     restore_within(PATIENCE, of, roots, state_dir)
 }
@@ -149,7 +149,7 @@ fn restore_within(patience: Duration, of: Of, roots: &Roots, state_dir: &Path) -
         }
         let busy = match StateLock::take(state_dir) {
             Ok(lock) => {
-                // Asked before the others are restored: who dies meanwhile was not.
+                // Checked before the others are restored: a process that dies later was alive.
                 let living = living_owner(roots, state_dir)?;
                 restored.append(&mut restore_locked(of, roots, state_dir, &lock)?);
                 match living {
@@ -167,8 +167,8 @@ fn restore_within(patience: Duration, of: Of, roots: &Roots, state_dir: &Path) -
     }
 }
 
-/// As with a HOME of somebody else: what the caller may not look into has no journal of its own. A change of the host
-/// fails there later, when it needs one; what changes none needs none.
+/// For example if HOME is another user's: a directory that the caller cannot read holds none of its journals. A change
+/// of the host that needs a journal fails there later.
 fn is_closed_to_us(state_dir: &Path) -> bool {
     std::fs::read_dir(state_dir).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
@@ -198,14 +198,14 @@ pub(crate) fn restore_locked(
         if of_this.iter().all(Restored::is_done) {
             durable::remove(&path).map_err(|source| TuneError::State { path, source })?;
         }
-        // A run is not in the way of another network's knobs, so only who asks hears of them.
+        // A run does not affect knobs of another network namespace, so they are only reported on request.
         of_this.retain(|one| of == Of::All || !matches!(one.outcome, RestoreOutcome::OtherNetwork(_)));
         restored.append(&mut of_this);
     }
     Ok(restored)
 }
 
-/// What an unreadable journal means. After a reboot none of its values can still be set.
+/// The report for an unreadable journal. After a reboot none of its values can still be set.
 fn unreadable(roots: &Roots, path: &Path, parsed: &Parsed) -> Option<Restored> {
     let this_boot = parsed.owner.as_ref().is_none_or(|owner| owner.is_of_this_boot(&roots.proc));
     let why = parsed.trouble().filter(|_| this_boot)?;
@@ -220,10 +220,10 @@ fn restore_journal(roots: &Roots, owner: Option<&Owner>, ledger: &Ledger) -> Vec
     restored
 }
 
-/// The entries whose files the caller sees, and what becomes of the others.
+/// The entries whose files the caller sees, and the outcome of the others.
 fn divided<'l>(roots: &Roots, owner: Option<&Owner>, ledger: &'l Ledger) -> (Vec<&'l Entry>, Vec<Restored>) {
-    // Without a whole header the boot is unknown, but what was journalled after it was journalled in order, and the
-    // test for foreign writes protects a newer boot's values.
+    // Without a complete header the boot is unknown. But the entries that follow are in order, and the check for
+    // foreign writes protects the values of a newer boot.
     if !owner.is_none_or(|owner| owner.is_of_this_boot(&roots.proc)) {
         let gone = ledger.entries.iter().map(|entry| report(entry, RestoreOutcome::Rebooted));
         return (Vec::new(), gone.collect());
@@ -231,7 +231,7 @@ fn divided<'l>(roots: &Roots, owner: Option<&Owner>, ledger: &'l Ledger) -> (Vec
     let Some(network) = owner.and_then(|owner| owner.other_network(&roots.proc)) else {
         return (ledger.entries.iter().collect(), Vec::new());
     };
-    // The caller sees files of the same name, and they are another network's.
+    // The caller sees files of the same name, but they belong to another network namespace.
     let is_theirs = |entry: &&Entry| entry.knob.path().starts_with(roots.proc.join("sys/net"));
     let (theirs, here): (Vec<&Entry>, _) = ledger.entries.iter().partition(is_theirs);
     let outcome = match has_network(&roots.proc, network) {

@@ -1,4 +1,4 @@
-//! Where the kernel's trees and our own state are found; parameters, so that tests use temporary trees.
+//! Where the kernel's file systems and our own state are; parameters, so that tests can use temporary trees.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub struct Roots {
     pub proc: PathBuf,
     /// Normally `/sys`.
     pub sys: PathBuf,
-    /// Normally `/sys/fs/cgroup`; mount points that /proc/self/mountinfo shows below that path are looked up here.
+    /// Normally `/sys/fs/cgroup`; mount points below that path in /proc/self/mountinfo are looked up here.
     pub cgroup: PathBuf,
     /// Normally `/sys/kernel/debug`.
     pub debugfs: PathBuf,
@@ -28,26 +28,26 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// The roots of a copied or made-up machine below `root`: `proc`, `sys`, and below `sys` debugfs and cgroups.
+    /// The roots of a copied or artificial machine below `root`: `proc`, `sys`, and below `sys` debugfs and cgroups.
     pub fn below(root: &Path) -> Self {
         let at = |path: &str| root.join(path);
         Self { proc: at("proc"), sys: at("sys"), cgroup: at("sys/fs/cgroup"), debugfs: at("sys/kernel/debug") }
     }
 
-    /// What to do where all of /proc is missing; `None` where it is there, and for a tree of files.
+    /// What to do if /proc is not mounted; `None` if it is, and for a copied tree.
     pub(crate) fn unmounted_proc(&self) -> Option<String> {
         let proc = self.proc.display();
         let is_missing = self.is_this_machine() && !self.proc.join("self").exists();
         is_missing.then(|| format!("{proc} is not mounted: `mount -t proc proc {proc}`, as root"))
     }
 
-    /// Whether the files are those of the kernel that runs here, so that system calls report on the same kernel.
+    /// Whether the files are those of the running kernel, so that system calls report on the same kernel.
     pub(crate) fn is_this_machine(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Effective user id of the caller, from `Uid:` of `status`, whose second number it is.
+/// Effective user id of the caller: the second number of `Uid:` in `status`.
 pub(crate) fn effective_uid(proc: &Path) -> Option<u32> {
     status_field(proc, "Uid:")?.split_whitespace().nth(1)?.parse().ok()
 }

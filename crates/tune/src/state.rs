@@ -1,5 +1,5 @@
-//! The state directory: whose it is, its lock, its journals. What a journal says is written to the kernel verbatim, so
-//! nobody else may be able to put one there.
+//! The state directory: its owner, its lock, its journals. Values in a journal are written to the kernel verbatim, so
+//! no other user may be able to put one there.
 
 use crate::error::TuneError;
 use crate::journal::{Parsed, is_journal, parse};
@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a lock without a name is looked at again, and after how long.
+/// How often, and after how long, a lock without a name is read again.
 const UNNAMED_TRIES: usize = 40;
 const UNNAMED_FOR: Duration = Duration::from_millis(5);
 
@@ -19,7 +19,7 @@ fn failed(path: &Path, source: io::Error) -> TuneError {
     TuneError::State { path: path.to_owned(), source }
 }
 
-/// Refuses a directory that another user owns or may write to; none at all is in order.
+/// Refuses a directory that another user owns or may write to; a missing directory is fine.
 fn must_be_ours(state_dir: &Path) -> Result<(), TuneError> {
     match places::is_ours(state_dir) {
         Ok(true) => Ok(()),
@@ -29,10 +29,10 @@ fn must_be_ours(state_dir: &Path) -> Result<(), TuneError> {
     }
 }
 
-/// The lock on a state directory: held while values of ours are set. Released by the kernel when we die.
+/// The lock on a state directory: held while values of ours are set. The kernel releases it when we die.
 #[derive(Debug)]
 pub(crate) struct StateLock {
-    /// Open for the lock's sake.
+    /// Kept open to hold the lock.
     _file: File,
 }
 
@@ -51,7 +51,7 @@ impl StateLock {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
-            // Between taking the lock and writing its name, and while it restores, a holder has none.
+            // Right after taking the lock, and while it restores, the holder has not written its name.
             match holder(&mut file) {
                 Some(holder) => return Err(TuneError::Busy { pid: holder.pid.to_string() }),
                 None if tries == UNNAMED_TRIES => {
@@ -68,7 +68,7 @@ impl StateLock {
     }
 }
 
-/// Who is named in the lock's file, if it lives.
+/// The process named in the lock file, if it is alive.
 fn holder(file: &mut File) -> Option<Owner> {
     let mut text = String::new();
     file.rewind().ok()?;
@@ -93,7 +93,7 @@ pub(crate) fn journals(state_dir: &Path) -> Result<Vec<(PathBuf, Parsed)>, TuneE
             found.push((path, parse(&bytes)));
         }
     }
-    // The latest first, as within one journal: a process may be older than another and have written later.
+    // The latest first, as within one journal: an older process may have written later than a younger one.
     let order = |parsed: &Parsed| parsed.owner.as_ref().map(|o| (o.began_ns, o.start_ticks, o.pid));
     found.in_order_by_key(|(_, parsed)| std::cmp::Reverse(order(parsed)));
     Ok(found)
@@ -111,13 +111,13 @@ mod tests {
         let lock = StateLock::take(&state).unwrap();
         let error = StateLock::take(&state).unwrap_err().to_string();
         assert!(error.contains(&std::process::id().to_string()), "{error}");
-        // Another process with the number of one that is gone.
+        // The pid now belongs to another process than the dead one.
         let gone = Owner { start_ticks: 1, ..Owner::this(Path::new("/proc")).unwrap() };
         std::fs::write(state.join("lock"), serde_json::to_vec(&gone).unwrap()).unwrap();
         let error = StateLock::take(&state).unwrap_err().to_string();
         assert!(error.contains("not known") && !error.contains(&std::process::id().to_string()), "{error}");
         drop(lock);
-        // As an older schedlab left it: anybody could have held the lock.
+        // As left by an older schedlab: anybody could have held the lock.
         std::fs::set_permissions(&state, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::set_permissions(state.join("lock"), PermissionsExt::from_mode(0o644)).unwrap();
         let _lock = StateLock::take(&state).unwrap();
@@ -141,7 +141,7 @@ mod tests {
         }
         std::fs::set_permissions(&state, PermissionsExt::from_mode(0o755)).unwrap();
         assert!(journals(&state).unwrap().is_empty());
-        // Another's directory, and another's link to one of ours: only root can make them here.
+        // A directory of another user, and another user's link to one of ours; only root can create them here.
         if chown(&state, Some(12_345), None).is_ok() {
             assert!(refused());
             std::fs::rename(&state, tree.path().join("ours")).unwrap();

@@ -1,5 +1,6 @@
-//! Sysctls outside the guard: those of a network namespace of the trial's own, which end with it, and the cheap write
-//! of a switchback trial, whose original value the guard of the ordering process holds ([`HostGuard::cover`]).
+//! Sysctls that the guard does not write: those in a network namespace of the trial's own, which end with it, and the
+//! cheap writes of a switchback trial, whose original value is held by the guard of the process that runs it
+//! ([`HostGuard::cover`]).
 //!
 //! [`HostGuard::cover`]: crate::HostGuard::cover
 
@@ -20,8 +21,8 @@ pub(crate) fn not_applied(setting: &Setting, effective: impl Into<String>, why: 
     Applied { setting: setting.clone(), effective: effective.into(), not_applied: Some(why.into()) }
 }
 
-/// The actual value, in the setting's own words: its key with the value the kernel shows, and the name under which this
-/// kernel has it when that differs.
+/// The actual value in the form of the setting: its key with the value that the kernel shows, and this kernel's name
+/// for it if that differs.
 pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str) -> String {
     let words = match setting {
         Setting::Autogroup(_) => format!("autogroup={}", if present == "0" { "off" } else { "on" }),
@@ -30,7 +31,7 @@ pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str
             Ok(ns) => format!("halt_poll={}", format_ns_exact(ns)),
             Err(_) => format!("halt_poll={present}"),
         },
-        // Otherwise its value is a word for each state of each CPU.
+        // Otherwise the value has one word for each state of each CPU.
         Setting::Cpuidle(states) if present == resolved.value => format!("cpuidle={}", states.name()),
         _ if matches!(resolved.knob, Knob::Files { .. }) => format!("{}={}", setting.key(), one_word(present)),
         _ => format!("{}={present}", setting.key()),
@@ -41,14 +42,14 @@ pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str
     }
 }
 
-/// Compares a read-back with what was asked; `before` is what it showed before the write.
+/// Compares the value read back with the requested one; `before` is the value before the write.
 pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, present: &str) -> Applied {
     let effective = in_own_words(setting, resolved, present);
     if present == resolved.value {
         return Applied { setting: setting.clone(), effective, not_applied: None };
     }
     let (asked, shows) = (one_word(&resolved.value), one_word(present));
-    // Such a value is never shown: the kernel replaces it by the one that it stands for.
+    // The kernel replaces such a value by another one, so it never reads back.
     if let Some(meaning) = row_of_file(resolved.knob.path()).and_then(|row| row.resets(asked)) {
         let effective = format!("{effective} ({asked} {meaning})");
         return Applied { setting: setting.clone(), effective, not_applied: None };
@@ -72,8 +73,8 @@ fn refused_in_namespace(resolved: &Resolved, error: &io::Error) -> String {
     }
 }
 
-/// Why a trial's own network namespace could not set it, by a look at a new one; `None` if it could, or if that is known
-/// only by trying.
+/// Why the setting is impossible in a trial's own network namespace, found out in a new one; `None` if it is possible,
+/// or if only a try can tell.
 pub(crate) fn impossible_in_namespace(roots: &Roots, setting: &Setting) -> Option<String> {
     let look = || {
         namespace::enter_new_net().ok()?;
@@ -82,12 +83,12 @@ pub(crate) fn impossible_in_namespace(roots: &Roots, setting: &Setting) -> Optio
             Ok(resolved) => Some(refused_in_namespace(&resolved, &resolved.knob.open_for_write().err()?)),
         }
     };
-    // A network namespace is a thread's own, and ends with it.
+    // A network namespace belongs to a thread, and ends with it.
     std::thread::scope(|scope| scope.spawn(look).join().ok().flatten())
 }
 
-/// Writes a `net.*` sysctl and reads it back. Call it inside the network namespace that the workload is to run in,
-/// before its sockets exist; no journal is kept because the namespace dies with the trial.
+/// Writes a `net.*` sysctl and reads it back. Call it inside the network namespace of the workload, before its sockets
+/// exist. There is no journal, because the namespace ends with the trial.
 pub fn net_sysctl(roots: &Roots, setting: &Setting) -> Applied {
     let resolved = match resolve(roots, setting) {
         Ok(resolved) => resolved,
@@ -106,14 +107,14 @@ pub fn net_sysctl(roots: &Roots, setting: &Setting) -> Applied {
     }
 }
 
-/// Writes a sysctl (or autogroup) without journal and read-back: a boundary of a switchback window.
+/// Writes a sysctl (or autogroup) without journal and read-back, between two windows of a switchback trial.
 pub fn write_sysctl(roots: &Roots, setting: &Setting) -> Result<(), TuneError> {
     let resolved = resolve(roots, setting).map_err(TuneError::Impossible)?;
     let written = resolved.knob.write(&resolved.value);
     written.map_err(|e| TuneError::Impossible(reason::refused(resolved.knob.path(), &e, Some(&resolved.value))))
 }
 
-/// The same setting with its current value: what a switchback arm that does not name it goes back to.
+/// The same setting with its current value, which a switchback arm uses if it does not name the setting.
 pub fn present_value(roots: &Roots, setting: &Setting) -> Result<Setting, TuneError> {
     let resolved = resolve(roots, setting).map_err(TuneError::Impossible)?;
     let read = resolved.knob.read();

@@ -1,4 +1,4 @@
-//! Where knobs of sysfs live here: huge pages, halt polling, idle states. What is not there is a reason, in words.
+//! Knobs in sysfs: huge pages, halt polling, idle states. If one is missing, the error says why.
 
 use crate::knob::Knob;
 use crate::reason::GUEST_LANE;
@@ -23,10 +23,10 @@ pub(crate) fn thp(roots: &Roots) -> Result<Knob, String> {
     Ok(Knob::Choice { path })
 }
 
-/// Halt polling: of this machine as a guest where the haltpoll governor is in use, else of the guests it hosts; and where
-/// it was found (drivers/cpuidle/governors/haltpoll.c, virt/kvm/kvm_main.c; both in ns).
+/// Halt polling, and where it was found: this machine's own as a guest if the haltpoll governor is in use, otherwise
+/// that of the guests it hosts (drivers/cpuidle/governors/haltpoll.c, virt/kvm/kvm_main.c; both in ns).
 pub(crate) fn halt_poll(roots: &Roots) -> Result<(Knob, String), String> {
-    // A built-in governor has its parameter even if another one is active and it is not used.
+    // The parameter of a built-in governor exists even if another governor is active.
     let governor = |name: &str| std::fs::read_to_string(roots.sys.join("devices/system/cpu/cpuidle").join(name));
     let governs = |name: &str| governor(name).is_ok_and(|text| text.trim() == "haltpoll");
     let as_guest = ["current_governor", "current_governor_ro"].into_iter().any(governs);
@@ -39,7 +39,7 @@ pub(crate) fn halt_poll(roots: &Roots) -> Result<(Knob, String), String> {
     Err(format!("no halt polling here: haltpoll is not the cpuidle governor, and kvm is not loaded; {GUEST_LANE}"))
 }
 
-/// The `disable` files of all idle states of all CPUs, and what they are to hold, a word each.
+/// The `disable` files of all idle states of all CPUs, and the values to write, one word each.
 pub(crate) fn cpuidle(roots: &Roots, states: IdleStates) -> Result<(Knob, String), String> {
     let mut found: Vec<(u32, u32, PathBuf)> = Vec::new();
     let cpus = roots.sys.join("devices/system/cpu");
@@ -64,7 +64,7 @@ pub(crate) fn cpuidle(roots: &Roots, states: IdleStates) -> Result<(Knob, String
     Ok((Knob::Files { paths: found.into_iter().map(|(.., path)| path).collect() }, value))
 }
 
-/// `7` of `cpu7`.
+/// `7` for `cpu7`.
 pub(crate) fn numbered(name: &std::ffi::OsStr, prefix: &str) -> Option<u32> {
     name.to_str()?.strip_prefix(prefix)?.parse().ok()
 }

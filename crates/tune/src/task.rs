@@ -1,7 +1,7 @@
-//! Settings of tasks: slice, policy, nice, affinity, timer slack. They are inherited over fork and end with the task,
-//! so they need no journal. Every one is read back, because the kernel clamps, ignores and refuses.
+//! Per-task settings: slice, policy, nice, affinity, timer slack. They are inherited on fork and end with the task, so
+//! they need no journal. Each is read back, because the kernel may clamp, ignore or refuse it.
 //!
-//! `plant=…` is the workload's own business: it is skipped and never listed.
+//! `plant=…` is handled by the workload: it is skipped here, and never listed.
 
 use crate::sysctl::not_applied;
 use schedlab_plan::units::{CpuList, format_ns};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 const PROC: &str = "/proc";
 
-/// What the kernel takes for a slice, ns; it clamps others.
+/// Slices that the kernel accepts, ns; it clamps others.
 pub(crate) const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
 /// Applies the per-task settings to the calling thread, and reads each back after the last is applied.
@@ -31,8 +31,8 @@ pub fn apply_to_tid(tid: u32, settings: &[Setting]) -> Vec<Applied> {
     judged.collect()
 }
 
-/// A policy resets the slice, so the slice comes after it; but for `idle`, which keeps the slice that the task had and takes
-/// none (kernel/sched/syscalls.c, `__setscheduler_params`).
+/// A policy resets the slice, so the slice is set after it. The exception is `idle`, which keeps the slice that the
+/// task had and accepts none (kernel/sched/syscalls.c, `__setscheduler_params`).
 fn in_their_order(settings: &[Setting]) -> Vec<&Setting> {
     let is_slice = |setting: &&Setting| matches!(setting, Setting::Slice { .. });
     let (slices, others): (Vec<&Setting>, Vec<&Setting>) = of_tasks(settings).partition(is_slice);
@@ -41,7 +41,7 @@ fn in_their_order(settings: &[Setting]) -> Vec<&Setting> {
     [first, last].concat()
 }
 
-/// The actual setting of thread `tid` (0: the caller), compared with what was asked; nothing is written.
+/// The actual settings of thread `tid` (0: the caller), compared with the requested ones; writes nothing.
 pub fn read_back(tid: u32, settings: &[Setting]) -> Vec<Applied> {
     of_tasks(settings).map(|setting| judge(tid, setting)).collect()
 }
@@ -55,7 +55,7 @@ fn is_plant(setting: &Setting) -> bool {
 }
 
 /// Sets one setting on one thread (0: the caller) without reading it back: cheap enough for each window of a
-/// switchback. `InvalidInput` for a setting that is not a task's.
+/// switchback. `InvalidInput` for a setting that is not per-task.
 pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
     match setting {
         Setting::Slice { ns } => sched_attr::set_slice(tid, *ns),
@@ -72,8 +72,8 @@ pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
     }
 }
 
-/// What a task has by default, for the key of `setting`: the kernel's own slice, and for the rest what the caller has
-/// now (its children inherit it): call it before anything is applied.
+/// The default of a task for the key of `setting`: the kernel's slice, and for the rest the caller's present value,
+/// which its children inherit. Call it before anything is applied.
 pub fn default_of(setting: &Setting) -> Setting {
     match setting {
         Setting::Slice { .. } => Setting::Slice { ns: 0 },
@@ -101,7 +101,7 @@ fn present_policy(tid: u32) -> io::Result<Policy> {
     })
 }
 
-/// The setting of the same key with its actual value. A slice of 0 means that the kernel does not report one.
+/// The setting with the same key and the actual value. A slice of 0 means that the kernel does not report one.
 fn present(tid: u32, setting: &Setting) -> io::Result<Setting> {
     Ok(match setting {
         Setting::Slice { .. } => Setting::Slice { ns: sched_attr::get(tid)?.runtime_ns },
@@ -125,10 +125,9 @@ fn judge(tid: u32, setting: &Setting) -> Applied {
     };
     let (effective, in_force) = match (setting, &present) {
         (Setting::Slice { ns: 0 }, Setting::Slice { ns: 1.. }) => (format!("{present} (the kernel's default)"), true),
-        // No slack at all is a real-time thread's.
+        // A real-time thread has no timer slack.
         (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns: 0 }) => ("timer_slack=0ns".into(), false),
-        // The default of a task is what its parent had when it created the task: for a workload's tasks, what the
-        // caller has.
+        // The default of a task is the value of its parent when it was created: for a workload's tasks, the caller's.
         (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns }) => {
             let is_own = tid == 0 || timer_slack::own_ns().is_ok_and(|own| own == *ns);
             (format!("{present} (the default, which 0 asks for; the least is 1ns)"), is_own)
@@ -142,12 +141,12 @@ fn judge(tid: u32, setting: &Setting) -> Applied {
     not_applied(setting, effective, why)
 }
 
-/// Why a call that succeeded, or was never made, left another value.
+/// Why the value differs, although the call succeeded or was not made.
 fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
     let policy = present_policy(tid);
     let realtime = matches!(policy, Ok(Policy::Fifo(_) | Policy::Rr(_)));
     match (setting, present) {
-        // fair_policy() of kernel/sched/sched.h is normal and batch alone.
+        // fair_policy() in kernel/sched/sched.h covers only normal and batch.
         (Setting::Slice { .. }, Setting::Slice { ns: 1.. }) if matches!(policy, Ok(Policy::Idle)) => {
             format!("a task under policy idle takes no slice and keeps {present}; give the slice before the policy")
         }
@@ -167,7 +166,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
     }
 }
 
-/// `se.slice` of /proc/<tid>/sched, ns: kernels from 6.6 print it also where no call can change it.
+/// `se.slice` of /proc/<tid>/sched, ns: kernels from 6.6 print it even if no call can change it.
 fn se_slice(tid: u32) -> Option<u64> {
     let of = if tid == 0 { "thread-self".to_owned() } else { tid.to_string() };
     let text = std::fs::read_to_string(Path::new(PROC).join(of).join("sched")).ok()?;
@@ -175,7 +174,7 @@ fn se_slice(tid: u32) -> Option<u64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// Why thread `tid` (0: the caller) may run on `now` alone of what was asked for.
+/// Why thread `tid` (0: the caller) may run only on `now`, of the CPUs that were requested.
 fn cpus_missing(asked: &CpuList, now: &CpuList, tid: u32) -> String {
     let missing: Vec<u32> = asked.as_slice().iter().copied().filter(|c| !now.as_slice().contains(c)).collect();
     if missing.is_empty() {
@@ -186,7 +185,7 @@ fn cpus_missing(asked: &CpuList, now: &CpuList, tid: u32) -> String {
         Some(online) if missing.as_slice().iter().any(|c| !online.as_slice().contains(c)) => {
             format!("CPU {missing} is not online here: there are {online}")
         }
-        // The caller asked for the same before it made the thread, and has them: no cpuset is in the way.
+        // The caller requested the same before it created the thread, and got it: no cpuset is in the way.
         _ if tid != 0 && has(affinity::allowed_cpus(0), &missing) => {
             format!(
                 "a task of the workload runs on CPU {now} alone, where it puts itself; drop cpus, or its own pinning"
@@ -235,7 +234,7 @@ fn refused(tid: u32, setting: &Setting, error: &io::Error) -> String {
 }
 
 const ENOSYS: i32 = 38;
-/// Why a slice that is too short or too long is not what the task has.
+/// Why a task has another slice than the requested one, which was too short or too long.
 pub(crate) const CLAMPED: &str = "the kernel clamps a slice to 0.1 to 100 ms; ask for one within";
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! A slice below a tick: the tick is what ends one (Documentation/scheduler/sched-design-CFS.rst), so a shorter one is as
-//! long as the tick, unless HRTICK has a timer of its own for it.
+//! Slices below a tick. A slice ends at a tick (Documentation/scheduler/sched-design-CFS.rst), so a shorter one is as
+//! long as the tick, unless HRTICK sets a timer for it.
 
 use crate::roots::Roots;
 use schedlab_sys::kernel_facts;
 use std::path::Path;
 
-/// What is said beside the read-back of a slice that is below this kernel's tick; `None` for other knobs and values, and
-/// in a copied tree, which shows no tick.
+/// The note for a slice that reads back below this kernel's tick; `None` for other knobs and values, and in a copied
+/// tree, which does not show the tick.
 pub(crate) fn note(roots: &Roots, knob: &Path, value: &str) -> Option<String> {
     let tick_ns = kernel_facts::tick_ns().ok().filter(|_| roots.is_this_machine())?;
     below(tick_ns, knob, value)

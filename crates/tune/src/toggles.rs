@@ -1,5 +1,5 @@
-//! What this kernel lets one switch in its scheduler, as factors of a screen: every feature bit, and every knob that the
-//! catalogue knows a neutral value of.
+//! What can be switched in this kernel's scheduler, as factors of a screening: every feature bit, and every knob with a
+//! neutral value in the catalogue.
 
 use crate::catalogue::{Knob, catalogue};
 use crate::reason::refused;
@@ -8,10 +8,10 @@ use crate::roots::Roots;
 use schedlab_plan::Arm;
 use schedlab_plan::factorial::{PlannedFactor, Toggles};
 
-/// Features that report and decide nothing (kernel/sched/features.h of 5.10 to 6.18).
+/// Features that only report, and decide nothing (kernel/sched/features.h of 5.10 to 6.18).
 const REPORTS: [&str; 2] = ["feature:WARN_DOUBLE_CLOCK", "feature:LATENCY_WARN"];
 
-/// All of them, the feature bits first, as the kernel lists them.
+/// All toggles: first the feature bits, in the order of the kernel's file.
 pub fn toggles(roots: &Roots) -> Toggles {
     let mut toggles = Toggles::default();
     let knobs = catalogue(roots);
@@ -53,13 +53,14 @@ fn is_feature(knob: &Knob) -> bool {
     knob.name.starts_with("feature:")
 }
 
-/// A switch by its name in tables and its SPEC.
+/// The other setting of a switch: its name in tables, and its SPEC.
 struct Other {
     name: String,
     spec: String,
 }
 
-/// The other value of a feature, the neutral one of a knob that shows another; `None` where there is nothing to switch.
+/// The opposite value of a feature, or the neutral value of a knob that has another one; `None` if there is nothing to
+/// switch.
 fn other_value(knob: &Knob) -> Option<Other> {
     let present = knob.value.as_deref()?;
     if let Some(feature) = knob.name.strip_prefix("feature:") {
@@ -68,7 +69,7 @@ fn other_value(knob: &Knob) -> Option<Other> {
     }
     let wanted = knob.neutral.as_ref().filter(|_| knob.set == "host")?;
     let offered = knob.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    // `none (voluntary) full`: a list of choices has only these.
+    // A file that lists choices, such as `none (voluntary) full`, accepts only these.
     let is_offered = |value: &&str| !offered.contains('(') || offered.split_whitespace().any(|word| word == *value);
     let value = wanted.value.split('|').filter(|value| *value != present).find(is_offered)?;
     let spec = match knob.here.as_deref()?.split_once(':')? {

@@ -1,5 +1,5 @@
-//! The catalogue on trees with the scheduler knobs of seven kernels: everything has its one name, and what is not there
-//! is told with the kernels that have it.
+//! The catalogue on trees with the scheduler knobs of seven kernels: each knob has its one name, and one that is
+//! missing is reported with the kernels that have it.
 
 use schedlab_tune::{Knob, Roots, catalogue, named, of_names, toggles};
 use std::fs;
@@ -46,7 +46,7 @@ fn every_scheduler_knob_of_seven_kernels_has_a_name_and_shows_its_default() {
         let undescribed: Vec<&str> = knobs.iter().filter(|k| k.family.is_empty()).map(|k| &*k.name).collect();
         assert!(undescribed.iter().all(|name| name.starts_with("feature:")), "{version}: {undescribed:?}");
         assert!(undescribed.contains(&"feature:WA_IDLE"), "{version}");
-        // Every file is the path of a knob, but for what is not a knob; of each CPU's files the first stands for all.
+        // Every file belongs to a knob, except for those listed here; for per-CPU files the first stands for all.
         let no_knob = ["osrelease", "boot_id", "online", "domain0/flags", "sched/debug", "sched/verbose"];
         for file in tree.files.iter().filter(|file| !no_knob.iter().any(|end| file.ends_with(end))) {
             let path = tree
@@ -105,7 +105,7 @@ fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     assert!(server.contains("Linux 6.12 and later") && server.contains("schedlab vm run"), "{server}");
     assert!(why("5.4", "util_clamp_min_rt_default").contains("Linux 5.9 and later"));
     assert!(why("6.12", "child_runs_first").contains("Linux up to 6.6"));
-    // A version that has it, built without it.
+    // The version has it, but this kernel was built without it.
     let tree = tree("6.1");
     fs::remove_file(tree.root.path().join("proc/sys/kernel/sched_schedstats")).unwrap();
     assert!(tree.knob("schedstats").why_not.unwrap().contains("CONFIG_SCHEDSTATS"));
@@ -124,7 +124,7 @@ fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     assert!(unmounted.contains("debugfs is not mounted"), "{unmounted}");
 }
 
-/// What the kernel of this machine answers is no knowledge of a tree copied from another one.
+/// System calls report on the running kernel, not on the one that a tree was copied from.
 #[test]
 fn a_tree_of_files_has_no_knobs_of_the_kernel_that_reads_it() {
     for name in ["slice", "policy", "nice", "cpus", "timer_slack", "audit"] {
@@ -151,7 +151,7 @@ fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
     assert!(why("nice=77").contains("-20 to 19"));
     assert_eq!(why("slice=200000000"), "slice takes 100000 to 100000000 ns, not 200000000");
     assert_eq!(why("slice=1us"), "slice takes 100000 to 100000000 ns, not 1000");
-    // A plain number is in the knob's unit, for settings that are not files as well.
+    // A plain number is in the knob's unit, also for settings that are not files.
     for (plain, setting) in [
         ("slice=3000000", "slice=3ms"),
         ("slice=0", "slice=default"),
@@ -162,7 +162,7 @@ fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
     ] {
         assert_eq!(tree.setting(plain), setting);
     }
-    // The same bounds hold in a SPEC of an arm: debugfs itself takes anything.
+    // The same range applies to a SPEC in an arm: debugfs itself accepts anything.
     let mut guard = schedlab_tune::HostGuard::open(tree.roots.clone(), &tree.root.path().join("state")).unwrap();
     let applied = guard.apply(&["debugfs:sched/base_slice_ns=0".parse().unwrap()]).unwrap();
     assert!(applied[0].not_applied.as_ref().unwrap().contains("takes 100000 to"), "{applied:?}");

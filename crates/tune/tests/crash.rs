@@ -1,6 +1,6 @@
-//! SIGKILL in the middle of host-wide changes: whatever the instant, the next start brings every value back.
+//! SIGKILL in the middle of host-wide changes: the next start restores every value, whenever the kill came.
 //!
-//! For real, as root, on sysctls that harm nobody while they are changed for a few milliseconds:
+//! Runs on the real kernel, as root, with sysctls that do no harm if they are changed for a few milliseconds:
 //! `kernel.sched_cfs_bandwidth_slice_us` and `kernel.sched_rr_timeslice_ms` (which the kernel rounds to ticks).
 
 use schedlab_tune::{Of, Preview, Roots, TuneError, preview, restore_leftovers};
@@ -26,7 +26,7 @@ fn root_or_skip(name: &str) -> Option<MutexGuard<'static, ()>> {
     Some(HOST.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
-/// Cargo builds examples before tests and puts them beside `deps`, where this test is.
+/// Cargo builds examples before tests, and puts them next to `deps`, where this test is.
 fn victim(state: &Path, a: &str, b: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let mut command = Command::new(test.parent().unwrap().parent().unwrap().join("examples/killed"));
@@ -51,7 +51,7 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Restores while the killed process is perhaps not gone yet, as `kill -9 PID; schedlab tune restore` does.
+/// Restores while the killed process may still exist, as in `kill -9 PID; schedlab tune restore`.
 fn kill_and_restore_at_once(mut child: Child, state: &Path) -> Vec<schedlab_tune::Restored> {
     child.kill().unwrap();
     let restored = restore_leftovers(Of::Killed, &Roots::default(), state).unwrap();

@@ -14,7 +14,7 @@ fn skip(why: &str) {
     eprintln!("schedlab-skip: {why}");
 }
 
-/// A tree of plain files in place of the kernel's; our own pid is alive in it.
+/// A tree of plain files instead of the kernel's; our own pid is alive in it.
 struct Tree {
     root: tempfile::TempDir,
     roots: Roots,
@@ -80,7 +80,7 @@ fn influences_beside_the_scheduler_are_set_and_restored_like_any_knob() {
     tree.write(thp, "always [madvise] never");
     tree.write("sys/module/kvm/parameters/halt_poll_ns", "200000");
     let idle = |cpu: u32, state: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable");
-    // The owner has disabled the deepest state of CPU 1.
+    // The owner of the machine has disabled the deepest state of CPU 1.
     for (cpu, state, disabled) in [(0, 0, "0"), (0, 1, "0"), (0, 2, "0"), (1, 0, "0"), (1, 1, "0"), (1, 2, "1")] {
         tree.write(&idle(cpu, state), disabled);
     }
@@ -135,7 +135,7 @@ fn a_run_without_host_settings_keeps_no_state() {
     let tree = Tree::new();
     let mut guard = tree.guard();
     assert_eq!(guard.apply(&settings("policy=batch;nice=1")).unwrap(), []);
-    // A value that is there already is in force without a write.
+    // A value that is already there counts as applied without a write.
     assert!(guard.apply(&settings("autogroup=on")).unwrap()[0].not_applied.is_none());
     assert!(!tree.state().exists());
 }
@@ -216,8 +216,8 @@ fn writable(path: &str) -> bool {
     fs::OpenOptions::new().write(true).open(path).is_ok()
 }
 
-/// The bounds of deadline periods bound each other: the least may not pass the most. Neither the order asked for nor its
-/// reverse works without a second try.
+/// The limits of deadline periods depend on each other: the minimum may not exceed the maximum. Neither the given order
+/// nor its reverse works without a second pass.
 #[test]
 fn bound_values_are_set_and_restored_in_an_order_that_works() {
     const LEAST: &str = "/proc/sys/kernel/sched_deadline_period_min_us";
@@ -238,8 +238,8 @@ fn bound_values_are_set_and_restored_in_an_order_that_works() {
     assert_eq!((read(LEAST), read(MOST)), before);
 }
 
-/// Bytes and ratio are one value: writing the one clears the other, and 0 bytes is refused, so only the right one of the
-/// two brings both back.
+/// Bytes and ratio are one value: writing one clears the other, and 0 bytes is refused, so only the right one of the
+/// two restores both.
 #[test]
 fn a_value_that_displaced_its_partner_brings_both_back() {
     const BYTES: &str = "/proc/sys/vm/dirty_bytes";
@@ -276,7 +276,7 @@ fn a_value_the_kernel_refuses_is_not_applied() {
     assert!(reason(&applied).contains("refuses `banana`"), "{applied:?}");
 }
 
-/// A v2 tree of directories in which our own group is `a` and `cpu` is handed down from the top.
+/// A v2 tree of directories in which our own group is `a`, and `cpu` is enabled from the top down.
 fn v2_tree() -> Tree {
     let tree = Tree::new();
     tree.write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
@@ -316,7 +316,7 @@ fn groups_of_a_trial_are_journalled_before_they_exist_and_go_with_it() {
     assert_eq!((groups_of(&tree), tree.journals()), (0, 0), "the guard takes them along");
 }
 
-/// One for both tasks, and one for each, levels down.
+/// One group for both tasks, and one for each, several levels down.
 #[test]
 fn groups_within_groups_are_made_from_the_top_and_removed_from_the_bottom() {
     let tree = Tree::new();
@@ -341,7 +341,7 @@ fn groups_of_a_killed_trial_are_removed_at_the_next_start() {
     let journal = fs::read_dir(tree.state()).unwrap().flatten().find(|i| i.file_name() != "lock").unwrap();
     let as_it_was = fs::read(journal.path()).unwrap();
     drop(guard);
-    // What a SIGKILL of trial and parent leaves: the groups, the journal, and nobody of that pid.
+    // As after a SIGKILL of trial and parent: the groups and the journal exist, and no process has that pid.
     procs.iter().for_each(|procs| fs::create_dir(procs.parent().unwrap()).unwrap());
     fs::write(journal.path(), as_it_was).unwrap();
     fs::remove_file(tree.path(&format!("proc/{}/stat", std::process::id()))).unwrap();
@@ -360,7 +360,7 @@ fn on_v2_an_arm_with_a_group_and_a_workload_with_groups_exclude_each_other() {
     assert!(why.contains("self/mountinfo"), "{why}");
 }
 
-/// The cpu controller of this machine, v1 or v2, for real: values in force, a process inside, the group gone after.
+/// The cpu controller of this machine, v1 or v2: values applied, a process inside, the group removed afterwards.
 #[test]
 fn a_cgroup_is_made_filled_and_removed() {
     let name = "a_cgroup_is_made_filled_and_removed";
@@ -383,7 +383,7 @@ fn a_cgroup_is_made_filled_and_removed() {
     let mut tenant = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     fs::write(&procs[0], tenant.id().to_string()).unwrap();
     assert!(guard.foreign_changes().is_empty());
-    // The other arm names one of the two: the other returns to its default.
+    // The other arm names only one of the two: the other returns to its default.
     guard.apply(&settings("cpu_weight=50")).unwrap();
     assert!(matches!(shows("cpu.cfs_quota_us").or(shows("cpu.max")).as_deref(), Some("-1" | "max 100000")));
     guard.apply(&[]).unwrap();
@@ -395,7 +395,8 @@ fn a_cgroup_is_made_filled_and_removed() {
     tenant.wait().unwrap();
 }
 
-/// debugfs of the real kernel, mounted in a mount namespace of this thread's own. Under lockdown even root is refused.
+/// debugfs of the real kernel, mounted in a private mount namespace of this thread. Under lockdown even root is
+/// refused.
 #[test]
 fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
     std::thread::spawn(|| {
@@ -425,7 +426,7 @@ fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
     .unwrap();
 }
 
-/// `net.*` for real, in a network namespace of a forked child's own.
+/// `net.*` of the real kernel, in the network namespace of a forked child.
 #[test]
 fn a_net_sysctl_changes_in_its_own_namespace_only() {
     let name = "/proc/sys/net/ipv4/tcp_autocorking";

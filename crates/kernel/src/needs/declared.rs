@@ -14,7 +14,8 @@ pub(super) fn is_declared(side: &Side<'_>, at: usize) -> bool {
     if side.is(Some(before), b'}') && [b';', b'[', b','].iter().any(|mark| side.is(Some(at + 1), *mark)) {
         return true;
     }
-    // `static DEFINE_MUTEX(lock);` is a call, unlike an upper-case name whose type is on the line above.
+    // `static DEFINE_MUTEX(lock);` is a call. An upper-case name at the beginning of a line, with its type on the line
+    // above, is declared.
     if side.is(Some(at + 1), b'(') && !word_is_lower(side, at) {
         let is_typed = side.word(before).is_some_and(|word| is_type(word) && is_type_of_c(word));
         return is_typed && side.begins_line(at) && side.is_at_margin(at);

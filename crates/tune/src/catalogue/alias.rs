@@ -1,12 +1,12 @@
-//! Settings that are one knob under two names: the old and the new name of one idea, a word of a SPEC and the file behind
-//! it, a file by way of debugfs and of sysfs. Two of them in one arm would each undo the other.
+//! Settings that are one knob under two names: its old and new name, a word of a SPEC and the file behind it, or a file
+//! in debugfs and in sysfs. In one arm each would overwrite the other.
 
 use super::here::is_at;
 use super::names::row_of_place;
 use schedlab_plan::plan::Axis;
 use schedlab_plan::{Arm, Setting};
 
-/// The axes of a plan of which two are one knob, in a sentence.
+/// Names two axes of a plan that are the same knob, in a sentence; `None` if there are none.
 pub fn one_knob_on_two_axes(axes: &[Axis]) -> Option<String> {
     let pairs = axes.iter().enumerate().flat_map(|(i, axis)| axes[..i].iter().map(move |first| (first, axis)));
     pairs.into_iter().find_map(|(first, second)| {
@@ -24,7 +24,7 @@ pub fn one_knob_on_two_axes(axes: &[Axis]) -> Option<String> {
     })
 }
 
-/// An arm that sets one knob by two names, in a sentence.
+/// Names the knob that an arm sets under two names, in a sentence; `None` if there is none.
 pub fn one_knob_twice_in_an_arm(arms: &[Arm]) -> Option<String> {
     arms.iter().find_map(|arm| {
         let all = arm.settings.iter().enumerate();
@@ -34,7 +34,7 @@ pub fn one_knob_twice_in_an_arm(arms: &[Arm]) -> Option<String> {
     })
 }
 
-/// The knob that both settings set; `None` if they are two.
+/// The knob that both settings set; `None` if they set different ones.
 fn one_knob(a: &Setting, b: &Setting) -> Option<String> {
     if a.key() == b.key() {
         return Some(a.key());
@@ -42,7 +42,7 @@ fn one_knob(a: &Setting, b: &Setting) -> Option<String> {
     let (of_a, of_b) = (places(a), places(b));
     let pairs = of_a.iter().flat_map(|a| of_b.iter().map(move |b| (a, b)));
     let name = pairs.into_iter().find_map(|(a, b)| name_of_both(a, b))?;
-    // `autogroup` is the knob's name, and its sysctl one of its places.
+    // `autogroup` is the name of the knob, and its sysctl is one of the knob's places.
     let is_word = |setting: &&&Setting| {
         !matches!(setting, Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. })
     };
@@ -55,12 +55,12 @@ fn name_of_both(a: &str, b: &str) -> Option<String> {
     if a == b || is_at(a, b) || is_at(b, a) {
         return Some(name());
     }
-    // Files of two CPUs are at one place of a row, and two knobs.
+    // Files of two CPUs match the same place of a row, but are two knobs.
     let at = |place: &str| row.as_ref()?.places.iter().position(|known| is_at(known.at, place));
     (at(b)? != at(a)?).then(name)
 }
 
-/// Where a setting may be written: which of several, the machine decides.
+/// The places that a setting may be written to; the machine decides which one.
 fn places(setting: &Setting) -> Vec<String> {
     let plain: &[&str] = match setting {
         Setting::Autogroup(_) => &["sysctl:kernel.sched_autogroup_enabled"],
@@ -71,7 +71,7 @@ fn places(setting: &Setting) -> Vec<String> {
         Setting::Sysfs { path, .. } if path.starts_with("kernel/debug/") => {
             return vec![format!("debugfs:{}", path.trim_start_matches("kernel/debug/"))];
         }
-        // One feature is one word of the file, which has a name of its own.
+        // A feature is one word of the file, and has a name of its own.
         Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. } => return vec![setting.key()],
         _ => &[],
     };

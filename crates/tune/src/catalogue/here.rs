@@ -1,4 +1,4 @@
-//! A row of the table on this machine: which of its places is here, what it shows, whether it can be written.
+//! A row of the table on this machine: which of its places exists, its value, and whether it can be written.
 
 use super::names::absent;
 use super::table::{Location, Row, Version};
@@ -75,7 +75,7 @@ pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
     }
 }
 
-/// `a` of `a a a`: what all CPUs show alike.
+/// `a` for `a a a`: the value that all CPUs share.
 pub(crate) fn one_word(present: &str) -> &str {
     let mut words = present.split(' ');
     let first = words.next().unwrap_or(present);
@@ -84,7 +84,7 @@ pub(crate) fn one_word(present: &str) -> &str {
 
 fn shown<'a>(place: &'a Location, knob: &Knob, words: impl Fn(&str) -> String) -> Here<'a> {
     let (value, why_not) = match knob.read() {
-        // As 6.12 shows `sched_energy_aware` where placing by energy is not possible.
+        // As 6.12 shows `sched_energy_aware` on machines without energy-aware scheduling.
         Ok(present) if present.is_empty() => {
             (None, Some(format!("{} is empty: this machine cannot do it", knob.path().display())))
         }
@@ -94,7 +94,7 @@ fn shown<'a>(place: &'a Location, knob: &Knob, words: impl Fn(&str) -> String) -
     Here { place: Some(place), path: Some(knob.path().to_owned()), value, set: "host", why_not }
 }
 
-/// Why the caller may not write it: opening it changes nothing and shows a lockdown.
+/// Why the caller may not write it. The file is opened for writing, which changes nothing and reveals a lockdown.
 pub(super) fn not_writable(knob: &Knob) -> Option<String> {
     knob.open_for_write().err().map(|e| reason::refused(knob.path(), &e, None))
 }
@@ -102,9 +102,9 @@ pub(super) fn not_writable(knob: &Knob) -> Option<String> {
 fn of_task(place: &Location) -> Here<'_> {
     let setting: Setting = place.path().parse().expect("a setting of knobs.txt");
     let shown = task::read_back(0, std::slice::from_ref(&setting)).remove(0);
-    // The value is shown without its key, which is the name.
+    // The value is shown without its key, because the key is the name.
     let value = shown.effective.split_once('=').map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty());
-    // A slice that reads as 0 was not taken: this kernel ignores it, or a policy has none.
+    // A slice that reads as 0 was not accepted: the kernel ignores it, or the policy has none.
     let is_refused = shown.effective.parse() == Ok(Setting::Slice { ns: 0 });
     let why_not = shown.not_applied.filter(|_| is_refused || value.is_none());
     let place = Some(place);
@@ -118,7 +118,7 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
     let path = hierarchy.own.join(place.path());
     // The root group of a hierarchy has no file of its own.
     let value = std::fs::read_to_string(&path).ok().map(|text| crate::knob::normalise(&text));
-    // As a setting has it.
+    // In the form of a setting.
     let value = value.map(|value| match (row.name, value.parse()) {
         ("cpu_weight", Ok(shares)) if kind == "cgroup1" => cgroup::weight_of(shares).to_string(),
         _ => value,
@@ -131,7 +131,7 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
     Ok(Here { place: Some(place), path: Some(path), value, set: "group", why_not })
 }
 
-/// Whether a place of the table, which may stand for every CPU with `*`, is this one.
+/// Whether a place of the table, in which `*` may stand for any CPU, matches this one.
 pub(super) fn is_at(pattern: &str, place: &str) -> bool {
     match pattern.split_once('*') {
         Some((head, tail)) => place
@@ -142,7 +142,8 @@ pub(super) fn is_at(pattern: &str, place: &str) -> bool {
     }
 }
 
-/// What this kernel starts with there, scaled as it scales; several where its version alone does not tell.
+/// The default of this kernel at this place, scaled as the kernel scales it; several if the version alone does not
+/// decide.
 pub(super) fn defaults(roots: &Roots, release: &str, row: &Row, place: &Location) -> Vec<String> {
     let factor = if row.scaled { scaling_factor(roots, place) } else { Some(1) };
     let Some(factor) = factor else { return Vec::new() };
@@ -159,7 +160,7 @@ pub(super) fn defaults(roots: &Roots, release: &str, row: &Row, place: &Location
     found.into_iter().map(|default| scaled(default.value)).collect()
 }
 
-/// Whether the kernel is one of these, where these are some only and it is known.
+/// Whether the kernel is one of these (`rt`, an architecture); `None` if `of` is empty or it is not known.
 fn is_such(roots: &Roots, of: &str) -> Option<bool> {
     match of {
         "" => None,
@@ -182,12 +183,12 @@ fn scaling_factor(roots: &Roots, place: &Location) -> Option<u64> {
     }
 }
 
-/// Whether a kernel of this release may have it behind missing rights, or in a file system that is not mounted.
+/// Whether a kernel of this release may have it, hidden by missing rights or in a file system that is not mounted.
 pub(crate) fn may_have(row: &Row, release: &str) -> bool {
     Version::of(release).is_none_or(|version| has(row, version))
 }
 
-/// Whether some place of the row is one of this version.
+/// Whether some place of the row exists in this version.
 pub(super) fn has(row: &Row, version: Version) -> bool {
     row.places.iter().any(|place| place.has(version))
 }

@@ -1,8 +1,9 @@
-//! The catalogue: every knob by one name, wherever a kernel keeps it, with its present value and whether it can be set.
+//! The catalogue: every knob under one name, wherever a kernel keeps it, with its present value and whether it can be
+//! set.
 //!
-//! [`table`] describes; what is here is discovered below the roots. Also what no row describes is listed: every
-//! `kernel.sched_*` sysctl, every file below debugfs `sched/`, every feature word. The running version only explains why
-//! a knob is not here; whether it is, the files show.
+//! [`table`] describes knobs; this module finds them below the roots. Knobs that no row describes are listed too: every
+//! `kernel.sched_*` sysctl, every file below debugfs `sched/`, every scheduler feature. Whether a knob exists is
+//! decided by the files; the running version only explains why one does not.
 
 mod alias;
 mod here;
@@ -85,14 +86,14 @@ pub struct PlaceOfKnob {
 }
 
 impl Knob {
-    /// Whether it is here and shows another value than this kernel starts with; `None` where either is not known.
+    /// Whether its value is this kernel's default; `None` if it is not here, or if either is not known.
     pub fn is_default(&self) -> Option<bool> {
         let value = self.value.as_ref().filter(|_| !self.default.is_empty())?;
         Some(self.default.contains(value))
     }
 }
 
-/// All knobs, in the order of the table, then those that it does not describe.
+/// All knobs: those of the table, in its order, then those that it does not describe.
 pub fn catalogue(roots: &Roots) -> Vec<Knob> {
     let release = release(roots);
     let rows = rows();
@@ -140,7 +141,7 @@ fn of_row(roots: &Roots, release: &str, row: &Row) -> Knob {
     }
 }
 
-/// One that no row describes: the kernel's own name and value.
+/// A knob that no row describes, under the kernel's own name.
 fn plain(place: String, path: &Path, value: Option<String>) -> Knob {
     let read = || std::fs::read_to_string(path).map(|text| normalise(&text));
     let (value, why) = match value.map_or_else(read, Ok) {
@@ -200,7 +201,7 @@ fn undescribed(roots: &Roots, rows: &[Row]) -> Vec<Knob> {
         place == "sysctl:kernel.sched_autogroup_enabled" || places.any(|p| here::is_at(p.at, place))
     };
     let all = of_sysctl.chain(of_debugfs).filter(|(place, _)| !described(place));
-    // A directory of debugfs for each CPU of something new is one knob for people, but many files: all are listed.
+    // A directory of debugfs per CPU that is new is one knob to people, but many files: all are listed.
     all.map(|(place, path)| plain(place, &path, None)).collect()
 }
 

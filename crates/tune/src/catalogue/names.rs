@@ -1,4 +1,4 @@
-//! Names: the catalogue's own, those of the kernel's files on any version, and what was nearly meant.
+//! Names of knobs: the catalogue's own, those of the kernel's files on any version, and suggestions for unknown ones.
 
 use super::here::{has, is_at};
 use super::table::{Location, Row, Version, rows};
@@ -13,16 +13,16 @@ use schedlab_plan::{Arm, Setting, SettingError};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// `NAME=VALUE` as a setting of this kernel.
+/// `NAME=VALUE`, resolved to a setting of this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// With the place and the plain number that this kernel takes.
+    /// With the place, and the plain number, of this kernel.
     pub setting: Setting,
-    /// The catalogue's name, when another one was asked for.
+    /// The catalogue's name, if another name was given.
     pub also_called: Option<String>,
 }
 
-/// The row with this place in it.
+/// The row that has this place.
 pub(crate) fn row_of_place(place: &str) -> Option<Row> {
     rows().into_iter().find(|row| row.places.iter().any(|p| is_at(p.at, place)))
 }
@@ -60,7 +60,7 @@ pub(crate) fn absent(release: &str, row: &Row) -> String {
     }
 }
 
-/// A name without what versions vary: `min_granularity` of `sched_min_granularity_ns`.
+/// A name without the parts that differ between versions: `min_granularity` for `sched_min_granularity_ns`.
 fn stem(name: &str) -> &str {
     let name = name.rsplit([':', '/']).next().unwrap_or(name);
     let name = name.strip_prefix("kernel.").unwrap_or(name);
@@ -68,10 +68,10 @@ fn stem(name: &str) -> &str {
     ["_ns", "_us", "_ms", "_mb"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
 }
 
-/// The row of a name: the catalogue's, then the kernel's of any version.
+/// The row of a name: by the catalogue's name, then by the kernel's name on any version.
 fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     let place = |row: &&Row| row.places.iter().any(|p| p.at == name || p.path() == name);
-    // `boot:preempt` is a word of the guest's command line, and no file.
+    // `boot:preempt` is a word of the guest's command line, not a file.
     let may_be_file = name.split_once(':').is_none_or(|(kind, _)| ["sysctl", "debugfs", "sysfs"].contains(&kind));
     let file = |row: &&Row| may_be_file && row.places.iter().any(|p| stem(p.file()) == stem(name));
     rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place)).or_else(|| rows.iter().find(file))
@@ -85,8 +85,8 @@ fn unknown(rows: &[Row], name: &str) -> String {
     format!("no knob is called `{name}`{}; `schedlab tune catalog` lists them all", hint(stem(name), known))
 }
 
-/// `NAME=VALUE` as this kernel takes it: NAME is the catalogue's, or the kernel's file on any version, or a setting as in
-/// a SPEC; VALUE may have a unit. The error is for people.
+/// `NAME=VALUE` as this kernel takes it. NAME is the catalogue's, or that of the kernel's file on any version, or a
+/// setting as in a SPEC; VALUE may have a unit. The error is a sentence for the user.
 pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
     let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n.trim(), Some(v.trim())));
     let rows = rows();
@@ -127,14 +127,14 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
     setting(format!("{at}={value}")).map(done)
 }
 
-/// Where this kernel has the row. Not here: the newest place gives the reason when it is resolved.
+/// Where this kernel has the row. If it is not here, the newest place, whose resolution then gives the reason.
 fn place<'a>(roots: &Roots, row: &'a Row) -> &'a Location {
     let here = row.places.iter().find(|place| exact_files(roots, place.at).is_ok());
     here.or(row.places.last()).expect("a row has a place")
 }
 
-/// How a SPEC names the knob of this name, `debugfs:sched/base_slice_ns`; `None` where the name is not a knob's, or its knob is
-/// no file.
+/// How a SPEC names the knob of this name, `debugfs:sched/base_slice_ns`; `None` if the name is not that of a knob, or
+/// its knob is not a file.
 pub fn in_a_spec(roots: &Roots, name: &str) -> Option<String> {
     let rows = rows();
     let place = place(roots, row_named(&rows, name)?);
@@ -159,14 +159,14 @@ fn in_unit(row: &Row, value: &str) -> Result<String, String> {
     }
 }
 
-/// The value of a setting, which is a time with a unit, or a word: a plain number is in the knob's unit.
+/// The value of a setting, which is a time with a unit, or a word; a plain number is in the knob's unit.
 fn with_unit(row: &Row, value: &str) -> Result<String, String> {
     if row.unit.is_empty() {
         return Ok(value.to_owned());
     }
     let is_plain = value.bytes().all(|b| b.is_ascii_digit());
     let text = if is_plain { format!("{value}{}", row.unit) } else { value.to_owned() };
-    // What is not a time is a word, which the setting knows.
+    // A value that is not a time is a word, which the setting itself checks.
     match in_unit(row, &text).ok().and_then(|number| row.out_of_range(&number)) {
         Some(why) => Err(why),
         None => Ok(text),
@@ -189,7 +189,7 @@ pub fn of_names(roots: &Roots, names: &[String]) -> Result<Vec<Knob>, String> {
     Ok(chosen)
 }
 
-/// What a run records: knobs of the host that are here and have a value, by their one name.
+/// The values that a run records: those of all knobs of the host that exist, under the catalogue's names.
 pub fn values(roots: &Roots) -> BTreeMap<String, String> {
     let recorded = |knob: &Knob| knob.set == "host" && knob.name != "features";
     let all = catalogue(roots).into_iter().filter(recorded);

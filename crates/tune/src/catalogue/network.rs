@@ -1,6 +1,6 @@
-//! Network knobs in an arm. `tune set` writes the caller's network namespace, which takes root; an arm is written in one
-//! of the trial's own, which an ordinary user may make, too. There some knobs of the caller's are missing or read-only:
-//! they are the whole host's. Only a look at such a namespace shows which, because kernels differ.
+//! Network knobs in an arm. `tune set` writes the caller's network namespace, which needs root. An arm is written in a
+//! network namespace of the trial's own, which an unprivileged user can create. Some knobs are missing or read-only
+//! there, because they belong to the whole host. Kernels differ, so only a look at such a namespace shows which.
 
 use super::Knob;
 use super::table::rows;
@@ -10,8 +10,8 @@ use crate::roots::Roots;
 use schedlab_sys::namespace;
 use std::io;
 
-/// Enters a network namespace of its own, as a trial does, and answers the places of `net.*` knobs that can be written
-/// there. For a process with one thread, which stays in it.
+/// Enters a network namespace of its own, as a trial does, and returns the places of `net.*` knobs that can be written
+/// there. The process must have one thread, and stays in the namespace.
 pub fn net_places_of_an_arm() -> io::Result<Vec<String>> {
     namespace::enter_new_net()?;
     let roots = Roots::default();
@@ -19,7 +19,7 @@ pub fn net_places_of_an_arm() -> io::Result<Vec<String>> {
     let rows = rows();
     let all = rows.iter().flat_map(|row| &row.places).map(|place| place.at).filter(|at| at.starts_with(NET));
     let mut found: Vec<String> = all.filter(is_written).map(str::to_owned).collect();
-    // A place has a line for each range of versions with a default of its own.
+    // A place has one line for each range of versions with the same default.
     found.dedup();
     Ok(found)
 }
@@ -27,12 +27,12 @@ pub fn net_places_of_an_arm() -> io::Result<Vec<String>> {
 const NET: &str = "sysctl:net.";
 
 impl Knob {
-    /// Whether it is one of a network namespace.
+    /// Whether it belongs to a network namespace.
     pub fn is_of_network(&self) -> bool {
         self.here.as_ref().is_some_and(|place| place.starts_with(NET))
     }
 
-    /// Takes what such a look has shown: the places, or why there was none.
+    /// Records the result of such a look: the places, or why there was none.
     pub fn tell_arm(&mut self, places: Result<&[String], &str>) {
         let Some(here) = self.here.clone().filter(|_| self.is_of_network()) else { return };
         self.arm = places.ok().map(|places| places.contains(&here));

@@ -1,4 +1,4 @@
-//! The table of knobs, `knobs.txt`, as rows. What its lines mean is said at its head.
+//! The table of knobs, `knobs.txt`, as rows. Its format is described at its head.
 
 use serde::Serialize;
 use std::fmt;
@@ -21,7 +21,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// One idea under one name, with all its places.
+/// One knob under one name, with all its places.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) family: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Row {
     pub(crate) options: &'static str,
     /// Values with a meaning of their own.
     pub(crate) special: Vec<Special>,
-    /// At which it decides nothing.
+    /// The value with which it has no influence.
     pub(crate) neutral: Option<Special>,
     pub(crate) coupled: &'static str,
     pub(crate) does: &'static str,
@@ -65,18 +65,18 @@ pub(crate) struct Location {
     pub(crate) defaults: Vec<StartValue>,
 }
 
-/// What some versions start with.
+/// The default of some versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartValue {
     pub(crate) value: &'static str,
     from: Option<Version>,
     to: Option<Version>,
-    /// `rt`, an architecture, or nothing: the kernels that alone have it.
+    /// `rt` or an architecture, if only such kernels have it.
     pub(crate) of: &'static str,
 }
 
 impl StartValue {
-    /// Whether kernels of this version may have it; of an unknown one it is not known.
+    /// Whether kernels of this version may have it; true for an unknown version.
     pub(crate) fn is_of(&self, version: Option<Version>) -> bool {
         version.is_none_or(|version| spans(self.from, self.to, version))
     }
@@ -91,12 +91,12 @@ impl Location {
         self.at.split_once(':').map_or("", |(kind, _)| kind)
     }
 
-    /// What comes after the kind.
+    /// The part after the kind.
     pub(crate) fn path(&self) -> &'static str {
         self.at.split_once(':').map_or("", |(_, path)| path)
     }
 
-    /// The last part of the path: `base_slice_ns`; of a setting its key.
+    /// The last part of the path: `base_slice_ns`; for a setting its key.
     pub(crate) fn file(&self) -> &'static str {
         let path = self.path();
         match self.kind() {
@@ -116,7 +116,7 @@ impl Row {
     /// Which kernels have it: `Linux 5.13 to 6.5`.
     pub(crate) fn kernels(&self) -> String {
         let first = self.places.iter().map(|p| p.from).min().flatten();
-        // Without an end is later than any end.
+        // A place that still exists counts as later than any last version.
         let last = self.places.iter().map(|p| p.to.map_or((1, None), |to| (0, Some(to)))).max().and_then(|(_, to)| to);
         match (first, last) {
             (None, None) => "every Linux".into(),
@@ -138,13 +138,13 @@ impl Row {
         }
     }
 
-    /// What it takes and what it is coupled with, after a value that the kernel refused.
+    /// The values that it takes and what it is coupled with, as a hint after the kernel refused a value.
     pub(crate) fn limits(&self) -> Option<String> {
         let coupled = if self.coupled.is_empty() { String::new() } else { format!("; {}", self.coupled) };
         (!self.range.is_empty()).then(|| format!("{} takes {}{coupled}", self.name, self.values()))
     }
 
-    /// Why this value can never be meant, in words; what is not a number is left to the kernel.
+    /// Why this value cannot be meant, in words; a value that is not a number is left to the kernel.
     pub(crate) fn out_of_range(&self, value: &str) -> Option<String> {
         if self.range.is_empty() || self.special.iter().any(|special| special.value == value) {
             return None;
@@ -161,13 +161,13 @@ impl Row {
         None
     }
 
-    /// What this value asks for, where the kernel puts another one in its place.
+    /// The meaning of this value, if the kernel replaces it by another one.
     pub(crate) fn resets(&self, value: &str) -> Option<&'static str> {
         let asked = self.special.iter().find(|special| special.value == value)?;
         asked.meaning.starts_with("resets ").then_some(asked.meaning)
     }
 
-    /// Why the kernel will refuse this word for a knob of numbers, in words.
+    /// Why the kernel will refuse this word for a numeric knob, in words.
     pub(crate) fn no_number(&self, value: &str) -> Option<String> {
         let is_number = || value.parse::<i128>().is_ok() || value.starts_with("0x");
         let fits = !self.range.contains("..") || self.special.iter().any(|special| special.value == value);
@@ -228,7 +228,7 @@ fn place(at: &'static str, rest: &'static str) -> Location {
     Location { at, from, to, defaults }
 }
 
-/// A second line of a place is of later versions with other defaults.
+/// A second line for the same place gives the defaults of later versions.
 fn add(places: &mut Vec<Location>, place: Location) {
     match places.last_mut().filter(|last| last.at == place.at) {
         Some(last) => {
@@ -264,7 +264,7 @@ mod tests {
                     assert_eq!(row.out_of_range(default), None, "{}: {default}", row.name);
                 }
             }
-            // Places of one hierarchy follow each other without a gap in which no kernel would have it.
+            // The places in one hierarchy must follow each other without a gap in versions.
             let of = |kind| row.places.iter().filter(move |p| p.kind() == kind);
             assert!(of("debugfs").zip(of("debugfs").skip(1)).all(|(a, b)| a.to < b.from), "{row:?}");
         }

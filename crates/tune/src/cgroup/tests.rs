@@ -9,7 +9,7 @@ fn tree(mountinfo: &str, own: &str) -> (tempfile::TempDir, Roots) {
     (root, roots)
 }
 
-/// A v2 tree: for each group its controllers handed down and its processes.
+/// A v2 tree: for each group the controllers enabled for its children, and its processes.
 fn v2(own: &str, groups: &[(&str, &str, &str)]) -> (tempfile::TempDir, Roots) {
     let (root, roots) = tree("31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", &format!("0::{own}\n"));
     for (group, handed, procs) in groups {
@@ -78,7 +78,7 @@ fn a_file_of_proc_that_is_not_read_is_told_with_the_reason() {
     assert!(why(&roots).contains("self/mountinfo cannot be read: "), "{}", why(&roots));
     std::fs::remove_dir_all(tree.path()).unwrap();
     assert!(why(&roots).contains("self/mountinfo is not in this tree"), "{}", why(&roots));
-    // On a machine, whose /proc this test cannot take away.
+    // The case of the real machine, whose /proc this test cannot remove.
     let said = |path: &str, errno| not_read(&Roots::default(), Path::new(path), &io::Error::from_raw_os_error(errno));
     assert!(
         said("/proc/self/cgroup", 2).contains("has no cgroups (CONFIG_CGROUPS;"),

@@ -1,4 +1,4 @@
-//! Whether files for some settings would do on the machine what they say: it has the knobs, and they take the values.
+//! Checks that the exported files would work on the machine: it has the knobs, and they take the values.
 
 use super::value::value_of;
 use crate::catalogue::{one_word, row_of_place};
@@ -9,7 +9,7 @@ use crate::roots::Roots;
 use schedlab_plan::Setting;
 
 /// Refuses settings whose files would fail where they are installed: a knob that the machine of `roots` lacks, or a
-/// value that the knob does not take.
+/// value that the knob does not accept.
 pub fn check_exports(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
     let mut of_files = settings.iter().filter(|setting| value_of(roots, setting).is_some());
     of_files.try_for_each(|setting| fits(roots, setting)).map_err(TuneError::Impossible)
@@ -22,7 +22,7 @@ fn fits(roots: &Roots, setting: &Setting) -> Result<(), String> {
         ""
     };
     let found = resolve(roots, setting).map_err(|why| format!("{setting}: {why}{elsewhere}"))?;
-    // `tune set` leaves words to the kernel, which nobody asks here.
+    // `tune set` leaves words to the kernel, but here no kernel is asked.
     let row = row_of_place(found.found_as.as_deref().unwrap_or(&setting.key()));
     let not_listed = || reason::not_listed(found.knob.path(), &found.value);
     row.and_then(|row| row.no_number(one_word(&found.value))).or_else(not_listed).map_or(Ok(()), Err)
@@ -49,7 +49,7 @@ mod tests {
         let latency = why("debugfs:sched/latency_ns=3000000");
         assert!(latency.contains("Linux up to 6.5") && latency.contains("6.18.1"), "{latency}");
         assert!(why("sysctl:net.core.no_such=1").contains("no_such"));
-        // Its file is made by hand, or is none.
+        // The setting has no file, or one that is created by hand.
         assert_eq!(why("cpu_weight=200"), "fits");
     }
 

@@ -74,7 +74,7 @@ fn what_tuned_could_not_put_back_is_left_to_the_unit() {
     assert_eq!(unit_alone.iter().map(|export| export.file).collect::<Vec<_>>(), [UNIT]);
 }
 
-/// tuned writes no file but those that it names.
+/// tuned writes only files that are named in the profile.
 #[test]
 fn a_slice_of_a_profile_outlives_a_hot_plug() {
     let sysfs = |settings: &str| {
@@ -96,7 +96,7 @@ fn a_knob_of_each_cpu_is_written_for_each() {
     assert!(!text(&made, UNIT).contains(&format!("'{file}'")));
 }
 
-/// The file may not exist, or may not show the word.
+/// The file may not exist, or may not contain the word.
 #[test]
 fn no_undo_is_promised_where_the_value_before_is_not_known() {
     let made = made("sysctl:kernel.no_such=1;autogroup=off;debugfs:sched/no_such_ns=1;feature:NO_WA_IDLE");
@@ -110,7 +110,7 @@ fn no_undo_is_promised_where_the_value_before_is_not_known() {
     assert!(!unit.contains("WA_IDLE stays") && unit.matches("ExecStop=").count() == 2, "{unit}");
 }
 
-/// A claim is of all settings of a point; a file that holds some of them says so.
+/// The evidence is for all settings of a point; a file with only some of them says so.
 #[test]
 fn a_file_names_the_settings_it_does_not_hold() {
     let made = made("autogroup=off;slice=3ms;cpu_weight=200");

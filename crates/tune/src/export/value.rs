@@ -1,26 +1,27 @@
-//! A value of a file of the kernel, with what is there before it: what an export writes, and what its undo writes back.
+//! The value of a kernel file with the value before it: what an export writes, and what its undo writes back.
 
 use crate::Roots;
 use crate::knob::{Knob, chosen};
 use schedlab_plan::{Setting, plain};
 use std::path::{Path, PathBuf};
 
-/// A value of a file of the kernel: what it was found to be best at, and what it has now.
+/// A value of a kernel file, new and present.
 pub(super) struct Value {
-    /// As a SPEC has it.
+    /// As written in a SPEC.
     pub(super) setting: String,
     pub(super) file: PathBuf,
     /// The dotted name of a sysctl.
     pub(super) sysctl: Option<String>,
     pub(super) value: String,
     pub(super) before: Option<String>,
-    /// A sysctl that changes along, and its value before.
+    /// A sysctl that is changed by the write as a side effect, and its value before.
     pub(super) widens: Option<(String, String)>,
 }
 
-/// Read below `roots`, which may be a copied tree, and written as the machine has it that the files are for.
+/// The value is read below `roots`, which may be a copied tree; the paths are those of the machine that the files are
+/// for.
 pub(super) fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
-    // A tree is a picture of a machine: what it shows is read in it, and the files are for the machine itself.
+    // A tree is a copy of a machine: values are read in the tree, but the files are for the machine itself.
     let of = |root: fn(&Roots) -> &Path, path: &str, value: &str, sysctl: Option<&str>| Value {
         setting: setting.to_string(),
         before: read(&root(roots).join(path)),
@@ -45,7 +46,7 @@ pub(super) fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
         Setting::Sysfs { path, value } => Some(sysfs(path, value)),
         Setting::Thp(thp) => Some(sysfs("kernel/mm/transparent_hugepage/enabled", thp.name())),
         Setting::Feature { name, on } => {
-            // A word of the file, which is written alone and read back among the others.
+            // A single word of the file: it is written alone, and read back among the others.
             let [word, other] = [*on, !*on].map(|on| format!("{}{name}", if on { "" } else { "NO_" }));
             let value = of(|roots| &roots.debugfs, "sched/features", &word, None);
             let all = std::fs::read_to_string(roots.debugfs.join("sched/features")).unwrap_or_default();
@@ -56,14 +57,14 @@ pub(super) fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
     }
 }
 
-/// What keeps a slice over a hot-plug, with its own value.
+/// The write that keeps a slice across a hot-plug: `tunable_scaling` with its own value.
 pub(super) fn scaling(roots: &Roots) -> Option<Value> {
     let of = |value| value_of(roots, &Setting::Debugfs { path: "sched/tunable_scaling".into(), value });
     of(of(String::new())?.before?)
 }
 
-/// Whether the next CPU that goes on- or offline takes one of them back, unless `tunable_scaling` is written after it
-/// (docs/knobs.md): which that file is.
+/// The file of `tunable_scaling`, if one of the values would be lost at the next CPU hot-plug unless that file is
+/// written after it (docs/knobs.md).
 pub(super) fn lost_without(values: &[&Value]) -> Option<PathBuf> {
     let slice = |value: &&&Value| {
         value.file.to_string_lossy().contains("sched/") && value.file.to_string_lossy().ends_with("_ns")
@@ -71,14 +72,14 @@ pub(super) fn lost_without(values: &[&Value]) -> Option<PathBuf> {
     values.iter().find(slice).and_then(|value| Some(value.file.parent()?.join("tunable_scaling")))
 }
 
-/// The value of a file; of several words the one in brackets.
+/// The value of a file; if it lists several words, the one in brackets.
 fn read(file: &Path) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     Some(chosen(&text).unwrap_or(text.trim()).to_owned())
 }
 
-/// Whether tuned can put the file back. It writes what it read there, of which it takes the word in square brackets; of
-/// these files it would write the whole list, which the kernel refuses.
+/// Whether tuned can restore the file. tuned writes back what it read, or the word in square brackets; for other lists
+/// it would write the whole list, which the kernel refuses.
 pub(super) fn tuned_puts_back(value: &Value) -> bool {
     !["sched/features", "sched/preempt"].iter().any(|list| value.file.ends_with(list))
 }

@@ -1,5 +1,5 @@
-//! Values of the kernel's files: what the next arm does not name is put back, and what it names is written in passes, until
-//! none is refused beside another, and read back.
+//! Values of kernel files. What the next arm does not name is restored; what it names is written in several passes,
+//! because one value may be refused until another is written, and read back.
 
 use super::{Held, HostGuard, Wanted, all_back};
 use crate::error::TuneError;
@@ -13,14 +13,15 @@ use crate::tick;
 use schedlab_plan::{Applied, Setting};
 use std::io;
 
-/// Writing may work after the arm's other knobs are written: values bind each other.
+/// Values can limit each other, so a write may succeed after the other knobs of the arm are written.
 enum Outcome {
     Final(Applied),
     Retry(Applied),
 }
 
 impl HostGuard {
-    /// Puts back what the next arm does not name. A value that bounds a wanted one is left: it moves along with it.
+    /// Restores what the next arm does not name. A value that limits a wanted one is left alone, because it changes
+    /// along with it.
     pub(super) fn go_back(&mut self, wanted: &[Wanted<'_>]) -> Result<(), TuneError> {
         let stays = |knob: &Knob| {
             let found = wanted.iter().filter_map(|w| w.found.as_ref().ok());
@@ -31,7 +32,7 @@ impl HostGuard {
         let Some((journal, _)) = &self.journal else { return Ok(()) };
         let files = Knob::is_setting;
         all_back(put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)))?;
-        // A covered knob may show several values at any time.
+        // A child may be switching a covered knob between its values at any time.
         let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);
         let left = journal.ledger.entries().iter();
         let left = left.filter(|e| files(&e.knob) && !stays(&e.knob) && !covered(&e.knob));
@@ -46,7 +47,7 @@ impl HostGuard {
     pub(super) fn set_files(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Applied>, TuneError> {
         let (mut applied, mut left) = (Vec::new(), Vec::from_iter(wanted));
         for pass in 1..=PASSES {
-            // Where each of two values is refused beside the other's old one, the way is over no limit at all.
+            // If each of two new values is refused because of the other's old one, first remove the limit.
             if pass > 1 && left.len() > 1 {
                 self.lift(&left)?;
             }
@@ -59,7 +60,7 @@ impl HostGuard {
             }
             left = again;
         }
-        // From all the values that are set now, no matter which was written last.
+        // All values are set now, so each is read back, no matter which was written last.
         for one in wanted {
             let Ok(found) = &one.found else { continue };
             let said = applied.iter_mut().find(|a| a.setting == *one.setting && a.not_applied.is_none());
@@ -76,7 +77,7 @@ impl HostGuard {
         for one in wanted {
             let Ok(Resolved { knob, .. }) = &one.found else { continue };
             if let (Some(unlimited), Ok(old)) = (knob.unlimited(), knob.read()) {
-                // What refuses it refuses the wanted value, too, and that is told.
+                // If this write is refused, writing the wanted value is refused too, and that is reported.
                 let _ = self.write_journalled(&one.setting.key(), knob, &old, unlimited)?;
             }
         }

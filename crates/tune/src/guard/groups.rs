@@ -1,5 +1,5 @@
-//! Cgroups of ours: the one of an arm with a weight or quota, made once a run, and those that a workload spreads its
-//! tasks over, made afresh for each trial. Both are journalled, so neither outlives us.
+//! Our cgroups: the one of an arm with a weight or quota, created once per run, and those over which a workload spreads
+//! its tasks, created for each trial. Both are journalled, so that they are removed even if we are killed.
 
 use super::{HostGuard, all_back};
 use crate::cgroup::{self, Hierarchy, Version};
@@ -13,15 +13,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl HostGuard {
-    /// Files a trial process writes its pid to before it forks; empty if no cgroup setting is applied.
+    /// The files to which a trial process writes its pid before it forks; empty if no cgroup setting is applied.
     pub fn cgroup_procs(&self) -> Vec<PathBuf> {
         let group = self.group.as_ref().filter(|_| self.group_in_use);
         group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
     }
 
-    /// Makes one empty cgroup with the cpu controller for each name, in others where there is a `/` in it, for the tasks
-    /// of one trial, and answers their `cgroup.procs` in that order; the inner error says why there can be none. They go
-    /// with [`Self::remove_trial_groups`], or like every other change of this guard.
+    /// Creates an empty cgroup with the cpu controller for each name (nested if the name contains `/`) for the tasks of
+    /// one trial, and returns their `cgroup.procs` in that order; the inner error says why that is impossible. They are
+    /// removed by [`Self::remove_trial_groups`], or like every other change of this guard.
     pub fn make_trial_groups(&mut self, names: &[impl AsRef<str>]) -> Result<Result<Vec<PathBuf>, String>, TuneError> {
         if names.is_empty() {
             return Ok(Ok(Vec::new()));
@@ -47,7 +47,8 @@ impl HostGuard {
         Ok(Ok(procs))
     }
 
-    /// One of them. One of ours in which it is hands the controller down to it first, and goes with what that changes.
+    /// Creates one of them. If its parent is one of our groups, the cpu controller is first enabled there, and that
+    /// change is undone with the group.
     fn make_trial_group(
         &mut self,
         hierarchy: &Hierarchy,
@@ -71,7 +72,7 @@ impl HostGuard {
         Ok(made.and_then(|()| hierarchy.fill_cpuset(path)).map_err(|e| (path.to_owned(), e)))
     }
 
-    /// Removes what [`Self::make_trial_groups`] made; a task that still runs in one moves up.
+    /// Removes what [`Self::make_trial_groups`] created; a task that still runs in a group is moved to its parent.
     pub fn remove_trial_groups(&mut self) -> Result<(), TuneError> {
         let groups = std::mem::take(&mut self.trial_groups);
         match &self.journal {
@@ -97,7 +98,7 @@ impl HostGuard {
         Ok(applied)
     }
 
-    /// The group of this guard, made when first needed; the inner error says why there can be none.
+    /// The group of this guard, created on first use; the inner error says why that is impossible.
     fn make_group(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
         if let Some(group) = &self.group {
             return Ok(Ok(group.clone()));
@@ -114,7 +115,8 @@ impl HostGuard {
         Ok(Ok(self.group.insert((hierarchy, group.path().to_owned())).clone()))
     }
 
-    /// Below the arm's group while it is in use, so that its weight and quota hold for the whole workload.
+    /// Trial groups are created below the arm's group if there is one, so that its weight and quota apply to the whole
+    /// workload.
     fn trial_groups_parent(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
         match &self.group {
             Some((hierarchy, _)) if self.group_in_use && hierarchy.version == Version::V2 => {
@@ -125,10 +127,10 @@ impl HostGuard {
         }
     }
 
-    /// The group that ours go below, its cpu controller handed down; the inner error says why there is none.
+    /// The parent for our groups, with the cpu controller enabled; the inner error says why there is none.
     fn groups_parent(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
-        // A user who may not move tasks in the parent may not make groups in it either: check it before a journal is
-        // kept.
+        // A user who may not move tasks within the parent cannot create groups in it either. Check that before a
+        // journal is written.
         let (hierarchy, place) = match cgroup::usable_place(&self.roots) {
             Ok(found) => found,
             Err(why) => return Ok(Err(why)),

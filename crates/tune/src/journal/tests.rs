@@ -102,7 +102,7 @@ fn one_flipped_bit_anywhere_costs_at_most_its_own_line() {
         }
         let mut rest = records.clone();
         rest.remove(line);
-        // An upper-case digit of the checksum still reads as the same number: then nothing is lost.
+        // An upper-case hex digit in the checksum is the same number: then nothing is lost.
         let either = [folded(&rest), folded(&records)];
         assert!(either.contains(&parsed.ledger), "bit flipped at {index}");
     }

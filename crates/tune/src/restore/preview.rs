@@ -1,4 +1,4 @@
-//! What a restore would do.
+//! Previews a restore.
 
 use super::{Look, divided, report, unreadable};
 use crate::error::TuneError;
@@ -10,16 +10,16 @@ use crate::state::journals;
 use std::io;
 use std::path::Path;
 
-/// What [`restore_leftovers`](crate::restore_leftovers) of all would do.
+/// What [`restore_leftovers`](crate::restore_leftovers) would do for [`Of::All`](crate::Of::All).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
     /// The settings that would be put back, in that order.
     pub back: Vec<Leftover>,
-    /// The others: of an earlier boot, of another network namespace, written by somebody else since, unreadable.
+    /// The others: of an earlier boot, of another network namespace, written by another process since, unreadable.
     pub others: Vec<Restored>,
 }
 
-/// Looks at the journals of dead processes, and at the files that they name, without touching any; it needs no lock.
+/// Reads the journals of dead processes, and the files that they name, without changing anything; needs no lock.
 pub fn preview(roots: &Roots, state_dir: &Path) -> Result<Preview, TuneError> {
     let (mut preview, mut put) = (Preview::default(), Vec::new());
     for (path, parsed) in journals(state_dir)? {
@@ -44,7 +44,7 @@ pub fn preview(roots: &Roots, state_dir: &Path) -> Result<Preview, TuneError> {
     Ok(preview)
 }
 
-/// A knob of two journals: the earlier one will find what the later one has put back.
+/// For a knob in two journals: the earlier journal will find the value that the later one has restored.
 fn found(entry: &Entry, put: &[(Knob, String)]) -> io::Result<Look> {
     match put.iter().rfind(|(knob, _)| *knob == entry.knob) {
         Some((_, value)) => Ok(Look::of(entry, value.clone())),

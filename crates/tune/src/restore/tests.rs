@@ -1,4 +1,4 @@
-//! What becomes of the journals of processes that are gone.
+//! Restoring the journals of dead processes.
 
 use super::preview::{Preview, preview};
 use super::*;
@@ -23,7 +23,7 @@ fn tree() -> Tree {
     Tree { root, roots, state }
 }
 
-/// A journal of a process that does not exist in the tree's /proc.
+/// The owner of a journal, a process that does not exist in the tree's /proc.
 fn dead(boot_id: &str) -> Owner {
     Owner { pid: 4242, start_ticks: 1, boot_id: boot_id.into(), began_ns: 0, network: None }
 }
@@ -43,7 +43,7 @@ impl Tree {
         let restored = restore_leftovers(Of::Killed, &self.roots, &self.state).unwrap();
         restored.into_iter().map(|r| r.outcome).collect()
     }
-    /// All of it, which is what its preview said.
+    /// Restores everything, and checks that the preview said so.
     fn restore_all(&self) -> Vec<RestoreOutcome> {
         let Preview { back, others } = preview(&self.roots, &self.state).unwrap();
         let all = restore_leftovers(Of::All, &self.roots, &self.state).unwrap();
@@ -115,7 +115,7 @@ fn what_was_set_to_stay_comes_back_when_it_is_asked_back_the_last_first() {
     assert_eq!((tree.restore_all().len(), knob.read().unwrap(), tree.journals_left()), (2, "1".into(), 0));
 }
 
-/// A process that began first may have written last.
+/// The process that began first may have written last.
 #[test]
 fn journals_are_undone_in_the_order_of_their_writes() {
     let tree = tree();
@@ -171,13 +171,13 @@ fn what_was_set_to_stay_in_an_earlier_boot_is_gone_at_the_next_start() {
     assert_eq!(knob.read().unwrap(), "2", "nothing is written");
 }
 
-/// Whatever is left of the journal of a process that was killed: the host is as it was, or the journal is told.
+/// Whatever is left of the journal of a killed process, the host is restored or the journal is reported.
 #[test]
 fn a_journal_torn_at_every_byte_is_recovered_or_reported() {
     let tree = tree();
     let knobs = [tree.knob("a", "1"), tree.knob("b", "10")];
     let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
-    // What the file and the knobs were after each step; nothing is written before its intent is on disk.
+    // The length of the journal and the knobs after each step; nothing is written before its intent is on disk.
     let mut states = vec![(0, ["1", "10"])];
     for (knob, new, shows) in [(0, "2", ["2", "10"]), (1, "20", ["2", "20"]), (0, "3", ["3", "20"])] {
         let old = knobs[knob].read().unwrap();
@@ -196,7 +196,7 @@ fn a_journal_torn_at_every_byte_is_recovered_or_reported() {
         let values = knobs.each_ref().map(|knob| knob.read().unwrap());
         assert_eq!((values, tree.journals_left()), (["1".into(), "10".into()], 0), "cut at {cut}");
     }
-    // A disk that loses what it said was kept: a hole of a byte anywhere is told, or the line still reads.
+    // A disk that loses synced data: a byte missing anywhere is reported, or the line can still be read.
     for hole in 0..bytes.len() {
         let mut holed = bytes.clone();
         holed[hole] = 0;
@@ -263,7 +263,7 @@ fn a_killed_process_that_still_holds_the_lock_is_waited_for() {
     assert_eq!((knob.read().unwrap(), tree.journals_left()), ("1".into(), 0));
 }
 
-/// One character of the journal's line number `line` changed.
+/// Changes one character of line `line` of the journal.
 fn damage(journal: &Journal, line: usize) {
     let text = std::fs::read_to_string(journal.path()).unwrap();
     let lines = text.split_inclusive('\n').enumerate();

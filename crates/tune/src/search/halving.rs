@@ -1,17 +1,17 @@
 //! Successive halving: the better half of the points is kept, and measured in twice as many blocks. It can only keep
-//! what it has drawn, so where points are many the rungs before are of one size: the best quarter stays, and points
-//! around it, ever nearer, take the places of the others.
+//! points that it has drawn. So if there are many, rungs of equal size come first: in each the best quarter stays, and
+//! the others are replaced by points around it, at decreasing distances.
 
 use super::ledger::Ledger;
 use super::{Options, Point, Space, in_rounds};
 use schedlab_plan::InOrder;
 use schedlab_stats::{Random, front};
 
-/// A rung that explores keeps one point in this many.
+/// An exploring rung keeps one point in this many.
 const STAYS: usize = 4;
-/// With fewer points in a rung its best quarter is two lucky ones.
+/// In a smaller rung the best quarter would be one or two lucky points.
 const LEAST_EXPLORING: usize = 8;
-/// Draws for a place around a point before it is left empty.
+/// Draws for a new point around another one before giving up.
 const ATTEMPTS: usize = 50;
 
 /// Its state.
@@ -19,11 +19,12 @@ const ATTEMPTS: usize = 50;
 pub(super) struct Halving {
     options: Options,
     random: Random,
-    /// How far around those that stay the rungs to come look, as a share of a knob's values, the last one first.
+    /// For the exploring rungs, how far around the kept points they draw, as a share of a knob's values; the last one
+    /// first.
     steps: Vec<f64>,
-    /// Points still in it, the best first once they were measured.
+    /// Points that are still in, the best first once they were measured.
     pub(super) alive: Vec<Point>,
-    /// Rounds of this rung that are still to be asked for, the last one first.
+    /// Rounds of this rung that are still to be measured, the last one first.
     waiting: Vec<Vec<Point>>,
     blocks: u32,
     is_done: bool,
@@ -47,12 +48,12 @@ impl Halving {
         Self { options: options.clone(), random, steps, alive, waiting, blocks: options.blocks, is_done: false }
     }
 
-    /// Trials of all its rungs, before the first.
+    /// Trials of all its rungs, counted before the first.
     pub(super) fn planned(&self) -> u64 {
         trials(self.alive.len(), self.steps.len(), &self.options)
     }
 
-    /// The next round of this rung or of the one after it.
+    /// The next round of this rung or of the next one.
     pub(super) fn next(&mut self, space: &Space, ledger: &Ledger) -> Option<(Vec<Point>, u32)> {
         if let Some(round) = self.waiting.pop() {
             return Some((round, self.blocks));
@@ -77,7 +78,7 @@ impl Halving {
         self.next(space, ledger)
     }
 
-    /// Fills the rung up to `size` with new points around those that stay, in turn.
+    /// Fills the rung up to `size` with new points, drawn around the kept ones in turn.
     fn explore(&mut self, space: &Space, ledger: &Ledger, step: f64, size: usize) {
         let (stay, measured) = (self.alive.clone(), ledger.measured());
         for from in stay.iter().cycle().take(size.saturating_sub(stay.len())) {
@@ -89,7 +90,7 @@ impl Halving {
     }
 }
 
-/// A quarter of a knob's values, then half of that, down to one step of the knob with the most of them.
+/// A quarter of a knob's values, then half of that, and so on down to one step of the knob with most values.
 fn steps(space: &Space) -> Vec<f64> {
     let most = space.axes().iter().filter(|axis| axis.is_ordered).map(|axis| axis.levels.len()).max().unwrap_or(0);
     let halved = std::iter::successors(Some(0.25), |step| Some(step / 2.0));
@@ -98,7 +99,7 @@ fn steps(space: &Space) -> Vec<f64> {
     steps
 }
 
-/// Best first: those on the front of all, then those behind it, each by the first objective.
+/// Best first: the points on the Pareto front, then those on the next front; on each by the first objective.
 fn ranked(points: &[Point], ledger: &Ledger, objectives: usize) -> Vec<Point> {
     let gains =
         |point: &Point| (0..objectives).map(|objective| ledger.mean(point, objective)).collect::<Option<Vec<f64>>>();
@@ -120,7 +121,7 @@ fn next_rung(alive: usize, options: &Options) -> usize {
     alive.div_ceil(2).max(options.confirmed.min(alive))
 }
 
-/// The cost of all rungs that start from this many points, `exploring` of them of this size.
+/// Trials of all rungs that start from this many points, with `exploring` exploring rungs of this size.
 fn trials(count: usize, exploring: usize, options: &Options) -> u64 {
     let of_exploring = options.trials_in_rounds(count, options.blocks).saturating_mul(exploring as u64);
     let (mut alive, mut blocks, mut sum) = (count, options.blocks, of_exploring);

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 /// A round that was measured.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
-    /// Whether it confirms: of trials that no choice rests on.
+    /// Whether it is a confirmation round, on which no choice rests.
     pub(super) is_fresh: bool,
     pub(super) points: Vec<Point>,
-    /// By point and objective the gains of its units; units are in the same order for all points.
+    /// By point and objective, the gains of its units; units are in the same order for all points.
     pub(super) gains: Vec<Vec<Vec<f64>>>,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct Mean {
     pub(super) units: usize,
 }
 
-/// All rounds, and the points that cannot be.
+/// All rounds, and the points that are impossible.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger {
     pub(super) rounds: Vec<Measured>,
     pub(super) left_out: Vec<(Point, String)>,
-    /// Knobs and values of theirs that no point can have.
+    /// Values of knobs that no point can have.
     pub(super) refused: Vec<(usize, usize)>,
 }
 
@@ -39,8 +39,8 @@ impl Ledger {
             || self.left_out.iter().any(|(out, _)| out == point)
     }
 
-    /// Marks values that were refused wherever they were tried, with at least two values of every other knob: they
-    /// would be tried again and again. A value that is refused only in combination with another stays.
+    /// Marks a value as refused if it was refused wherever it was tried, with at least two values of every other knob:
+    /// otherwise it would be tried again and again. A value that is refused only in combination with another stays.
     pub(super) fn refuse_values(&mut self, axes: &[Axis]) {
         let measured = self.measured();
         for (knob, axis) in axes.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Ledger {
         points
     }
 
-    /// All gains of a point in the search, or in the fresh trials.
+    /// All gains of a point in the search, or in the confirmation trials.
     pub(super) fn gains(&self, point: &Point, objective: usize, is_fresh: bool) -> Vec<f64> {
         let rounds = self.rounds.iter().filter(|round| round.is_fresh == is_fresh);
         let of_round = |round: &Measured| {
@@ -94,7 +94,7 @@ impl Ledger {
         t_estimate(&self.gains(point, objective, true), level)
     }
 
-    /// What a point has over another in the fresh trials, block by block: what disturbs a block is in both.
+    /// The difference of two points in the confirmation trials, block by block: disturbances of a block cancel out.
     pub(super) fn fresh_difference(&self, point: &Point, from: &Point, level: f64) -> Option<Estimate> {
         let (of_point, of_other) = (self.gains(point, 0, true), self.gains(from, 0, true));
         let pairs: Vec<f64> = of_point.iter().zip(&of_other).map(|(point, other)| point - other).collect();
@@ -114,8 +114,8 @@ impl Ledger {
         self.of_search().flat_map(of_round).collect()
     }
 
-    /// Variance of a unit's gain beyond what its point and its block explain, with its degrees of freedom: what an arm adds
-    /// beside the control that it shares with the others. `None` without repeats of two points.
+    /// Variance of a unit's gain that its point and its block do not explain, with its degrees of freedom: the error of
+    /// an arm alone, apart from the control that it shares with the others. `None` without repeats of two points.
     pub(super) fn repeats(&self, objective: usize) -> Option<(f64, f64)> {
         let (mut squares, mut df) = (0.0, 0.0);
         for (_, round) in self.of_search() {
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(ledger.mean(&vec![7], 0), None);
     }
 
-    /// What is the same for a whole block, such as a slow control, is no error of an arm.
+    /// What is common to a whole block, such as a slow control, is not an error of an arm.
     #[test]
     fn repeats_tell_an_arms_own_error() {
         let block = [0.0, 5.0];

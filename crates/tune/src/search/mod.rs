@@ -1,10 +1,10 @@
-//! The search for the best values of some knobs, as an ask-and-tell state machine: it says which points to measure next
-//! beside the default, is given the gain of each in every block, and at its end has the best measured again, in trials
-//! that no choice rests on. Nothing here knows a knob, a file or a clock; the same seed and the same answers give the
-//! same questions, so a search that was broken off continues when it is given again what was measured.
+//! The search for the best values of some knobs, as an ask-and-tell state machine. It says which points to measure next
+//! together with the default, and is given the gain of each in every block. At its end it has the best points measured
+//! again, in trials on which no choice rests. It knows nothing of knobs, files or clocks. With the same seed and the
+//! same results it asks the same questions, so an interrupted search continues when it is given the earlier results.
 //!
-//! A gain is what a point has over the default that was measured in the same block, larger is better: ln(arm/control), or a
-//! difference. The first objective decides who wins; the others have their say in the Pareto front.
+//! A gain compares a point with the default measured in the same block; larger is better: ln(arm/control), or a
+//! difference. The first objective decides the winner; the others count for the Pareto front.
 
 mod halving;
 mod ledger;
@@ -22,25 +22,25 @@ use surrogate::Surrogate;
 /// How the next points are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Points around the best of those before, ever nearer, then the better half of them in twice as many blocks, and so on (Karnin,
-    /// Koren & Somekh 2013).
+    /// Points around the best ones so far, at decreasing distances, then successive halving with twice as many blocks
+    /// each time (Karnin, Koren & Somekh 2013).
     Halving,
-    /// Where a Gaussian process through all that was seen expects the largest improvement.
+    /// The point where a Gaussian process through all results expects the largest improvement.
     Surrogate,
     /// Every point.
     Grid,
 }
 
-/// What a search may cost and what it is to find.
+/// The budget and the goal of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// How points are chosen.
     pub strategy: Strategy,
     /// Objectives, at least one.
     pub objectives: usize,
-    /// Most trials, those that warm up and those that confirm among them.
+    /// Most trials, including warm-up and confirmation.
     pub budget: u64,
-    /// Most points of a round, beside the default.
+    /// Most points of a round, in addition to the default.
     pub points: usize,
     /// Blocks of a round.
     pub blocks: u32,
@@ -55,13 +55,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options for this many trials: rounds of as many points as the budget bears, and three points, or the best of
-    /// each objective, measured again in six blocks.
+    /// Options for this many trials: rounds with as many points as the budget allows, and a confirmation of three
+    /// points, or of the best for each objective, in six blocks.
     pub fn for_budget(strategy: Strategy, space: &Space, objectives: usize, budget: u64) -> Self {
         let sizes: &[(usize, u32)] = match strategy {
             Strategy::Grid => &[(16, 6)],
             Strategy::Halving => &[(16, 1)],
-            // Of a small budget more points in one block are worth more than fewer in two (docs/evidence/search.md).
+            // With a small budget, more points in one block are better than fewer in two (docs/evidence/search.md).
             Strategy::Surrogate => &[(8, 2), (6, 2), (5, 1), (4, 1)],
         };
         let confirmed = (objectives + 1).max(3);
@@ -80,19 +80,19 @@ impl Options {
         let first = of_size(&sizes[0]);
         let mut fits = options.find(|options| options.least_budget(space) <= budget).unwrap_or(first);
         if strategy == Strategy::Surrogate {
-            // A fit costs the third power of the number of results.
+            // The cost of a fit grows with the cube of the number of results.
             let rounds = |blocks| budget / Self::trials_of(fits.points, blocks);
             fits.blocks = (fits.blocks..64).find(|&blocks| rounds(blocks) <= MOST_ROUNDS).unwrap_or(64);
         }
         fits
     }
 
-    /// What a round costs: its blocks and the one that warms up, of two trials of each point and of the default.
+    /// Trials of a round: its blocks and a warm-up block, with two trials of each point and of the default.
     pub fn trials_of(points: usize, blocks: u32) -> u64 {
         2 * (points as u64 + 1) * (u64::from(blocks) + 1)
     }
 
-    /// The cost of measuring this many points, in as few rounds as may be, those of one size.
+    /// Trials to measure this many points, in as few rounds of equal size as possible.
     fn trials_in_rounds(&self, points: usize, blocks: u32) -> u64 {
         self.rounds_of(points).map(|points| Self::trials_of(points, blocks)).sum()
     }
@@ -103,7 +103,7 @@ impl Options {
         (0..rounds).map(move |round| (round + 1) * points / rounds - round * points / rounds)
     }
 
-    /// What the end costs.
+    /// Trials of the confirmation.
     fn trials_to_confirm(&self, space: &Space) -> u64 {
         Self::trials_of(self.confirmed.min(space.len()), self.fresh_blocks)
     }
@@ -119,15 +119,15 @@ impl Options {
     }
 }
 
-/// Rounds of a surrogate search: a larger budget makes the rounds larger.
+/// Rounds of a surrogate search: with a larger budget the rounds are larger instead.
 const MOST_ROUNDS: u64 = 30;
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// Whether it confirms: the choice is made.
+    /// Whether it is the confirmation: the choice has been made.
     pub is_fresh: bool,
-    /// The points, beside the default.
+    /// The points, in addition to the default.
     pub points: Vec<Point>,
     /// In this many blocks.
     pub blocks: u32,
@@ -138,18 +138,18 @@ pub struct Ask {
 pub enum PointResult {
     /// For each objective its gain in every block, the blocks in the same order for all points of a round.
     Gains(Vec<Vec<f64>>),
-    /// It cannot be, and why.
+    /// The point is impossible, with the reason.
     LeftOut(String),
 }
 
-/// Why the search for points ended.
+/// Why the search stopped looking for points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stopped {
     /// No further round fits the budget.
     Budget,
     /// The rounds of the strategy are done: every point of a grid, every rung of a halving.
     Done,
-    /// No point is expected to gain enough: this is the gain expected at the best of them.
+    /// No point is expected to gain enough; the value is the largest expected gain.
     NothingToGain(f64),
 }
 
@@ -163,7 +163,7 @@ pub struct Search {
     asked: Option<Ask>,
     spent: u64,
     stopped: Option<Stopped>,
-    /// Those to confirm, the winner first, once they are chosen.
+    /// The points to confirm, the winner first, once they are chosen.
     chosen: Option<Vec<Point>>,
 }
 
@@ -185,8 +185,9 @@ impl Search {
         Self { space, options, ledger: Ledger::default(), method, asked: None, spent: 0, stopped: None, chosen: None }
     }
 
-    /// Trials that it takes at most, those that confirm among them, however large the budget; `None` of a surrogate, which
-    /// takes what there is. Fewer where points are left out or none is new around the best. Asked before the first round.
+    /// Most trials that it takes, including confirmation, however large the budget; fewer if points are left out, or if
+    /// there is no new point around the best. `None` for a surrogate, which uses the whole budget. Call it before the
+    /// first round.
     pub fn planned(&self) -> Option<u64> {
         let search = match &self.method {
             Method::Halving(halving) => halving.planned(),
@@ -196,7 +197,7 @@ impl Search {
         Some(search + self.options.trials_to_confirm(&self.space))
     }
 
-    /// What to measure next; the same until it is given the results. `None` at the end.
+    /// What to measure next; the same until the results are given. `None` at the end.
     pub fn ask(&mut self) -> Option<Ask> {
         if self.asked.is_none() && self.chosen.is_none() {
             self.asked = self.search().or_else(|| self.confirm());
@@ -204,13 +205,13 @@ impl Search {
         self.asked.clone()
     }
 
-    /// Sets how many more trials may be run, including those that confirm. The budget is a time, and how long a trial
+    /// Sets how many more trials may be run, including confirmation. The budget may be a time, and how long a trial
     /// takes is only known once some have run.
     pub fn may_spend(&mut self, trials: u64) {
         self.options.budget = self.spent + trials;
     }
 
-    /// Takes the results of the points that were asked for last, in their order.
+    /// Takes the results of the points asked for last, in their order.
     pub fn tell(&mut self, answers: Vec<PointResult>) {
         let Some(asked) = self.asked.take() else { return };
         let mut round = Measured { is_fresh: asked.is_fresh, points: Vec::new(), gains: Vec::new() };
@@ -264,7 +265,7 @@ impl Search {
         }
     }
 
-    /// The choice, and the trials that confirm it.
+    /// Chooses the points, and asks for the trials that confirm them.
     fn confirm(&mut self) -> Option<Ask> {
         let chosen = outcome::choose(self);
         self.chosen = Some(chosen.clone());
@@ -272,7 +273,7 @@ impl Search {
     }
 }
 
-/// A round's gains have a mean.
+/// Whether a round's gains have a finite mean.
 fn is_usable(units: &[f64]) -> bool {
     !units.is_empty() && units.iter().all(|gain| gain.is_finite())
 }

@@ -4,12 +4,12 @@ use super::{Method, Options, Point, Search, Stopped};
 use schedlab_plan::InOrder;
 use schedlab_stats::{Estimate, Interval, front, t_estimate};
 
-/// A gain as the search saw it, which chose by it.
+/// A gain as estimated during the search, by which the choice was made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
-    /// What the choice was made by: the surface there, or the mean of all its blocks.
+    /// The value that the choice was made by: that of the surface, or the mean of all blocks.
     pub mean: f64,
-    /// Its interval, at the level that was asked for; `None` where one block is no basis for one.
+    /// Its interval, at the requested level; `None` if there is only one block.
     pub interval: Option<Interval>,
 }
 
@@ -18,37 +18,38 @@ pub struct Gain {
 pub struct Candidate {
     /// Where.
     pub point: Point,
-    /// Blocks behind `search`.
+    /// Number of blocks behind `search`.
     pub units: usize,
-    /// By objective, from the trials by which it was chosen: the winner's is likely too high.
+    /// By objective, from the trials by which it was chosen; the winner's are likely too high.
     pub search: Vec<Gain>,
-    /// By objective, from fresh trials alone; `None` where there are none.
+    /// By objective, from confirmation trials only; `None` if there are none.
     pub fresh: Vec<Option<Estimate>>,
-    /// What it has over the winner in the first objective, of pairs in the same fresh block; `None` of the winner.
+    /// Its difference from the winner in the first objective, from pairs in the same confirmation block; `None` for the
+    /// winner.
     pub over_winner: Option<Estimate>,
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Those that were measured again, the winner first: it was chosen before.
+    /// The points that were confirmed, the winner first; it was chosen before.
     pub confirmed: Vec<Candidate>,
-    /// Every point that the search has measured, the best in the first objective first.
+    /// Every measured point, sorted by the first objective.
     pub measured: Vec<Candidate>,
-    /// Which of `measured` no other of them beats in all objectives, and neither the default.
+    /// The points of `measured` that neither another point nor the default beats in all objectives.
     pub front: Vec<usize>,
-    /// Points that cannot be, and why.
+    /// Impossible points, with the reasons.
     pub left_out: Vec<(Point, String)>,
-    /// Why no more points were looked for; `None` while it continues.
+    /// Why the search stopped looking for points; `None` while it continues.
     pub stopped: Option<Stopped>,
-    /// Rounds, those that confirm among them.
+    /// Rounds, including confirmation.
     pub rounds: usize,
     /// Trials that they took.
     pub trials: u64,
 }
 
 impl Search {
-    /// What was found so far; intervals are two-sided at `level`.
+    /// The findings so far; intervals are two-sided at `level`.
     pub fn outcome(&self, level: f64) -> Outcome {
         let measured = self.ranked(level);
         let gains = |candidate: &Candidate| candidate.search.iter().map(|gain| gain.mean).collect::<Vec<f64>>();
@@ -73,7 +74,7 @@ impl Search {
         }
     }
 
-    /// All measured points, those the method would choose first.
+    /// All measured points, in the order in which the method would choose them.
     fn ranked(&self, level: f64) -> Vec<Candidate> {
         let surfaces = match &self.method {
             Method::Surrogate(surrogate) => surrogate.fitted(&self.space, &self.options, &self.ledger),
@@ -109,7 +110,8 @@ impl Search {
     }
 }
 
-/// Those to confirm, the winner first: the best in the first objective, then the best in each other one, then the runners-up.
+/// The points to confirm, the winner first: the best in the first objective, then the best in each other one, then the
+/// runners-up.
 pub(super) fn choose(search: &Search) -> Vec<Point> {
     let Options { objectives, confirmed, .. } = search.options;
     let ranked = search.ranked(0.95);

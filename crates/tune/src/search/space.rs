@@ -1,15 +1,15 @@
-//! What is searched: knobs, each with the values it may take, and their combinations.
+//! The search space: knobs, each with its possible values, and their combinations.
 
 use schedlab_stats::{Axis, Random};
 
-/// How the values of a knob lie beside each other.
+/// How the distances between the values of a knob are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal ratios are equally far.
+    /// By ratios.
     Log,
-    /// Equal differences are equally far.
+    /// By differences.
     Linear,
-    /// Words: each is as far from every other.
+    /// Words: all are equally far from each other.
     Words,
 }
 
@@ -23,8 +23,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// A space of knobs, each with its scale and its values: numbers in any order; for words only how many there are
-    /// counts.
+    /// A space of knobs, each with its scale and its values: numbers in any order; for words only their number matters.
     pub fn new(knobs: &[(Scale, Vec<f64>)]) -> Self {
         Self { axes: knobs.iter().map(|(scale, values)| axis(*scale, values)).collect() }
     }
@@ -33,7 +32,7 @@ impl Space {
         &self.axes
     }
 
-    /// How many points there are; `usize::MAX` stands for more than can be counted.
+    /// Number of points; `usize::MAX` if it does not fit.
     pub fn len(&self) -> usize {
         self.axes.iter().fold(1, |product: usize, axis| product.saturating_mul(axis.levels.len()))
     }
@@ -43,7 +42,7 @@ impl Space {
         self.len() == 0
     }
 
-    /// The point of this number, the last knob's value changing fastest.
+    /// The point with this number; the last knob's value changes fastest.
     pub fn point(&self, mut number: usize) -> Point {
         let mut point = vec![0; self.axes.len()];
         for (level, axis) in point.iter_mut().zip(&self.axes).rev() {
@@ -58,7 +57,7 @@ impl Space {
         (0..self.len()).map(|number| self.point(number))
     }
 
-    /// One drawn evenly.
+    /// A uniformly drawn point.
     pub(super) fn draw(&self, random: &mut Random) -> Point {
         self.axes.iter().map(|axis| random.below(axis.levels.len())).collect()
     }
@@ -78,7 +77,8 @@ impl Space {
         self.axes.iter().enumerate().flat_map(of_knob).collect()
     }
 
-    /// One drawn around `point`: each ordered knob within `step` of its values, or one value, each word itself or as likely any.
+    /// A random point around `point`: each ordered knob at most `step` of its range away, or one value, each word
+    /// unchanged or, equally likely, any word.
     pub(super) fn near(&self, point: &Point, step: f64, random: &mut Random) -> Point {
         let near = |(axis, here): (&Axis, &usize)| {
             let levels = axis.levels.len();
@@ -91,8 +91,8 @@ impl Space {
         self.axes.iter().zip(point).map(near).collect()
     }
 
-    /// `count` different points that take each knob's values as evenly as so many can (McKay, Beckman & Conover 1979), drawn;
-    /// all points, in a drawn order, where there are no more.
+    /// `count` different random points that cover each knob's values as evenly as possible (McKay, Beckman & Conover
+    /// 1979); all points, in random order, if there are no more.
     pub(super) fn spread(&self, count: usize, random: &mut Random) -> Vec<Point> {
         if self.len() <= count {
             let mut all: Vec<Point> = self.points().collect();
@@ -164,7 +164,7 @@ mod tests {
             let points = space().spread(12, &mut Random::new(seed));
             assert_eq!(points.iter().collect::<BTreeSet<_>>().len(), 12);
             let of_first = |level| points.iter().filter(|point| point[0] == level).count();
-            // A duplicate is drawn anew, so not always exactly three of each.
+            // A duplicate is replaced by another draw, so the counts are not exactly three each.
             assert!((0..4).all(|level| (1..=6).contains(&of_first(level))), "{points:?}");
         }
         assert_eq!(space().spread(24, &mut Random::new(1)).len(), 24);

@@ -1,5 +1,6 @@
-//! A Gaussian process through all that was seen says where to look next: where the largest improvement on the best point so far
-//! is to be expected. Its errors are those of paired contrasts: the points of a round share the error of their control.
+//! Bayesian optimisation: a Gaussian process through all results says where the largest improvement on the best point
+//! so far is expected. Its errors are those of paired contrasts: the points of a round share the error of their
+//! control.
 
 use super::ledger::{Ledger, Mean};
 use super::{Options, Point, Space, Stopped};
@@ -7,23 +8,23 @@ use schedlab_plan::InOrder;
 use schedlab_stats::gaussian_process::Observations;
 use schedlab_stats::{GaussianProcess, Random, Smoothness, expected_improvement};
 
-/// More points than this are not all looked at for each choice, but this many drawn ones and the neighbours of the
-/// best.
+/// In a space with more points than this, only this many random points and the neighbours of the best are considered
+/// for each choice.
 const MOST_CANDIDATES: usize = 2000;
-/// The search ends where it expects to gain less than this share of what would matter.
+/// The search ends if the expected gain is less than this share of the smallest relevant gain.
 const NOT_WORTH_IT: f64 = 0.1;
 
 /// Its state.
 #[derive(Debug)]
 pub(super) struct Surrogate {
-    /// The first points, spread evenly; the last of them are asked for first.
+    /// The first points, spread evenly; the last in the list are measured first.
     first: Vec<Point>,
     random: Random,
     /// Smoothness of the last fit, by objective.
     smoothness: Vec<Option<Smoothness>>,
 }
 
-/// How many points are measured before one is chosen: two rounds, and enough for a value to be alone at fault.
+/// How many points are measured before one is chosen: two rounds, and enough to tell that a single value is at fault.
 pub(super) fn first_points(space: &Space, of_round: usize) -> usize {
     (2 * of_round).max(2 * space.axes().len() + 2).min(space.len())
 }
@@ -35,7 +36,7 @@ impl Surrogate {
         Self { first, random, smoothness: vec![None; options.objectives] }
     }
 
-    /// The points of the next round, which may cost `left` trials, or why there is none.
+    /// The points of the next round, which may cost `left` trials, or the reason why there is none.
     pub(super) fn next(
         &mut self,
         space: &Space,
@@ -99,13 +100,13 @@ impl Surrogate {
         candidates
     }
 
-    /// What the next point of a round is to improve: every other one the first objective, the others a drawn mixture of all
-    /// (Knowles 2006), each in units of its own surface.
+    /// The weights of the objectives for the next point of a round: every other point improves the first objective, the
+    /// rest a random mixture of all (Knowles 2006), each in units of its own surface.
     fn weights(&mut self, place: usize, surfaces: &[GaussianProcess]) -> Vec<f64> {
         if surfaces.len() == 1 || place.is_multiple_of(2) {
             return (0..surfaces.len()).map(|objective| if objective == 0 { 1.0 } else { 0.0 }).collect();
         }
-        // Gaps between sorted draws: every mixture is as likely.
+        // Gaps between sorted uniform draws: all mixtures are equally likely.
         let shares: Vec<f64> = surfaces.iter().map(|_| -self.random.uniform().ln()).collect();
         let sum: f64 = shares.iter().sum();
         shares.iter().zip(surfaces).map(|(share, surface)| share / sum / surface.smoothness().height()).collect()
@@ -122,7 +123,8 @@ fn surface(space: &Space, ledger: &Ledger, objective: usize, start: Option<&Smoo
     GaussianProcess::fit(space.axes(), &seen, start)
 }
 
-/// In units of a block's error of one arm: the control has as much, and all of a round have the same control.
+/// The shared error, in units of the error of one arm in a block: the control has the same error, and all points of a
+/// round have the same control.
 fn shared_error(a: &Mean, b: &Mean, is_same: bool) -> f64 {
     let of_control = if a.round == b.round { 1.0 / a.units.max(b.units) as f64 } else { 0.0 };
     of_control + if is_same { 1.0 / a.units as f64 } else { 0.0 }

@@ -1,13 +1,13 @@
 use super::*;
 use schedlab_stats::Random;
 
-/// A surface that is known, seen as trials see one.
+/// A known surface, with the noise that trials have.
 struct Lab {
     truth: fn(&[usize]) -> Vec<f64>,
     /// The error of one arm in one block; the control's error is shared.
     error: f64,
     random: Random,
-    /// Points with this value of the first knob cannot be.
+    /// Points with this value of the first knob are impossible.
     barred: Option<usize>,
 }
 
@@ -46,7 +46,7 @@ fn square(levels: usize) -> Space {
     Space::new(&[(Scale::Log, values.clone()), (Scale::Log, values)])
 }
 
-/// A hill of 30 % at (9, 4) of 16 by 16, and 10 % worse than the default far from it.
+/// A hill of 30 % at (9, 4) of 16 by 16, and 10 % worse than the default far away.
 fn hill(at: &[usize]) -> Vec<f64> {
     let (x, y) = ((at[0] as f64 - 9.0) / 6.0, (at[1] as f64 - 4.0) / 6.0);
     vec![0.4 * (-x * x - y * y).exp() - 0.1]
@@ -81,7 +81,7 @@ fn what_halving_and_a_grid_will_take_is_known_before() {
         assert_eq!(outcome.trials, planned, "{strategy:?} over {} points", space.len());
         assert!(planned <= budget, "{planned} of {budget}");
     }
-    // Where it explores, it finds no new point around those that stay at an edge.
+    // An exploring rung finds no new point around kept ones at the edge.
     let exploring = search(Strategy::Halving, BUDGET, 1);
     let planned = exploring.planned().unwrap();
     let (_, outcome) = Lab::new(hill, 0.04, 1).run(exploring);
@@ -89,7 +89,7 @@ fn what_halving_and_a_grid_will_take_is_known_before() {
     assert_eq!(search(Strategy::Surrogate, BUDGET, 1).planned(), None);
 }
 
-/// 15 % of what the grid of 256 points in six blocks takes.
+/// 15 % of what a grid of 256 points in six blocks would take.
 const BUDGET: u64 = 540;
 
 #[test]
@@ -117,7 +117,7 @@ fn halving_ends_with_a_good_point_and_keeps_to_its_budget() {
     assert!(good >= 18 && spent > BUDGET / 2, "{good} of 20, {spent} trials");
 }
 
-/// What a halving has to do it does, whatever is left of its budget.
+/// A halving finishes its rungs, whatever is left of the budget.
 #[test]
 fn why_no_more_was_looked_for_is_the_strategys_own_reason() {
     let stopped = |strategy, budget| Lab::new(hill, 0.04, 1).run(search(strategy, budget, 1)).1.stopped;
@@ -136,13 +136,13 @@ fn intervals_are_at_the_level_asked_for_and_of_pairs() {
     let half = |of: &Candidate| of.fresh[0].unwrap().interval.half_width();
     let (wide, narrow) = (search.outcome(0.99), search.outcome(0.8));
     assert!(half(&wide.confirmed[0]) > 2.0 * half(&narrow.confirmed[0]));
-    // One block has no error: the points that left after the first rung.
+    // With one block there is no error estimate: for the points that left after the first rung.
     assert!(wide.measured.last().unwrap().search[0].interval.is_none_or(|of| of.level == 0.99));
     let [winner, second] = &wide.confirmed[..2] else { panic!("two were confirmed") };
     assert_eq!(winner.over_winner, None);
     let over = second.over_winner.unwrap();
     assert!((over.mean - (second.fresh[0].unwrap().mean - winner.fresh[0].unwrap().mean)).abs() < 1e-12);
-    // The error of the control is in both.
+    // The error of the control is in both gains, so it cancels out.
     assert!(over.se < 2f64.sqrt() * 0.04, "{over:?}");
 }
 
@@ -155,7 +155,7 @@ fn the_grid_measures_every_point_once() {
     assert_eq!(outcome.confirmed[0].point, [3, 3], "the corner next to the hill");
 }
 
-/// The luckiest of many equals looks better than it is; its fresh trials do not.
+/// The luckiest of many equal points looks better than it is; its confirmation trials do not.
 #[test]
 fn the_winners_luck_ends_with_its_fresh_trials() {
     let (mut seen, mut fresh, mut held) = (0.0, 0.0, 0);
@@ -199,7 +199,7 @@ fn what_cannot_be_is_left_out_with_its_reason() {
 #[test]
 fn a_value_that_is_refused_everywhere_is_asked_for_no_more() {
     let mut search = search(Strategy::Surrogate, BUDGET, 1);
-    // The whole of value 9 is refused; value 2 only together with 3 of the other knob.
+    // Value 9 is always refused; value 2 only together with 3 of the other knob.
     let is_refused = |point: &Point| point[0] == 9 || *point == [2, 3];
     let (mut lab, mut refused) = (Lab::new(hill, 0.02, 1), 0);
     while let Some(ask) = search.ask() {
@@ -235,7 +235,7 @@ fn nothing_that_can_be_is_an_end_without_a_winner() {
     assert!(search.outcome(0.95).confirmed.is_empty());
 }
 
-/// Speed along the first knob costs steadiness; the second does nothing.
+/// Speed along the first knob costs steadiness; the second knob has no effect.
 fn trade(at: &[usize]) -> Vec<f64> {
     let x = at[0] as f64 / 15.0;
     vec![0.2 * x, 0.1 - 0.2 * x]

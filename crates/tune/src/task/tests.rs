@@ -64,7 +64,7 @@ fn a_cpu_beyond_the_machine_names_those_there_are() {
     let applied = &on_own_thread(&["cpus=9999"])[0];
     let why = applied.not_applied.as_ref().unwrap();
     assert!(why.contains("CPU 9999 is not online here: there are 0"), "{why}");
-    // A mask that is partly there succeeds and is trimmed: only the read-back finds out.
+    // A mask that exists only in part is accepted and trimmed: only the read-back shows it.
     let applied = &on_own_thread(&["cpus=0,9999"])[0];
     assert_eq!(applied.effective, "cpus=0");
     assert!(applied.not_applied.as_ref().unwrap().contains("9999"));
@@ -96,7 +96,7 @@ fn a_slice_is_set_before_policy_idle_and_after_the_others() {
     }
 }
 
-/// As a workload's own pinning does it: no cpuset is to blame.
+/// As a workload pins its own tasks: no cpuset is to blame.
 #[test]
 fn a_task_that_narrows_itself_is_told_from_a_cpuset() {
     let all = affinity::allowed_cpus(0).unwrap();
