@@ -1,14 +1,13 @@
-//! CSV, by hand: numbers and names only, so a separator (`,`, `;` or tab, as the header has it), optional double quotes
-//! and `#` comments are all there is. Two layouts, distinguished by the header:
+//! CSV, parsed by hand. It contains only numbers and names, so a separator (`,`, `;` or tab, as in the header),
+//! optional double quotes and `#` comments are all that is supported. Two layouts, distinguished by the header:
 //! - `before,after` (any two names): a row is a pair, and the two numbers share a block;
-//! - `arm,value`: a row is one number of the named arm, and no row knows of another.
 
 use crate::error::shown;
 use crate::table::{Measured, Row, Table, named};
 use crate::{ImportError, Options, Source};
 use schedlab_plan::counted;
 
-/// Enough for any study, and few enough that a column of numbers taken for names is noticed.
+/// Enough for any study, and few enough to notice a column of numbers that is taken for arm names.
 const MOST_ARMS: usize = 64;
 
 /// The arms and numbers of a CSV.
@@ -104,7 +103,7 @@ fn number(cell: &str) -> Option<f64> {
     cell.parse::<f64>().ok().filter(|x| x.is_finite())
 }
 
-/// The index of a label, new ones at the end: the control is the arm of the first row.
+/// The index of a label; new ones are appended. The control is the arm of the first row.
 fn arm(arms: &mut Vec<String>, label: &str) -> Result<u32, String> {
     if label.is_empty() {
         return Err("the arm has no name".into());

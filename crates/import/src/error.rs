@@ -1,18 +1,18 @@
-//! Why a file is not the result it was said to be, in one line that names the file, the line and the fix.
+//! Why a file is not of the expected kind, in one line that names the file, the line and the fix.
 
 use crate::{Kind, Source};
 
-/// An import that failed; nothing has been written.
+/// A failed import; nothing has been written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// No file at all.
+    /// No file was given.
     #[error("nothing to import; give a CSV file, or one log per arm")]
     NoSource,
     /// A file without content.
     #[error("{0} is empty; it should hold a CSV with a header, or another tool's output")]
     Empty(String),
-    /// No kind by its content.
+    /// The content is of no known kind.
     #[error(
         "{source_name} line {line}: `{text}` starts no result of a known format ({}); give the format with --kind",
         Kind::NAMES.join(", ")
@@ -25,7 +25,7 @@ pub enum ImportError {
         /// The line, shortened.
         text: String,
     },
-    /// Two tools wrote into one file.
+    /// One file has the output of two tools.
     #[error(
         "{source_name} is {} and {} at once; choose which to read: --kind {} or --kind {}",
         one.article(), other.article(), one.name(), other.name()
@@ -38,7 +38,7 @@ pub enum ImportError {
         /// Another.
         other: Kind,
     },
-    /// Files of two kinds have nothing to compare.
+    /// The files are of different kinds, so there is nothing to compare.
     #[error(
         "{first} is {} and {second} is {}; import files of one kind, one per arm",
         first_kind.article(), second_kind.article()
@@ -53,7 +53,7 @@ pub enum ImportError {
         /// What that is.
         second_kind: Kind,
     },
-    /// Told to be one kind, and by its content another.
+    /// The content is of another kind than the one given.
     #[error("{source_name} is not {}: by its content it is {} (--kind {})", asked.article(), found.article(), found.name())]
     OtherKind {
         /// The file.
@@ -63,15 +63,15 @@ pub enum ImportError {
         /// What it is.
         found: Kind,
     },
-    /// More than one CSV.
+    /// More than one CSV file.
     #[error(
         "{0} CSV files are {0} studies; import them one at a time, or put the arms into one file as `arm,value` rows"
     )]
     SeveralCsv(usize),
-    /// One log is one arm.
+    /// Only one log, which is one arm.
     #[error("{} is one arm; give a second one to compare it with", .0.article())]
     OneLog(Kind),
-    /// One label in a long CSV.
+    /// Only one label in a CSV of `arm,value` rows.
     #[error("{source_name} has one arm, `{arm}`; a comparison needs rows of at least two")]
     OneArm {
         /// The file.
@@ -79,22 +79,22 @@ pub enum ImportError {
         /// The only arm.
         arm: String,
     },
-    /// A line that is not what it should be.
+    /// A line that could not be parsed.
     #[error("{source_name} line {line}: {why}")]
     Line {
         /// The file.
         source_name: String,
         /// From 1.
         line: usize,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what would be right.
         why: String,
     },
-    /// A log in which its tool never reported a result.
+    /// A log without a single result.
     #[error("{source_name} is not {}: none of its {lines} lines is {wanted}; line 1 is `{text}`", kind.article())]
     NoResult {
         /// The file.
         source_name: String,
-        /// What it should have been.
+        /// The kind that was expected.
         kind: Kind,
         /// The line that a result has.
         wanted: &'static str,
@@ -103,7 +103,7 @@ pub enum ImportError {
         /// Its first line, shortened.
         text: String,
     },
-    /// A result file that holds nothing to compare.
+    /// A result file without anything to compare.
     #[error("{source_name}: {why}")]
     Nothing {
         /// The file.
@@ -111,15 +111,15 @@ pub enum ImportError {
         /// What is missing and the fix.
         why: String,
     },
-    /// `--metric` names none of the tool's.
+    /// `--metric` names no metric of the tool.
     #[error("there is no metric `{metric}` in these files; they have: {has}")]
     NoMetric {
         /// What was asked for.
         metric: String,
-        /// What there is.
+        /// The metrics that exist.
         has: String,
     },
-    /// `--unit` for a tool that states its own.
+    /// `--unit` for a tool that prints its units.
     #[error("--unit is for the numbers of a CSV; {} names its own units", .0.article())]
     UnitOfTool(Kind),
 }
@@ -139,7 +139,7 @@ impl ImportError {
     }
 }
 
-/// A line as an error shows it: printable, and short enough for one line.
+/// A line as shown in an error: printable, and shortened.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let printable: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST).collect();

@@ -1,6 +1,7 @@
-//! Google Benchmark's JSON (`--benchmark_format=json`, `--benchmark_out`), also of programs that write its layout. Each
-//! run of type `iteration` is a row, so `--benchmark_repetitions` gives n; aggregates (mean, median, stddev, cv, BigO, RMS)
-//! are made from those rows and are not rows themselves. Times become ns whatever `time_unit` they were printed in.
+//! Google Benchmark's JSON (`--benchmark_format=json`, `--benchmark_out`), including that of other programs in the same
+//! layout. Each run of type `iteration` is a row, so `--benchmark_repetitions` gives n. Aggregates (mean, median,
+//! stddev, cv, BigO, RMS) are computed from those rows and are not rows themselves. Times become ns, whatever their
+//! `time_unit`.
 
 use crate::json::{documents, number, text};
 use crate::table::{Measured, Table, tool};
@@ -13,7 +14,7 @@ const CUT_SHORT: &str = "the program was ended before it closed its list of benc
 /// Suffixes of aggregates in files older than 1.5, which state no `run_type`.
 const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"];
 
-/// Fields of a run that are no counter.
+/// Fields of a run that are not counters.
 const FIELDS: [&str; 17] = [
     "name",
     "run_name",
@@ -34,7 +35,7 @@ const FIELDS: [&str; 17] = [
     "rms",
 ];
 
-/// Whether the text is a document of Google Benchmark, whole or torn.
+/// Whether the text is a document of Google Benchmark, complete or truncated.
 pub(crate) fn is_in(text: &str) -> bool {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     start.starts_with('{') && start.contains("\"context\"") && start.contains("\"benchmarks\"")
@@ -57,7 +58,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
                 continue;
             }
             rows += 1;
-            // The bare name: newer files have it beside a `name` that may carry more.
+            // The name without suffixes: newer files have it in addition to `name`, which may contain more.
             let spec = tool("google-benchmark", &[("benchmark", text(run, "run_name").unwrap_or(name))]);
             let result = match measured(run) {
                 Ok(measured) => measured,
@@ -85,7 +86,7 @@ fn is_aggregate(run: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// What the program says of itself and its repetitions.
+/// Adds warnings from what the program reports about itself and its repetitions.
 fn warn_of_context(source: &Source, document: &Map<String, Value>, table: &mut Table) {
     let context = document.get("context").and_then(Value::as_object);
     if context.and_then(|c| text(c, "library_build_type")) == Some("debug") {
@@ -104,7 +105,7 @@ fn warn_of_context(source: &Source, document: &Map<String, Value>, table: &mut T
     }
 }
 
-/// The row of a run, or its error as a failed row; `Err` when the file is not as it should be.
+/// The row of a run, or its error as a failed row; `Err` if the file is malformed.
 fn measured(run: &Map<String, Value>) -> Result<Result<Measured, String>, String> {
     let flag = |key: &str| run.get(key) == Some(&Value::Bool(true));
     for (occurred, message) in [("error_occurred", "error_message"), ("skipped", "skip_message")] {
@@ -138,7 +139,7 @@ fn measured(run: &Map<String, Value>) -> Result<Result<Measured, String>, String
     Ok(Ok(measured))
 }
 
-/// Unit and direction of the counters that Google Benchmark names itself; a program's own are facts.
+/// Unit and direction of the counters that Google Benchmark defines; a program's own counters are neutral facts.
 fn counter(name: &str) -> (&'static str, Direction) {
     match name {
         "bytes_per_second" => ("B/s", HigherIsBetter),

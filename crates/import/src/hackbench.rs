@@ -1,13 +1,13 @@
-//! hackbench's own output (rt-tests), as people keep it: any number of runs to a log, often in a shell transcript.
-//! `Time: 0.123` ends a run; the two lines before it say what was run, and runs that differ there are different
-//! workloads, never replicates of one. All other lines are notes and are skipped.
+//! hackbench's own output (rt-tests), as people keep it: any number of runs per log, often in a shell transcript.
+//! `Time: 0.123` ends a run; the two lines before it say what was run. Runs that differ in those are different
+//! workloads, never replicates of one. All other lines are skipped.
 
 use crate::error::shown;
 use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Kind, Source};
 use schedlab_plan::Direction;
 
-/// Whether hackbench ended a run with this line.
+/// Whether this is the line with which hackbench ends a run.
 pub(crate) fn is_time_line(line: &str) -> bool {
     line.trim_start().starts_with("Time:")
 }
@@ -39,9 +39,9 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
     Ok(())
 }
 
-/// What the two banner lines say, nothing when the log was cut down to its `Time:` lines:
-/// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)` and
-/// `Each sender will pass 100 messages of 100 bytes`. rt-tests hackbench.c, `print_usage_exit` aside its only output.
+/// The parameters in the two banner lines; empty if the log was cut down to its `Time:` lines. The lines are `Running
+/// in process mode with 10 groups using 40 file descriptors each (== 400 tasks)` and `Each sender will pass 100
+/// messages of 100 bytes`. Apart from `print_usage_exit` they are hackbench.c's only other output (rt-tests).
 #[derive(Debug, Default)]
 struct Configuration {
     args: Vec<(&'static str, String)>,
@@ -52,7 +52,7 @@ impl Configuration {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |at: usize| words.get(at).and_then(|w| w.parse::<u64>().ok());
         if line.trim_start().starts_with("Running in ") {
-            // A new run: what is left of an aborted one does not describe it.
+            // A new run: the parameters of an aborted one do not apply to it.
             self.args.clear();
             if let (Some(mode), Some(groups), Some(fds)) = (words.get(2), number(5), number(8)) {
                 self.args.extend([("mode", plain(mode)), ("groups", groups.to_string()), ("fds", fds.to_string())]);
@@ -65,7 +65,7 @@ impl Configuration {
     }
 }
 
-/// A word that cannot be taken for more of a workload's arguments.
+/// A word that cannot be mistaken for further arguments of a workload.
 fn plain(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).take(16).collect()
 }

@@ -1,8 +1,9 @@
-//! The JSON of Android's binder latency tests: `libhwbinder_latency` (with `ALL`, distributions and, by `-raw_data`, every
-//! FIFO latency) and its forerunner `schd-dbg` (pairs only). The first versions of the former print what the latter prints, to
-//! the key (AOSP's libhwbinder/vts/performance/Latency.cpp before `passthrough`, frameworks/native/libs/binder/tests/schd-dbg.cpp):
-//! such a document is of neither by name. A document is one run, so `cat` several of an arm into one file. The two
-//! tools count SYNC differently and are workloads of their own. Latencies are printed in ms.
+//! The JSON of Android's binder latency tests: `libhwbinder_latency` (with `ALL`, distributions and, with `-raw_data`,
+//! every FIFO latency) and its predecessor `schd-dbg` (pairs only). The first versions of the former print exactly what
+//! the latter prints (AOSP's libhwbinder/vts/performance/Latency.cpp before `passthrough`,
+//! frameworks/native/libs/binder/tests/schd-dbg.cpp), so such a document does not show which tool wrote it. A document
+//! is one run, so `cat` the documents of an arm into one file. The two tools count SYNC differently and are separate
+//! workloads. Latencies are printed in ms.
 
 use crate::json::{documents, number, text};
 use crate::table::{Measured, Table, tool};
@@ -14,11 +15,11 @@ use serde_json::{Map, Value};
 
 const CUT_SHORT: &str = "the test stopped at its first miss (-trace) or was killed; -v also breaks its JSON";
 const CLASSES: [&str; 2] = ["fifo", "other"];
-/// The tool's words, ours, and whether it is a latency in ms.
+/// The tool's name, our name, and whether it is a latency in ms.
 const LATENCIES: [(&str, &str); 3] = [("avg", "mean"), ("wst", "worst"), ("bst", "best")];
 const QUANTILES: [&str; 4] = ["p50", "p90", "p95", "p99"];
 
-/// Whether the text is a document of these tests, whole or torn.
+/// Whether the text is a document of these tests, complete or truncated.
 pub(crate) fn is_in(text: &str) -> bool {
     text.contains("\"cfg\"") && text.contains("\"deadline_us\"")
 }
@@ -74,7 +75,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// `ALL` and, beside it, each pair; without `ALL`, the pairs together.
+/// `ALL` and, in addition, each pair; without `ALL`, the pairs together.
 fn measured(document: &Map<String, Value>) -> Result<Measured, String> {
     let pairs: Vec<(&String, &Map<String, Value>)> =
         document.iter().filter(|(key, _)| is_pair(key)).filter_map(|(key, v)| Some((key, v.as_object()?))).collect();
@@ -102,8 +103,8 @@ fn is_pair(key: &str) -> bool {
     key.strip_prefix('P').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The metrics of one object, or of several that count alike: means are averaged (each pair makes as many
-/// transactions), worst and best are those of all, misses add up.
+/// The metrics of one object, or of several combined: means are averaged (each pair makes the same number of
+/// transactions), worst and best are those of all, misses are added up.
 fn of_part(measured: &mut Measured, parts: &[&Map<String, Value>]) -> Result<(), String> {
     let transactions: f64 = parts.iter().filter_map(|p| number(p, "I")).sum();
     measured.operations = transactions.max(0.0) as u64;
@@ -123,7 +124,7 @@ fn of_part(measured: &mut Measured, parts: &[&Map<String, Value>]) -> Result<(),
     if classes.is_empty() {
         return Err("neither class has a latency".into());
     }
-    // As many of each class that ran.
+    // Each class that ran has the same number.
     let of_class = transactions / classes.len() as f64;
     for (class, key, objects) in classes {
         for (theirs, ours) in LATENCIES {
@@ -158,7 +159,8 @@ fn of_part(measured: &mut Measured, parts: &[&Map<String, Value>]) -> Result<(),
     Ok(())
 }
 
-/// `schedlab bench transact --compat` says so of a class that it may not schedule; the programs themselves would fail.
+/// `schedlab bench transact --compat` reports this for a class that it may not schedule; the original programs would
+/// fail.
 fn never_ran(class: &Map<String, Value>) -> bool {
     LATENCIES.iter().all(|(theirs, _)| class.get(*theirs).is_some_and(Value::is_null))
 }
@@ -179,7 +181,7 @@ fn raw_data(document: &Map<String, Value>) -> Vec<NamedHistogram> {
     vec![NamedHistogram { name: "fifo".into(), tier: None, histogram }]
 }
 
-/// Whether a number could have been printed with two significant digits.
+/// Whether a number could be the result of printing with two significant digits.
 fn has_two_digits(value: f64) -> bool {
     format!("{value:.1e}").parse::<f64>().is_ok_and(|short| (short - value).abs() <= 1e-9 * value.abs())
 }

@@ -1,4 +1,4 @@
-//! From a table of arms and numbers to a manifest and trials, the same for every kind of file.
+//! Converts a table of arms and numbers to a manifest and trials, in the same way for every kind of file.
 
 use crate::table::{Measured, Table};
 use crate::{ImportError, Options};
@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A run that was measured elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// Marked [`OrderKnown::Unknown`]; the command and the time of creation are the caller's to fill in.
+    /// Marked [`OrderKnown::Unknown`]; the caller fills in the command and the creation time.
     pub manifest: Manifest,
-    /// In the order of the files. Only what the files say is in them; the rest is empty.
+    /// In the order of the files. They contain only what the files report; the rest is empty.
     pub trials: Vec<TrialRecord>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn build(mut table: Table, options: &Options) -> Result<Imported, Imp
     Ok(Imported { manifest, trials })
 }
 
-/// Puts the metric asked for in the place of the tool's own, and the direction asked for onto the primaries.
+/// Replaces the tool's primary metric by the requested one, and sets the requested direction on the primary metrics.
 fn choose_primary(table: &mut Table, options: &Options) -> Result<(), ImportError> {
     let measured = |table: &Table, workload: usize| -> BTreeSet<String> {
         let rows = table.rows.iter().filter(|r| r.workload as usize == workload);

@@ -1,5 +1,5 @@
 //! JSON as tools write it: any number of documents one after another (`cat a.json b.json`), and C++'s `NaN` and
-//! `Infinity`, which JSON does not know and which become null here.
+//! `Infinity`, which are not JSON and become null here.
 
 use crate::{ImportError, Source};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// An object and the line it starts on, from 1.
 pub(crate) type Document = (usize, Map<String, Value>);
 
-/// All documents of a source. `cut_short` says, for this tool, why a file may end too early.
+/// All documents of a source. `cut_short` says why a file of this tool may end too early.
 pub(crate) fn documents(source: &Source, cut_short: &str) -> Result<Vec<Document>, ImportError> {
     let text = without_nan(source.text.strip_prefix('\u{feff}').unwrap_or(&source.text));
     let mut stream = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
@@ -25,7 +25,7 @@ pub(crate) fn documents(source: &Source, cut_short: &str) -> Result<Vec<Document
                 return Err(ImportError::line(source, line, why));
             }
             Some(Err(error)) => {
-                // serde_json's message ends with the place, which is already at the front.
+                // serde_json's message ends with the position, which our message has at the beginning.
                 let what = error.to_string();
                 let what = what.split(" at line ").next().unwrap_or_default();
                 return Err(ImportError::line(source, error.line().max(1), format!("not JSON: {what}")));

@@ -1,16 +1,17 @@
-//! What a text is, recognized by its content. Every kind but CSV has lines that nothing else prints; a CSV is what has
-//! a separator in its first line and none of those.
+//! The kind of a text, recognised by its content. Every kind but CSV has lines that nothing else prints; a text counts
+//! as CSV if its first line has a separator and no such lines are found.
 
 use crate::{ImportError, Source, csv, error, google_benchmark, hackbench, hwbinder, perf_bench, perf_stat, unixbench};
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `before,after` pairs, or `arm,value` rows; with a header.
     Csv,
-    /// What hackbench prints, any number of runs to a log, one log per arm; the first is the control. So are the rest.
+    /// The output of hackbench: any number of runs per log, one log per arm; the first is the control. The same holds
+    /// for the kinds below.
     Hackbench,
-    /// `perf stat`: for people, `-x` CSV or `-j` JSON; `-r`, `-I`, aggregated or not.
+    /// `perf stat`: human-readable, `-x` CSV or `-j` JSON; with or without `-r`, `-I` and aggregation.
     PerfStat,
     /// `perf bench`, default and simple format.
     PerfBench,
@@ -37,17 +38,17 @@ impl Kind {
     pub const NAMES: [&'static str; 7] =
         ["csv", "hackbench", "perf-stat", "perf-bench", "unixbench", "google-benchmark", "hwbinder"];
 
-    /// As `--kind` takes it.
+    /// The name as given to `--kind`.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// The kind of a name.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|k| k.name() == name)
     }
 
-    /// What a file of this kind is called in a sentence.
+    /// How a sentence refers to a file of this kind.
     pub(crate) fn article(self) -> &'static str {
         [
             "a CSV",
@@ -78,8 +79,8 @@ impl Kind {
         Self::ALL.into_iter().filter(|kind| kind.is_unmistakable_in(text)).collect()
     }
 
-    /// What all the sources are. A text of two tools (`perf stat hackbench`) is for the user to name, and so are files
-    /// of different kinds.
+    /// The kind of all sources. A text from two tools (`perf stat hackbench`) is an error, because the user has to
+    /// choose; so are files of different kinds.
     pub(crate) fn of_all(sources: &[Source]) -> Result<Self, ImportError> {
         let mut first: Option<(&str, Self)> = None;
         for source in sources {

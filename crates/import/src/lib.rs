@@ -1,10 +1,10 @@
-//! Other tools' results as a run: CSV of paired or unpaired arms, and the logs of hackbench, perf stat, perf bench,
-//! UnixBench, Google Benchmark and Android's binder latency test. A trial of an import carries what the tool reported
-//! and nothing else, and the run is marked `order unknown`: drift cannot be distinguished from an effect in it. Only a
-//! CSV of pairs has pairs; the rows of logs share no block.
+//! Imports other tools' results as a run: CSV of paired or unpaired arms, and the logs of hackbench, perf stat, perf
+//! bench, UnixBench, Google Benchmark and Android's binder latency test. A trial of an import has only what the tool
+//! reported, and the run is marked `order unknown`: drift cannot be distinguished from an effect in it. Only a CSV of
+//! pairs has pairs; the rows of logs share no block.
 //!
-//! Pure: text in, manifest and trials out. The caller names the command and writes the run directory. Each kind has a
-//! file or folder of its own; what they share, a result of one arm, is in `table.rs`.
+//! No I/O: text in, manifest and trials out. The caller gives the command and writes the run directory. Each kind has
+//! its own file or folder; what they share, a result of one arm, is in `table.rs`.
 #![forbid(unsafe_code)]
 
 mod csv;
@@ -30,36 +30,37 @@ use table::{ReadLog, read_logs};
 /// One file of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Names the arm (logs) or the study (CSV); the file's name without its extension.
+    /// The arm (logs) or the study (CSV): the file's name without its extension.
     pub name: String,
-    /// The file as the user named it; errors and warnings do, too.
+    /// The file as the user named it, also used in errors and warnings.
     pub file: String,
     /// The content.
     pub text: String,
 }
 
-/// What a file does not say about its numbers.
+/// What the file itself does not say about its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Name of the quantity of a CSV (`value` when not given). A log names its own, and this chooses the primary one.
+    /// Name of the quantity of a CSV (default `value`). For a log, which names its quantities, it selects the primary
+    /// metric.
     pub metric: Option<String>,
-    /// Unit of a CSV's numbers. A log names its own.
+    /// Unit of a CSV's numbers; logs have their own.
     pub unit: Option<String>,
-    /// Which way is good, [`Direction::Neutral`] when not said: a neutral metric is compared and never judged better or
-    /// worse. It is said of a CSV's numbers, or of a log's primary metric.
+    /// Which direction is better; [`Direction::Neutral`] if not given: a neutral metric is compared but never called
+    /// better or worse. Applies to a CSV's numbers, or to a log's primary metric.
     pub direction: Direction,
     /// Smallest effect of interest, a share.
     pub sesoi: f64,
 }
 
-/// Reads the sources as `kind`, or as what their content shows them to be.
+/// Reads the sources as `kind`, or as the kind that their content shows.
 pub fn import(kind: Option<Kind>, sources: &[Source], options: &Options) -> Result<Imported, ImportError> {
     if sources.is_empty() {
         return Err(ImportError::NoSource);
     }
     let Some(asked) = kind else { return read(Kind::of_all(sources)?, sources, options) };
     read(asked, sources, options).map_err(|error| {
-        // What a reader stumbles over in a file of another kind is not worth reporting.
+        // If a file is of another kind, report that rather than the parse error.
         let other = sources.iter().find_map(|s| match Kind::recognised(&s.text).as_slice() {
             [found, ..] if *found != asked && !Kind::recognised(&s.text).contains(&asked) => Some((s, *found)),
             _ => None,

@@ -1,11 +1,11 @@
 //! Numbers as C's printf writes them in the user's locale: `1,234.56` (en_US), `1.234,56` (de_DE), `1 234,56` with a
 //! narrow no-break space (fr_FR), `1’234.56` (de_CH), `12,34,567` (en_IN).
 
-/// Marks that only ever group digits.
+/// Characters that are only used to group digits.
 const GROUPING: [char; 5] = ['\u{202f}', '\u{a0}', '\u{2019}', '\'', '_'];
 
-/// A number that may be grouped: three digits after the last point or comma are a group, any other count of digits is
-/// a fraction. So it is for perf, whose grouped numbers have no, two or six decimals.
+/// A number that may be grouped: three digits after the last point or comma are a group, any other number of digits is
+/// a fraction. This suits perf, whose grouped numbers have zero, two or six decimals.
 pub(crate) fn grouped(text: &str) -> Option<f64> {
     let last = text.rfind(['.', ',']);
     match last.map(|at| text.len() - at - 1) {
@@ -14,7 +14,7 @@ pub(crate) fn grouped(text: &str) -> Option<f64> {
     }
 }
 
-/// A number that is not grouped: its point or comma, of which there is at most one, begins the fraction.
+/// A number that is not grouped: it has at most one point or comma, which begins the fraction.
 pub(crate) fn plain(text: &str) -> Option<f64> {
     let at = text.find(['.', ',']);
     if at != text.rfind(['.', ',']) {
@@ -23,7 +23,7 @@ pub(crate) fn plain(text: &str) -> Option<f64> {
     parse(text, at)
 }
 
-/// Digits with the fraction after byte `fraction`; everything that groups is dropped. Finite or nothing.
+/// Parses digits with the fraction after byte `fraction`; grouping characters are dropped. Returns only finite numbers.
 fn parse(text: &str, fraction: Option<usize>) -> Option<f64> {
     let mut digits = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {

@@ -1,7 +1,7 @@
-//! `perf bench`: any number of benchmarks to a log. `# Running 'sched/pipe' benchmark:` (or, in a collection,
-//! `# Running sched/pipe benchmark...`) begins one, comments say how it was run, and indented lines are its results.
-//! The simple format (`-f simple`) prints a bare number and neither name nor unit, so it must be asked for by kind.
-//! tools/perf/bench/*.c and builtin-bench.c print these lines.
+//! `perf bench`: any number of benchmarks per log. `# Running 'sched/pipe' benchmark:` (or, in a collection, `# Running
+//! sched/pipe benchmark...`) begins one, comments describe its parameters, and indented lines are its results. The
+//! simple format (`-f simple`) prints a bare number without name or unit, so it needs an explicit `--kind`. These lines
+//! are printed by tools/perf/bench/*.c and builtin-bench.c.
 
 use crate::error::shown;
 use crate::number::{grouped, plain};
@@ -9,8 +9,8 @@ use crate::table::{Measured, Table, tool};
 use crate::{ImportError, Kind, Source};
 use schedlab_plan::Direction::{self, HigherIsBetter, LowerIsBetter};
 
-/// A line of results: the words before and after its number, how that is written, our name, its unit and the factor to
-/// it, and which way is good.
+/// A line of results: the words before and after its number, the number's format, our name, our unit and the factor to
+/// it, and the better direction.
 struct Form {
     before: &'static str,
     after: &'static str,
@@ -20,7 +20,7 @@ struct Form {
     direction: Direction,
 }
 
-/// The first one that a benchmark has is its primary metric. Only whole numbers are grouped by the locale.
+/// The first form that a benchmark prints is its primary metric. Only whole numbers are grouped by the locale.
 #[rustfmt::skip]
 const FORMS: [Form; 9] = [
     Form { before: "", after: " usecs/op", number: plain, name: "ns_per_op", unit: ("ns", 1e3), direction: LowerIsBetter },
@@ -41,7 +41,7 @@ fn running(line: &str) -> Option<&str> {
     (line.contains(" benchmark") && name.contains('/') && !name.contains(' ')).then_some(name)
 }
 
-/// Whether perf bench said what it runs.
+/// Whether the text has a line in which perf bench names a benchmark.
 pub(crate) fn is_in(text: &str) -> bool {
     text.lines().any(|line| running(line).is_some())
 }
@@ -57,7 +57,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
         if let Some(name) = running(line) {
             finish(open.replace(Benchmark::named(name)), source, arm, table);
         } else if let Some(comment) = line.strip_prefix("# ").filter(|_| open.is_some()) {
-            // mem/memcpy measures one function after another below one heading.
+            // mem/memcpy measures several functions one after another under one heading.
             if comment.starts_with("function ") && open.as_ref().is_some_and(|b| !b.measured.metrics.is_empty()) {
                 let next = open.as_ref().map(|b| Benchmark::named(&b.name));
                 finish(std::mem::replace(&mut open, next), source, arm, table);
@@ -81,7 +81,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
     Ok(())
 }
 
-/// A benchmark while its lines are read.
+/// A benchmark whose lines are being read.
 #[derive(Debug, Default)]
 struct Benchmark {
     name: String,
@@ -122,7 +122,7 @@ impl Benchmark {
         }
     }
 
-    /// A line of results, when it is one.
+    /// Records a line of results, if it is one.
     fn result(&mut self, line: &str) {
         for form in FORMS {
             let Some(rest) = line.trim_start().strip_prefix(form.before) else { continue };
@@ -138,7 +138,7 @@ impl Benchmark {
     }
 }
 
-/// A benchmark with results becomes a row; one without, whose output is not known here, is said to be left out.
+/// A benchmark with results becomes a row; one without any known results becomes a warning.
 fn finish(benchmark: Option<Benchmark>, source: &Source, arm: u32, table: &mut Table) {
     let Some(benchmark) = benchmark else { return };
     let names = benchmark.measured.metrics.iter().map(|m| m.name.as_str());
@@ -153,7 +153,7 @@ fn finish(benchmark: Option<Benchmark>, source: &Source, arm: u32, table: &mut T
     table.push(workload, arm, Ok(benchmark.measured));
 }
 
-/// `-f simple`: a number per line, and nothing that says of what.
+/// `-f simple`: one number per line, without a name.
 fn read_simple(source: &Source, arm: u32, table: &mut Table) -> Result<(), ImportError> {
     let mut rows = 0;
     for (index, line) in source.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -1,5 +1,5 @@
-//! What files hold, whatever their kind: numbers of arms, not yet a run. Importers fill a [`Table`], `imported.rs` makes
-//! a run of it.
+//! The content of files of any kind: numbers of arms, not yet a run. Importers fill a [`Table`], which `imported.rs`
+//! converts to a run.
 
 use crate::{ImportError, Kind, Source};
 use schedlab_plan::{Counter, Direction, Metric, NamedHistogram, SeriesPoint, TaskRecord, WorkloadSpec};
@@ -17,7 +17,7 @@ pub(crate) struct Workload {
 pub(crate) struct Row {
     pub(crate) workload: u32,
     pub(crate) arm: u32,
-    /// Shared by the numbers of a pair, and by nothing else.
+    /// Shared by the two numbers of a pair, otherwise unique.
     pub(crate) block: u32,
     /// What was measured, or why that run failed.
     pub(crate) result: Result<Measured, String>,
@@ -37,7 +37,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Adds a metric; a second one of the name would be ambiguous and is left out.
+    /// Adds a metric; a second one with the same name would be ambiguous and is left out.
     pub(crate) fn metric(&mut self, name: &str, value: f64, unit: &str, direction: Direction) {
         if self.metrics.iter().all(|m| m.name != name) {
             self.metrics.push(Metric { name: name.into(), value, unit: unit.into(), direction });
@@ -60,12 +60,12 @@ impl Table {
         Self { title, workloads: Vec::new(), arms: Vec::new(), rows: Vec::new(), warnings: Vec::new() }
     }
 
-    /// A block no row has yet: rows that share none are compared as independent samples.
+    /// A new block: rows that share no block are compared as independent samples.
     pub(crate) fn next_block(&self) -> u32 {
         self.rows.last().map_or(0, |r| r.block + 1)
     }
 
-    /// The index of a workload, new ones at the end; its first result chooses the primary metric.
+    /// The index of a workload; new ones are appended. Its first result decides the primary metric.
     pub(crate) fn workload(&mut self, spec: WorkloadSpec, primary: &str) -> u32 {
         let known = self.workloads.iter().position(|w| w.spec == spec);
         known.unwrap_or_else(|| {
@@ -74,13 +74,13 @@ impl Table {
         }) as u32
     }
 
-    /// Adds a result that no other is paired with.
+    /// Adds a result that is not part of a pair.
     pub(crate) fn push(&mut self, workload: u32, arm: u32, result: Result<Measured, String>) {
         let block = self.next_block();
         self.rows.push(Row { workload, arm, block, result });
     }
 
-    /// Adds a warning once.
+    /// Adds a warning, unless it is there already.
     pub(crate) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -88,7 +88,7 @@ impl Table {
     }
 }
 
-/// Reads one log of an arm into the table. At least one row, or an error.
+/// Reads one log of an arm into the table; adds at least one row, or fails.
 pub(crate) type ReadLog = fn(&Source, u32, &mut Table) -> Result<(), ImportError>;
 
 /// One arm per log; the first is the control.
@@ -99,7 +99,7 @@ pub(crate) fn read_logs(kind: Kind, sources: &[Source], read: ReadLog) -> Result
         table.arms.push(distinct(&table.arms, &source.name));
         read(source, arm, &mut table)?;
     }
-    // After the logs: that a file is no log at all is the more useful error.
+    // After reading the logs, because "not a log" is the more useful error.
     if sources.len() < 2 {
         return Err(ImportError::OneLog(kind));
     }
@@ -107,7 +107,8 @@ pub(crate) fn read_logs(kind: Kind, sources: &[Source], read: ReadLog) -> Result
     Ok(table)
 }
 
-/// Results of other options are never compared; a log without its counterpart is named, or it would vanish silently.
+/// Results with different options are never compared. A log without a counterpart is named in a warning, because it has
+/// no other effect.
 fn warn_of_missing_workloads(table: &mut Table) {
     if table.workloads.len() < 2 {
         return;
@@ -122,13 +123,13 @@ fn warn_of_missing_workloads(table: &mut Table) {
     }
 }
 
-/// Two logs of one name, from two directories, are still two arms.
+/// Two logs with the same name, from two directories, are still two arms.
 fn distinct(taken: &[String], name: &str) -> String {
     let numbered = (2..).map(|n| format!("{name} ({n})"));
     std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
 }
 
-/// A workload that has only a name, such as a file's; what would be syntax in one is replaced.
+/// A workload that has only a name, such as that of a file; characters that are syntax are replaced.
 pub(crate) fn named(name: &str) -> WorkloadSpec {
     let name = name.replace([':', '/', ','], "-");
     let name = if name.trim().is_empty() { "imported" } else { name.trim() };

@@ -1,6 +1,6 @@
-//! perf stat as it prints for people, on standard error or into `-o FILE`, among whatever the command printed. Lines
-//! count only below ` Performance counter stats for`, or with the time that `-I` puts in front. Numbers are of the
-//! user's locale. tools/perf/util/stat-display.c is what prints them.
+//! The human-readable output of perf stat, on standard error or in `-o FILE`, mixed with the command's own output.
+//! Lines count only below ` Performance counter stats for`, or if they begin with the time that `-I` prints. Numbers
+//! have the user's locale. Printed by tools/perf/util/stat-display.c.
 
 use super::{Count, Run, Running, Span, Value, interval_ns, no_value};
 use crate::error::shown;
@@ -8,7 +8,7 @@ use crate::number::{grouped, plain};
 use crate::{ImportError, Source};
 
 const HEADER: &str = "Performance counter stats for ";
-/// Stand for the two that have a blank inside while a line is cut into words.
+/// Replacements without a blank inside, used while a line is split into words.
 const NO_VALUES: [(&str, &str); 2] = [("<not counted>", "<not-counted>"), ("<not supported>", "<not-supported>")];
 
 /// Whether the text has a header of perf stat or a line of `-I`.
@@ -60,13 +60,13 @@ pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
     Ok(runs)
 }
 
-/// Whether all of the run so far came from `-I`, so that a header now starts the summary of it.
+/// Whether all of the run so far came from `-I`, so that a header now begins its summary.
 fn is_interval_run(run: &Run) -> bool {
     let is_interval = |c: &Count| matches!(c.span, Span::Until(_));
     run.target.is_empty() && !run.counts.is_empty() && run.counts.iter().all(is_interval)
 }
 
-/// A line of a run that is not a header; answers the part that the next line belongs to.
+/// Handles a line of a run that is not a header; returns the part that the next line belongs to.
 fn footer_or_count(run: &mut Run, part: Part, number: usize, line: &str) -> Result<Part, ()> {
     let seconds = |words: &str| plain(words.split_ascii_whitespace().next()?);
     if line.trim_start().starts_with("# Table of individual measurements") {
@@ -80,7 +80,7 @@ fn footer_or_count(run: &mut Run, part: Part, number: usize, line: &str) -> Resu
     }
     for (mark, field) in [(" seconds user", &mut run.user_s), (" seconds sys", &mut run.sys_s)] {
         if let Some(before) = line.strip_suffix(mark).filter(|_| part == Part::Outside && field.is_none()) {
-            // A command may print such words as well; perf's have a number and nothing else in front.
+            // The command may print these words too; perf's are preceded only by a number.
             *field = plain(before.trim());
             return Ok(part);
         }
@@ -98,8 +98,8 @@ fn footer_or_count(run: &mut Run, part: Part, number: usize, line: &str) -> Resu
     Ok(part)
 }
 
-/// `'hackbench -g 1' (3 runs):`, `'system wide':`, `process id '13020':` into what was measured and how often. The
-/// number of a process says nothing of what it ran, so it is left out.
+/// Splits `'hackbench -g 1' (3 runs):`, `'system wide':` or `process id '13020':` into what was measured and the number
+/// of runs. A pid does not tell what was run, so it is left out.
 fn header(text: &str) -> (String, Option<u64>) {
     let text = text.trim_end().trim_end_matches(':');
     let (text, repetitions) = match text.rsplit_once(" (") {
@@ -113,20 +113,20 @@ fn header(text: &str) -> (String, Option<u64>) {
     }
 }
 
-/// A line that starts with the time of `-I`; `Err` when the rest is no count.
+/// A line that begins with the time of `-I`; `Err` if the rest is not a count.
 fn interval_line(line: &str, number: usize) -> Option<Result<Count, ()>> {
     let trimmed = line.trim_start();
     let (time, rest) = trimmed.split_once(' ')?;
     let span = Span::Until(interval_ns(time)?);
-    // `1.000000000 seconds time elapsed`, and lines of perf that hold only a metric.
+    // `1.000000000 seconds time elapsed`, and perf's lines that have only a metric.
     if rest.trim_start().starts_with("seconds ") {
         return None;
     }
     count(rest, number, span).transpose()
 }
 
-/// `[SCOPE [CPUS]]  VALUE [UNIT]  EVENT [CGROUP]  [# metric]  [( +- x% )]  [(y%)]`. `None` for a line without a number
-/// in front (blank, metric only, advice); `Err` for one that starts like a count but is not.
+/// `[SCOPE [CPUS]]  VALUE [UNIT]  EVENT [CGROUP]  [# metric]  [( +- x% )]  [(y%)]`. `None` for a line that does not
+/// begin with a number (blank, metric only, advice); `Err` for one that begins like a count but is not one.
 fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
     let (line, shares) = without_shares(line);
     let mut left = line.split('#').next().unwrap_or_default().to_owned();
@@ -139,7 +139,7 @@ fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
         no.or_else(|| grouped(word).map(Value::Counted))
     };
     let starts_like_one = words.first().is_some_and(|w| w.starts_with(|c: char| c == '<' || c.is_ascii_digit()));
-    // The value is the last word that is a value and is followed by one to three words: numbers of CPUs come before it.
+    // The value is the last number that is followed by one to three words, because numbers of CPUs may come before it.
     let place =
         (1..=3).filter_map(|behind| words.len().checked_sub(behind + 1)).find(|&at| value_of(words[at]).is_some());
     let Some(at) = place else { return if starts_like_one { Err(()) } else { Ok(None) } };
@@ -148,7 +148,7 @@ fn count(line: &str, number: usize, span: Span) -> Result<Option<Count>, ()> {
         [event] => ("", *event, ""),
         // perf 4: `task-clock (msec)`.
         [event, "(msec)"] => ("msec", *event, ""),
-        // A unit follows its value after one blank, an event after more.
+        // A unit follows its value after one blank, an event after several.
         [second, third] if follows_closely(&left, words[at], second) => (*second, *third, ""),
         [event, cgroup] => ("", *event, *cgroup),
         [unit, event, cgroup] => (*unit, *event, *cgroup),

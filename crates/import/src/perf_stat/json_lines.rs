@@ -1,5 +1,6 @@
-//! `perf stat -j`: an object per line, keys as perf-stat(1) lists them under JSON FORMAT. Until 6.4 and in locales with a
-//! decimal comma the bare numbers are not JSON (`"pcnt-running" : 100,00`); they are fixed before parsing.
+//! `perf stat -j`: one object per line, with the keys listed in perf-stat(1) under JSON FORMAT. Until 6.4, and in
+//! locales with a decimal comma, bare numbers are not valid JSON (`"pcnt-running" : 100,00`); they are fixed before
+//! parsing.
 
 use super::{Count, Run, Running, Runs, Span, Value, no_value};
 use crate::error::shown;
@@ -8,7 +9,7 @@ use crate::number::plain;
 use crate::{ImportError, Source};
 use serde_json::{Map, Value as Json};
 
-/// Names of the aggregate, by `--per-socket` and its kin.
+/// Keys of the aggregate, from `--per-socket` and similar options.
 const SCOPES: [&str; 9] = ["cpu", "core", "cluster", "cache", "die", "socket", "node", "thread", "cgroup"];
 
 /// Whether some line is an object with a count.
@@ -41,7 +42,7 @@ fn count(line: &str, number: usize) -> Option<Count> {
     let object: Map<String, Json> = serde_json::from_str(&with_points(line)).ok()?;
     let value = json::text(&object, "counter-value")?;
     let scope = SCOPES.iter().filter_map(|&key| scope_of(key, object.get(key)?));
-    // A number in newer perfs, a text in some.
+    // A number in newer versions of perf, a string in some others.
     let decimal = |key: &str| json::number(&object, key).or_else(|| plain(json::text(&object, key)?));
     let span = match decimal("interval") {
         Some(seconds) if seconds >= 0.0 => Span::Until((seconds * 1e9).round() as u64),
@@ -61,7 +62,7 @@ fn count(line: &str, number: usize) -> Option<Count> {
     })
 }
 
-/// `"cpu" : "3"` as `CPU3`, like the other forms; the rest of the names say what they are.
+/// `"cpu" : "3"` as `CPU3`, as in the other forms; other names are self-explanatory.
 fn scope_of(key: &str, value: &Json) -> Option<String> {
     match (key, value) {
         ("cpu", Json::String(cpu)) => Some(format!("CPU{cpu}")),
@@ -72,7 +73,7 @@ fn scope_of(key: &str, value: &Json) -> Option<String> {
     .filter(|scope| !scope.is_empty())
 }
 
-/// Decimal commas as points: a comma with a digit on either side, outside strings. Between fields perf puts a blank.
+/// Replaces decimal commas by points: a comma between two digits, outside strings. Between fields perf prints a blank.
 fn with_points(line: &str) -> String {
     let bytes = line.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);

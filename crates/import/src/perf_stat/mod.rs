@@ -1,8 +1,8 @@
-//! `perf stat`, in each of its three forms: for people (`human.rs`), `-x SEP` (`separated.rs`) and `-j` (`json_lines.rs`).
-//! They yield the same [`Run`]s, one per execution of perf stat, and `rows.rs` makes rows of them.
+//! `perf stat` in its three forms: human-readable (`human.rs`), `-x SEP` (`separated.rs`) and `-j` (`json_lines.rs`).
+//! All yield [`Run`]s, one per execution of perf stat, from which `rows.rs` makes rows.
 //!
-//! What a run is worth as n: with `-r N` perf prints means, so N executions are one row, unless `--table` lists the
-//! times of each. With `-I` the lines are parts of one run: a series and its sum, never n.
+//! How much a run counts for n: with `-r N` perf prints means, so N executions are one row, unless `--table` lists the
+//! time of each. With `-I` the lines are parts of one run: a time series and its sum, never n.
 
 mod human;
 mod json_lines;
@@ -12,7 +12,7 @@ mod separated;
 use crate::table::Table;
 use crate::{ImportError, Kind, Source};
 
-/// One execution of perf stat, `-r` repetitions together.
+/// One execution of perf stat, including all repetitions of `-r`.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Run {
     /// What was measured: a command, `system wide`, `CPU(s) 0`; empty if the format does not say.
@@ -44,7 +44,7 @@ struct Count {
     event: String,
     /// Standard deviation of the mean over repetitions, percent of it.
     variance_percent: Option<f64>,
-    /// For how long the event really counted.
+    /// How long the event was really counted.
     running: Running,
 }
 
@@ -81,7 +81,7 @@ impl Running {
     }
 }
 
-/// `<not counted>` and `<not supported>`, in any form.
+/// `<not counted>` and `<not supported>`.
 fn no_value(text: &str) -> Option<Value> {
     match text {
         "<not counted>" => Some(Value::NotCounted),
@@ -90,7 +90,7 @@ fn no_value(text: &str) -> Option<Value> {
     }
 }
 
-/// The `SECONDS.NNNNNNNNN` in front of a line of `-I`, in ns. perf writes it with a point in every locale.
+/// The `SECONDS.NNNNNNNNN` at the beginning of a line of `-I`, in ns. perf prints a point in every locale.
 fn interval_ns(text: &str) -> Option<u64> {
     let (seconds, nanos) = text.split_once('.')?;
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
@@ -121,8 +121,8 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
     Ok(())
 }
 
-/// Runs of a form that marks no beginning: a new one starts at `# started on`, when the time of `-I` goes back, or when
-/// an event comes a second time for its scope and span.
+/// Collects runs of a format that does not mark where a run begins: a new one begins at `# started on`, if the time of
+/// `-I` goes back, or if an event occurs again for its scope and span.
 #[derive(Debug, Default)]
 struct Runs {
     done: Vec<Run>,
@@ -159,7 +159,8 @@ impl Runs {
         }
     }
 
-    /// The runs; one without an event that its neighbours have is a torn log, or an event asked for twice.
+    /// The runs. If a run lacks an event that its neighbours have, the log is incomplete, or an event was requested
+    /// twice.
     fn finish(mut self, source: &Source) -> Result<Vec<Run>, ImportError> {
         self.end_run();
         let events = |run: &Run| run.counts.iter().map(|c| c.event.clone()).collect::<std::collections::BTreeSet<_>>();

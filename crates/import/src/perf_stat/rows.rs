@@ -1,5 +1,5 @@
-//! From a run of perf stat to rows. Times are better lower; other counts are facts and neutral. A `<not counted>` is a
-//! counter with its reason and no metric; a multiplexed count is marked as the estimate it is.
+//! Makes rows of a run of perf stat. For times lower is better; other counts are neutral facts. A `<not counted>` event
+//! is a counter with the reason, and no metric; a multiplexed count is marked as an estimate.
 
 use super::{Count, Run, Running, Span, Value};
 use crate::Source;
@@ -27,7 +27,7 @@ pub(super) fn push(source: &Source, run: &Run, arm: u32, table: &mut Table) {
     }
     let measured = measured(run);
     let Some(primary) = primary(&measured) else {
-        // A run in which nothing was counted is a row with its reason, not a hole.
+        // A run in which nothing was counted becomes a failed row with the reason.
         let why =
             run.counts.first().map_or("nothing was counted".into(), |c| format!("`{}` {}", c.event, reason(c.value)));
         let workload = table.workload(spec, "elapsed_s");
@@ -45,7 +45,7 @@ pub(super) fn push(source: &Source, run: &Run, arm: u32, table: &mut Table) {
     table.push(workload, arm, Ok(measured));
 }
 
-/// Elapsed time, else the first time, else the first count.
+/// The elapsed time, else the first time, else the first count.
 fn primary(measured: &Measured) -> Option<String> {
     let of = |wanted: &dyn Fn(&str, Direction) -> bool| {
         measured.metrics.iter().find(|m| wanted(&m.name, m.direction)).map(|m| m.name.clone())
@@ -69,7 +69,7 @@ fn measured(run: &Run) -> Measured {
     }
     for event in events(&totals) {
         let values: Vec<f64> = totals.iter().filter(|t| t.event == event).filter_map(counted).collect();
-        // The sum over CPUs, sockets or threads; one of them missing would make it wrong.
+        // The sum over CPUs, sockets or threads. If one of them is missing, the sum would be wrong.
         let of_event = totals.iter().filter(|t| t.event == event);
         if values.len() == of_event.clone().count()
             && let Some(first) = of_event.clone().next()
@@ -97,8 +97,8 @@ fn counted(count: &Count) -> Option<f64> {
     }
 }
 
-/// One count per event and scope over the whole run: perf's own, or the sum of the intervals. An interval in which a
-/// task never ran has no count; it adds nothing, and only a run without any count has none.
+/// One count per event and scope for the whole run: perf's own total, or the sum of the intervals. An interval in which
+/// the task did not run has no count and adds nothing; only a run without any count has no total.
 fn totals(counts: &[Count]) -> Vec<Count> {
     let has_whole = counts.iter().any(|c| interval_end(c).is_none());
     let mut totals: Vec<Count> = Vec::new();
@@ -119,7 +119,7 @@ fn add(total: &mut Count, count: &Count) {
     total.running = match (so_far, total.running.ns, count.running.ns) {
         (None, ..) => count.running,
         (_, Some(a), Some(b)) if a > 0 || b > 0 => {
-            // Wanted in both: running time over the share it was.
+            // Time wanted in both: running time divided by its share.
             let wanted = |ns: u64, share: f64| if share > 0.0 { ns as f64 / share } else { ns as f64 };
             let (ran, wanted) = (a.saturating_add(b), wanted(a, total.running.share) + wanted(b, count.running.share));
             Running { share: (ran as f64 / wanted).min(1.0), ns: Some(ran) }
@@ -139,7 +139,7 @@ fn events(totals: &[Count]) -> Vec<&str> {
     events
 }
 
-/// Our unit for perf's, and whether less of it is better: CPU time and elapsed time are.
+/// Our unit for perf's unit, and whether less is better, as it is for CPU time and elapsed time.
 fn unit<'u>(unit: &'u str, event: &str) -> (&'u str, bool) {
     let name = event.split(':').next().unwrap_or_default();
     let is_time = matches!(name, "task-clock" | "cpu-clock" | "duration_time" | "user_time" | "system_time");
@@ -195,8 +195,8 @@ fn counter(total: &Count, run: &Run, elapsed_s: Option<f64>) -> Counter {
     Counter { name, scope: scope(&total.scope, &run.target), source: "perf stat".into(), count }
 }
 
-/// Time run and time wanted of a multiplexed event. Where only the share is known it is given of the elapsed time, or
-/// of a second.
+/// Running time and wanted time of a multiplexed event. If only the share is known, it is applied to the elapsed time,
+/// or to a second.
 fn enabled(running: Running, elapsed_s: Option<f64>) -> Option<(u64, u64)> {
     if running.share >= 1.0 {
         return None;

@@ -1,6 +1,6 @@
 //! `perf stat -x SEP`: `[TIME SEP] [AGGREGATE SEP [CPUS SEP]] value SEP unit SEP event SEP [x% SEP] running ns SEP
-//! percent running [SEP metric SEP unit]` (perf-stat(1), CSV FORMAT). The separator is found per line: it is the one that
-//! makes these fields of it. A locale with a decimal comma and `-x,` together are ambiguous, and are refused.
+//! percent running [SEP metric SEP unit]` (perf-stat(1), CSV FORMAT). The separator is detected for each line: it is
+//! the one that yields these fields. A locale with a decimal comma together with `-x,` is ambiguous, and refused.
 
 use super::{Count, Run, Running, Runs, Span, Value, interval_ns, no_value};
 use crate::error::shown;
@@ -9,13 +9,14 @@ use crate::{ImportError, Source};
 
 const SEPARATORS: [char; 6] = [';', '\t', '|', '@', ':', ','];
 
-/// Whether some line has the fields of perf stat. Four are needed after the value, so that no table of numbers does.
+/// Whether some line has the fields of perf stat. At least four fields must follow the value, so that a table of
+/// numbers does not match.
 pub(super) fn is_in(text: &str) -> bool {
     text.lines().any(|line| count(line, 1).is_some())
 }
 
-/// All runs of a text. Lines that no separator makes a count of are the command's own output, except for those that
-/// would be one were it not for their decimal commas.
+/// All runs of a text. Lines that are not a count with any separator are the command's own output, unless only decimal
+/// commas keep them from being one.
 pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
     let mut runs = Runs::default();
     for (index, line) in source.text.lines().enumerate() {
@@ -34,7 +35,7 @@ pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
     runs.finish(source)
 }
 
-/// The count of a line, by the separator that makes one of it.
+/// The count in a line, with the separator that yields one.
 fn count(line: &str, number: usize) -> Option<Count> {
     SEPARATORS.into_iter().find_map(|separator| {
         let fields: Vec<&str> = line.trim().split(separator).map(str::trim).collect();
@@ -53,7 +54,7 @@ fn of_fields(fields: &[&str], separator: char, number: usize) -> Option<Count> {
     let value_of = |field: &str| no_value(field).or_else(|| plain(field).map(Value::Counted));
     let (scope, fields) = match fields {
         [first, ..] if value_of(first).is_some() => ("", fields),
-        // Sockets, dies, cores and nodes are followed by the number of their CPUs; a CPU and a thread are not.
+        // A socket, die, core or node is followed by the number of its CPUs; a CPU or a thread is not.
         [scope, cpus, rest @ ..]
             if cpus.parse::<u32>().is_ok() && rest.first().is_some_and(|f| value_of(f).is_some()) =>
         {
@@ -93,7 +94,8 @@ fn of_fields(fields: &[&str], separator: char, number: usize) -> Option<Count> {
     })
 }
 
-/// An event such as `cpu/event=0x3c,umask=1/`, which perf does not quote: the text between two slashes is one field.
+/// An event such as `cpu/event=0x3c,umask=1/`, which perf does not quote: the text between the two slashes is one
+/// field.
 fn whole_event<'f>(first: &str, mut rest: &'f [&'f str], separator: char) -> (String, &'f [&'f str]) {
     let mut event = first.to_owned();
     while event.matches('/').count() % 2 == 1
@@ -120,7 +122,7 @@ fn has_decimal_commas(line: &str) -> bool {
     };
     let Some(line) = joined(line) else { return false };
     let fields: Vec<&str> = line.split(',').collect();
-    // The shares after them have their own commas: it is enough that unit and event are where they should be.
+    // The shares after them also have commas, so it is enough that unit and event are in the right place.
     matches!(fields.as_slice(), [_, unit, event, _, _, _, ..] if unit.starts_with(char::is_alphabetic)
         && event.starts_with(char::is_alphabetic))
 }

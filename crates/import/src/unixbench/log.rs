@@ -1,6 +1,7 @@
-//! The `.log` beside a report: `TEST -- N copies`, then `#### Pass K`, then for each copy its fields as `# NAME: VALUE`,
-//! among them `COUNT0` (loops), `COUNT1` (time base, s; 0: the count is a rate already) and `COUNT2` (the label). A pass
-//! is one row: the sum of the copies over their mean time, as the script `Run` computes it, and a task per copy.
+//! The `.log` next to a report: `TEST -- N copies`, then `#### Pass K`, then for each copy its fields as `# NAME:
+//! VALUE`. Among these are `COUNT0` (loops), `COUNT1` (time base, s; 0 if the count is already a rate) and `COUNT2`
+//! (the label). A pass is one row: the sum of the copies over their mean time, as computed by the script `Run`, and a
+//! task per copy.
 
 use super::{copies, unit};
 use crate::table::{Measured, Table, tool};
@@ -8,7 +9,7 @@ use crate::{ImportError, Source};
 use schedlab_plan::Direction::HigherIsBetter;
 use schedlab_plan::TaskRecord;
 
-/// Whether passes are logged in this text.
+/// Whether the text has logged passes.
 pub(super) fn is_in(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("#### Pass ")) && text.lines().any(|line| heading(line).is_some())
 }
@@ -31,7 +32,7 @@ struct Copy {
     error: Option<String>,
 }
 
-/// One pass while it is read.
+/// A pass whose lines are being read.
 #[derive(Debug, Default)]
 struct Pass {
     line: usize,
@@ -63,7 +64,7 @@ pub(super) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
 }
 
 impl Pass {
-    /// A field of a copy; the fields of each are sorted and end with a blank line.
+    /// Records a field of a copy; the fields of each copy are sorted and end with a blank line.
     fn learn(&mut self, line: &str) {
         let Some((name, value)) = line.strip_prefix("# ").and_then(|field| field.split_once(": ")) else {
             self.in_copy &= !line.trim().is_empty();
@@ -108,7 +109,7 @@ fn finish(source: &Source, pass: Pass, test: &(String, u64), arm: u32, table: &m
     Ok(())
 }
 
-/// The sum of the copies over their mean time; `None` when a copy is missing or incomplete.
+/// The sum of the copies over their mean time; `None` if a copy is missing or incomplete.
 fn measured(copies: &[Copy], expected: u64) -> Option<Measured> {
     let first = copies.first().filter(|_| copies.len() as u64 == expected)?;
     let counts: Vec<f64> = copies.iter().map(|c| c.count).collect::<Option<_>>()?;

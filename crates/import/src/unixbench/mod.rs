@@ -1,7 +1,7 @@
-//! UnixBench 5 and 6: the report (`results/HOST-DATE-NN`), with a score and an index per test, and its `.log`, with each
-//! pass of each copy. The two are never compared: a report's score is the geometric mean of the best two thirds of the
-//! passes (the script `Run`, combinePassResults), a log's passes are all there and are a row each, since each is a fresh
-//! process. One test with one number of copies is one workload.
+//! UnixBench 5 and 6: the report (`results/HOST-DATE-NN`), with a score and an index per test, and its `.log`, with
+//! each pass of each copy. The two are never compared: a report's score is the geometric mean of the best two thirds of
+//! the passes (the script `Run`, combinePassResults), while a log has all passes. Each pass is a row, because each is a
+//! fresh process. One test with one number of copies is one workload.
 
 mod log;
 mod report;
@@ -29,7 +29,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
     Ok(())
 }
 
-/// Our unit for UnixBench's label: loops per second and per minute are rates, and KBps are.
+/// Our unit for UnixBench's label: loops per second, loops per minute and KBps are rates.
 fn unit(label: &str) -> (&str, f64) {
     match label {
         "lps" => ("1/s", 1.0),

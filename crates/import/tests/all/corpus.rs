@@ -1,4 +1,5 @@
-//! The corpus of the fuzz target `import` and the logs of these tests, replayed: whole, cut short, and with drawn damage.
+//! Replays the corpus of the fuzz target `import` and the logs of these tests: complete, truncated, and with random
+//! damage.
 
 #[path = "../../../../fuzz/bodies/import.rs"]
 mod import;
@@ -22,7 +23,7 @@ fn files_of_other_tools() {
     }
 }
 
-/// A few bytes replaced, a stretch taken out, or a stretch doubled: what editors, copies and torn writes do.
+/// Replaces some bytes, or removes or doubles a range, as editors, copies and torn writes do.
 fn damaged(bytes: &[u8], draw: &mut Draw) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let n = out.len() as u64 + 1;

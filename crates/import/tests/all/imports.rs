@@ -1,4 +1,4 @@
-//! Good files become runs of unknown order; anything else is one line that names the file and the line.
+//! Good files become runs of unknown order; any other file gives one line that names the file and the line.
 
 use crate::lab::{no_options, source};
 use schedlab_import::{Imported, Kind, Options, import};

@@ -1,4 +1,4 @@
-//! What a file is, told from its content; a file that is not what it was said to be; files of several kinds.
+//! Kinds recognised from the content; files that are not of the given kind; files of several kinds.
 
 use crate::lab::{log, no_options, source};
 use schedlab_import::{Kind, Source, import};

@@ -1,4 +1,4 @@
-//! The tests of the crate from outside, in one program: each program is linked on its own.
+//! The integration tests of the crate, in one program, because each program is linked separately.
 
 mod corpus;
 mod imports;

@@ -1,4 +1,4 @@
-//! perf stat and perf bench: real logs of perf 6.1 and hand-made ones (logs/README.md), each read for what it says.
+//! perf stat and perf bench: real logs of perf 6.1 and hand-made ones (logs/README.md), each with its expected values.
 
 use crate::lab::{counter, failure, form, log, no_options, pair, refused, source, specs, values};
 use schedlab_import::{Kind, import};

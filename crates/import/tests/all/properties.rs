@@ -1,5 +1,5 @@
-//! Drawn results, printed as each tool prints them, are read back as they were: whatever the locale, the form, the
-//! number of runs and the order of the lines in between.
+//! Random results, printed as each tool prints them, are read back unchanged, whatever the locale, the form, the number
+//! of runs and the order of lines.
 
 use crate::lab::{Draw, no_options, source, values};
 use schedlab_import::{Imported, Kind, import};
@@ -102,7 +102,7 @@ fn perf_stat_for_people() {
 fn perf_stat_for_programs() {
     let mut draw = Draw::new(2);
     for _ in 0..ROUNDS {
-        // A point with any separator, a comma with any but itself.
+        // A decimal point with any separator, a decimal comma with any separator but a comma.
         let (point, separator) = *draw.of(&[('.', ","), ('.', ";"), ('.', "\t"), (',', ";"), (',', "|"), ('.', "@")]);
         let scope = *draw.of(&[&["", ""][..0], &["CPU3"], &["S0", "8"], &["S0-D1-C2", "2"], &["tool-123"]]);
         let runs: Vec<Drawn> = (0..1 + draw.below(3)).map(|_| draw_counts(&mut draw)).collect();
@@ -118,7 +118,7 @@ fn perf_stat_for_programs() {
             json += &format!("{{\"counter-value\" : \"{value}\", \"unit\" : \"{unit}\", \"event\" : \"{event}\", ");
             json += &format!("\"event-runtime\" : 1000000, \"pcnt-running\" : 100{point}00}}\n");
         }
-        // A run without any count has no row of numbers to be found.
+        // A run without any count has no row of numbers.
         if runs.iter().all(|run| run.iter().any(|c| c.2.is_some())) {
             assert_read(&read(Kind::PerfStat, &csv), &runs, &csv);
             assert_read(&read(Kind::PerfStat, &json), &runs, &json);

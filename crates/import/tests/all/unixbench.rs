@@ -1,4 +1,4 @@
-//! UnixBench: its report has a trimmed score per test, its log every pass of every copy, and the two never meet.
+//! UnixBench: a report has a trimmed score per test, a log every pass of every copy, and the two are never compared.
 
 use crate::lab::{form, log, no_options, pair, refused, source, specs, values};
 use schedlab_import::{Kind, import};
@@ -64,7 +64,7 @@ fn the_kind_is_seen_in_both_files() {
 #[test]
 fn a_torn_log_names_the_pass() {
     let text = log("unixbench-old.log").text;
-    // The second copy of the last pass is cut off.
+    // The second copy of the last pass is missing.
     let torn = &text[..text.rfind("# COUNT0").unwrap()];
     let error = refused(Kind::UnixBench, torn);
     assert!(error.contains("has the results of 1 of 2 copies") && error.starts_with("it line "), "{error}");

@@ -1,4 +1,4 @@
-//! What the tests of the importers share: the files of `logs/`, drawn numbers, and short ways to read an import.
+//! What the tests of the importers share: the files in `logs/`, random numbers, and shortcuts to read an import.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use schedlab_import::{Imported, Kind, Options, Source, import};
@@ -22,7 +22,7 @@ pub(crate) fn log(file: &str) -> Source {
     source(file, &text)
 }
 
-/// Two logs as two arms, no matter whether they are one file.
+/// Two logs as two arms; they may be the same file.
 pub(crate) fn pair(kind: Kind, a: &str, b: &str) -> Imported {
     import(Some(kind), &[log(a), log(b)], &no_options()).unwrap_or_else(|e| panic!("{a} and {b}: {e}"))
 }
@@ -37,7 +37,7 @@ pub(crate) fn specs(run: &Imported) -> Vec<String> {
     run.manifest.workloads.iter().map(ToString::to_string).collect()
 }
 
-/// `(workload, arm, value)` of a metric, trials without it left out. An import never makes pairs of logs.
+/// `(workload, arm, value)` of a metric, without trials that lack it. An import never pairs logs.
 pub(crate) fn values(run: &Imported, metric: &str) -> Vec<(u32, u32, f64)> {
     assert_eq!(run.manifest.order, OrderKnown::Unknown);
     let blocks: std::collections::BTreeSet<u32> = run.trials.iter().map(|t| t.block).collect();
@@ -68,7 +68,7 @@ pub(crate) fn failure(run: &Imported, trial: usize) -> String {
     }
 }
 
-/// Draws what tests are made of.
+/// Draws the data of tests.
 pub(crate) struct Draw(Random);
 
 impl Draw {
