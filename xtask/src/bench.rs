@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: the long measurements behind the tables of the documents. They live in the package
-//! `schedlab-benches` (bench/), one binary each; none of them runs in CI.
+//! `cargo xtask bench`: the long measurements behind the tables of the documents. They are in the package
+//! `schedlab-benches` (benches/), one binary each; none of them runs in CI.
 
 use crate::nearest::nearest;
 use crate::workspace::{Workspace, run_to_success};
@@ -84,7 +84,7 @@ mod tests {
         assert!(MEASUREMENTS.iter().all(|m| unknown.contains(m.name)), "{unknown}");
     }
 
-    /// The head of each program says what the list says.
+    /// The `//!` lines of each program give the same minutes as the list.
     #[test]
     fn every_program_says_its_minutes_as_the_list_does() {
         for &Measurement { name, minutes, .. } in MEASUREMENTS {
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Each kind has a bound of its own, and what comes later uses up nothing of the others'.
+    /// Each kind has its own bound, and a new program cannot use up another kind's.
     #[test]
     fn verdicts_take_an_hour_and_a_half_at_most_the_others_one_and_simulations_a_quarter() {
         let others = ["trace", "vm", "states", "recording", "formats", "mutants", "kernel"];

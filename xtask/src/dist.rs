@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: one static file per machine under target/dist/. The host's is a glibc static-pie, aarch64's is
-//! musl linked by rust-lld, so no cross compiler is needed.
+//! `cargo xtask dist`: one static binary per architecture in target/dist/. The host's is a glibc static-pie, aarch64's
+//! is musl linked by rust-lld, so no cross compiler is needed.
 
 use crate::workspace::{AARCH64, Workspace, run_to_success, stdout_of};
 use anyhow::{Context, Result, bail};
@@ -19,7 +19,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
     Ok(true)
 }
 
-/// The release binary for `triple`. A missing Rust target is an error with the line that adds it.
+/// The release binary for `triple`. If the Rust target is missing, the error has the command that adds it.
 pub(crate) fn build(workspace: &Workspace, triple: &str) -> Result<PathBuf> {
     if !has_rust_target(triple)? {
         bail!("Rust's standard library for {triple} is not installed: rustup target add {triple}");
@@ -38,7 +38,7 @@ pub(crate) fn has_rust_target(triple: &str) -> Result<bool> {
     Ok(PathBuf::from(lib.trim()).exists())
 }
 
-/// `5.53 MB`, in decimal megabytes as the bars of the design are.
+/// `5.53 MB`, in decimal megabytes, like the limits in the design.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.2} MB", bytes as f64 / 1e6)
 }

@@ -1,5 +1,6 @@
-//! `cargo xtask gallery`: public regressions as plans in `experiments/gallery`, run by the released binary, and a table of what
-//! was published beside what is found here. A run that is in the directory already is read and not made again.
+//! `cargo xtask gallery`: public regressions as plans in `experiments/gallery`, run by the released binary, and a table
+//! that compares what was published with what is found here. A run that is already in the directory is read instead of
+//! repeated.
 
 use crate::workspace::{Workspace, run_to_success, stdout_of};
 use anyhow::{Context, Result, bail};
@@ -8,22 +9,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PLANS: &str = "experiments/gallery";
-/// Marks a control, whose arms are alike.
+/// Marks a control, whose arms are the same.
 const NO_COMMIT: &str = "none";
 
-/// A plan and what is said at its head.
+/// A plan, and the fields at its head.
 #[derive(Debug)]
 struct Case {
     plan: PathBuf,
     name: String,
     commits: String,
     published: String,
-    /// The metric of its rows; of a workload without it, or where none is said, the first primary one.
+    /// The metric of its rows; if none is given, or the workload lacks it, the first primary one.
     metric: Option<String>,
     lane: &'static str,
 }
 
-/// Runs the cases that are named, or all, into `target/gallery` or the directory behind `--runs`, and prints the table.
+/// Runs the named cases, or all, into `target/gallery` or the directory of `--runs`, and prints the table.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     let (runs, names) = match arguments {
         [option, dir, names @ ..] if option == "--runs" => (PathBuf::from(dir), names),
@@ -40,7 +41,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
         if !dir.exists() {
             let mut run = Command::new(&schedlab);
             let run = run.arg("run").arg(&case.plan).arg("-o").arg(&dir).stdout(std::io::stderr());
-            // A kernel that is not built is of one case; standard error has said so.
+            // A failure, such as a kernel that is not built, concerns only this case; it is on standard error.
             if run_to_success(run).is_err() {
                 println!("{}", case.row("–", "not run: the head of its plan says what it needs"));
                 all_ran = false;
@@ -74,7 +75,7 @@ fn cases(plans: &Path, names: &[String]) -> Result<Vec<Case>> {
     paths.into_iter().map(|plan| read(&std::fs::read_to_string(&plan)?, plan)).collect()
 }
 
-/// A plan's head: `# case: …`, `# commits: …`, `# published: …`, and `# metric: …` where it is not the first primary one.
+/// A plan's head: `# case: …`, `# commits: …`, `# published: …`, and `# metric: …` if it is not the first primary one.
 fn read(text: &str, plan: PathBuf) -> Result<Case> {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(&format!("# {key}: "))).map(str::to_owned);
     let said = |key: &str| line(key).with_context(|| format!("{}: its head has no `# {key}: `", plan.display()));
@@ -83,7 +84,7 @@ fn read(text: &str, plan: PathBuf) -> Result<Case> {
     Ok(Case { name, commits, published, metric: line("metric"), lane, plan })
 }
 
-/// A row for each arm but the first under each workload, from the findings of its run.
+/// From the findings of a run, a row for each arm but the first under each workload.
 fn rows(case: &Case, findings: &Value) -> Vec<String> {
     let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let name = |arm: &Value| {
@@ -106,8 +107,8 @@ fn rows(case: &Case, findings: &Value) -> Vec<String> {
     workloads.iter().flat_map(of_workload).collect()
 }
 
-/// Verdict and interval, or that it cannot be decided here, and what that would take. For a control, whether it was
-/// called.
+/// Verdict and interval, or that it cannot be decided here, with what that would take. For a control, whether it was
+/// called different.
 fn found(is_control: bool, contrast: &Value) -> String {
     let percent = |key: &str| contrast["effect"][key].as_f64().map(|ratio| 100.0 * (ratio - 1.0));
     let numbers = match (percent("value"), percent("lo"), percent("hi")) {

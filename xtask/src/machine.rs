@@ -1,5 +1,5 @@
-//! What this machine has of the things tests name as needs (`schedlab-skip: TEST: needs WHAT (WHY)`). Each need is
-//! probed here on its own, so a test cannot excuse itself with a need that is met.
+//! What this machine has of the things that tests name as needs (`schedlab-skip: TEST: needs WHAT (WHY)`). Each need is
+//! probed here independently, so that a test cannot skip because of a need that is met.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 pub(crate) enum Presence {
     Present,
     Absent,
-    /// No probe for this word: add one here.
+    /// There is no probe for this word: add one here.
     Unknown,
 }
 
-/// Where a machine is read. Roots are fields so that tests describe a machine as files.
+/// A machine to probe. Its roots are fields, so that tests can describe a machine as files.
 pub(crate) struct Machine {
     pub(crate) proc: PathBuf,
     pub(crate) sys: PathBuf,
@@ -70,8 +70,8 @@ impl Machine {
         }
     }
 
-    /// A need may be several: `root and two CPUs`, `root or user namespaces`. One absent part excuses; an unknown one
-    /// never does.
+    /// A need may have several parts: `root and two CPUs`, `root or user namespaces`. One absent part justifies the
+    /// skip; an unknown one never does.
     pub(crate) fn has(&self, need: &str) -> Presence {
         let need = need.to_lowercase();
         let parts = need.split(',').flat_map(|p| p.split(" and ")).map(str::trim);
@@ -95,7 +95,7 @@ impl Machine {
             }
             "pmu" | "hardware" => self.has_pmu(),
             "cgroup" => self.has_cgroup(&words[1..]),
-            // Only root's cgroups can be relied on; a delegated one is the test's own business.
+            // Only root's cgroups can be relied on; delegated ones are checked by the test itself.
             "writable" if words.get(1) == Some(&"cgroup") => {
                 self.has_cgroup(&words[2..]) && self.has("root") == Presence::Present
             }
@@ -106,7 +106,7 @@ impl Machine {
                 self.proc.join("sys").join(sysctl.replace('.', "/")).exists()
             }
             "pandas" | "polars" | "duckdb" | "perfetto" => self.has_readers,
-            // Mounted, or something that we may mount for ourselves.
+            // Mounted, or something that we may mount ourselves.
             "tracefs" => {
                 let kinds = std::fs::read_to_string(self.proc.join("filesystems")).unwrap_or_default();
                 let known = kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
@@ -157,12 +157,12 @@ impl Machine {
         if PROGRAMS.contains(&first) { known(self.program(first).is_some()) } else { Presence::Unknown }
     }
 
-    /// The first file of that name on the path.
+    /// The first file of that name in PATH.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         self.path.iter().map(|dir| dir.join(name)).find(|file| file.is_file())
     }
 
-    /// Our own line of /proc/self/status (proc(5)): a test inherits ids, capabilities and CPUs from us.
+    /// A line of our own /proc/self/status (proc(5)): tests inherit our ids, capabilities and CPUs.
     fn status(&self, key: &str) -> Option<String> {
         let status = std::fs::read_to_string(self.proc.join("self/status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned()))
@@ -219,7 +219,7 @@ pub(crate) fn has_guest_kernel() -> bool {
 /// The kernel that our tests boot.
 pub(crate) const GUEST_KERNEL: &str = "debian:6.1";
 
-/// What a test may conclude from all its needs: absent if one is, unknown if one is.
+/// The presence of a need with several parts: absent if one part is, unknown if one part is.
 fn weakest(found: &[Presence]) -> Presence {
     let has = |presence| found.contains(&presence);
     match (has(Presence::Unknown), has(Presence::Absent)) {

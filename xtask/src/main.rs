@@ -1,6 +1,6 @@
-//! The project's automation, run as `cargo xtask`: every test (`test`), the long measurements (`bench`), the
-//! gallery of public regressions (`gallery`), the release files (`dist`). It knows the repository and the machine, nothing about schedulers, and links no crate of ours, so
-//! that it starts in seconds and runs while those crates do not compile.
+//! The project's automation, run as `cargo xtask`: all tests (`test`), the long measurements (`bench`), the gallery of
+//! public regressions (`gallery`), the release files (`dist`). It knows the repository and the machine, nothing about
+//! schedulers, and links none of our crates, so that it starts in seconds and works even if they do not compile.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program for the terminal; it has no library users.
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all went well; an error is something that kept the command from doing its work at all.
+/// Returns whether everything passed; an error means that the command could not do its work at all.
 fn run(arguments: &[String]) -> Result<bool> {
     let Some((command, rest)) = arguments.split_first() else {
         println!("{USAGE}");

@@ -1,6 +1,7 @@
-//! The nearest known word to a mistyped one. (`schedlab-plan` has the product's; xtask links no crate of ours.)
+//! Finds the known word nearest to a mistyped one. (`schedlab-plan` has this for the product; xtask links none of our
+//! crates.)
 
-/// The known word that differs in the fewest single-letter edits, if in no more than a third of its letters.
+/// The known word with the fewest single-letter edits, if these are at most a third of its letters.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |k: &&str| edits(word, k) <= 1 + k.len().max(word.len()) / 3;
     known.into_iter().filter(near).min_by_key(|k| edits(word, k))

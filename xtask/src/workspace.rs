@@ -1,23 +1,23 @@
-//! The checkout xtask works on: its root, its target directory, its packages, and how cargo is called in it.
+//! The checkout that xtask works on: its root, its target directory, its packages, and how cargo is called in it.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The static musl target of boards; the host's own is glibc (design, section 12).
+/// The static musl target for boards; the host's own is glibc (design, section 12).
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-musl";
 
-/// The repository and what cargo says of it.
+/// The repository, and what cargo reports about it.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target_dir: PathBuf,
-    /// The host triple, under which `target = "host-tuple"` puts what is built.
+    /// The host triple: `target = "host-tuple"` puts build results into a directory of this name.
     pub(crate) host: String,
 }
 
 impl Workspace {
-    /// Asks cargo, so `CARGO_TARGET_DIR` and calls from a subdirectory work.
+    /// Asks cargo, so that `CARGO_TARGET_DIR` and calls from a subdirectory work.
     pub(crate) fn find() -> Result<Self> {
         // xtask/ lies in the root, whatever the directory of the caller.
         let manifest_dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -37,7 +37,7 @@ impl Workspace {
         Ok(found)
     }
 
-    /// `cargo COMMAND …` in the root, with nothing to read on standard input.
+    /// `cargo COMMAND …` in the root, with empty standard input.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(arguments).current_dir(&self.root).stdin(Stdio::null());
@@ -49,7 +49,7 @@ impl Workspace {
         self.behind(self.cargo(arguments))
     }
 
-    /// A program in the root at a lower priority: what runs beside it is waited for, and this is not.
+    /// A program in the root at a lower priority, because others wait for what runs at the same time, but not for this.
     pub(crate) fn behind(&self, program: Command) -> Command {
         let mut nice = Command::new("nice");
         nice.args(["-n", "10"]).arg(program.get_program()).args(program.get_args());

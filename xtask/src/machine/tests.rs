@@ -1,7 +1,7 @@
 use super::*;
 use Presence::{Absent, Present, Unknown};
 
-/// A machine of files, removed with the value.
+/// A machine described by files, which are removed on drop.
 struct Described {
     root: PathBuf,
     machine: Machine,

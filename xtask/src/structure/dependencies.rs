@@ -1,4 +1,4 @@
-//! What we take from others: nothing that compiles C (the aarch64 build has no C compiler), and not too much.
+//! Third-party packages: none that compiles C (the aarch64 build has no C compiler), and not too many.
 
 use super::{array, field, members};
 use anyhow::{Context, Result};
@@ -6,16 +6,16 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Packages of others in the lock file, those of other platforms included.
+/// Third-party packages in the lock file, including those of other platforms.
 const LOCKED_CRATES: usize = 140;
 
-/// The heading above the reasons.
+/// The heading above the table of reasons.
 const DEPENDENCY_TABLE: &str = "## Dependencies";
 
 /// Build dependencies that compile C, or that look for a C library to link.
 const C_BUILDERS: [&str; 8] = ["autotools", "bindgen", "cc", "cmake", "meson", "nasm-rs", "pkg-config", "vcpkg"];
 
-/// Packages of the resolved graph, of the platforms it was resolved for, whose build scripts use one of [`C_BUILDERS`].
+/// Packages in the graph resolved for our platforms whose build scripts use one of [`C_BUILDERS`].
 pub(super) fn builds_c(metadata: &Value) -> Result<Vec<String>> {
     let mut names = BTreeMap::new();
     for package in array(metadata, "packages")? {
@@ -35,8 +35,8 @@ pub(super) fn builds_c(metadata: &Value) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// One problem when the lock file holds more than [`LOCKED_CRATES`] packages of others: those with a source. Our own are
-/// split as the architecture wants it.
+/// A problem if the lock file has more than [`LOCKED_CRATES`] third-party packages, that is, those with a source. Our
+/// own are split as the architecture requires.
 pub(super) fn too_many_locked(lock: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(lock).with_context(|| format!("{} cannot be read", lock.display()))?;
     let locked = text.lines().filter(|l| l.starts_with("source = ")).count();
@@ -44,7 +44,8 @@ pub(super) fn too_many_locked(lock: &Path) -> Result<Vec<String>> {
     Ok(if locked > LOCKED_CRATES { vec![problem()] } else { Vec::new() })
 }
 
-/// Direct dependencies of our packages without a row, `| name |`, in the table of ARCHITECTURE.md, and rows of none.
+/// Direct dependencies of our packages that have no row `| name |` in the table of ARCHITECTURE.md, and rows without a
+/// dependency.
 pub(super) fn without_reason(metadata: &Value, architecture: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(architecture).context("ARCHITECTURE.md cannot be read")?;
     let table = text.split_once(DEPENDENCY_TABLE).context("ARCHITECTURE.md has no table of dependencies")?.1;

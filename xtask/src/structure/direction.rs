@@ -1,12 +1,12 @@
-//! Dependencies between our crates run one way: plan → run → run directory → findings → report. The table is the
-//! architecture (ARCHITECTURE.md explains each row); a new edge is a decision, made here.
+//! Dependencies between our crates go in one direction: plan → run → run directory → findings → report. The table is
+//! the architecture (ARCHITECTURE.md explains each row); a new edge is a decision to be made here.
 
 use super::{array, field, members};
 use anyhow::Result;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each package and the packages of ours that it may depend on.
+/// Each package, and the packages of ours that it may depend on.
 #[rustfmt::skip]
 const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-sys", &[]),
@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// One dependency between two packages of ours; `tests_only` is a dev-dependency.
+/// A dependency between two of our packages; `tests_only` is a dev-dependency.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     from: String,
@@ -42,7 +42,7 @@ struct Edge {
     tests_only: bool,
 }
 
-/// Packages that are not in the table, edges that it does not allow, and cycles through dev-dependencies.
+/// Reports packages that are missing in the table, edges that it does not allow, and cycles through dev-dependencies.
 pub(super) fn check(metadata: &Value) -> Result<Vec<String>> {
     let members = members(metadata)?;
     let names: BTreeSet<&str> = members.iter().map(|p| field(p, "name")).collect::<Result<_>>()?;
@@ -59,7 +59,7 @@ pub(super) fn check(metadata: &Value) -> Result<Vec<String>> {
     Ok(violations(ALLOWED, &names, &edges))
 }
 
-/// A test may look further down than its crate does, but nothing may depend on itself, not even through a test.
+/// A test may use lower crates than its own crate does, but nothing may depend on itself, not even through a test.
 fn violations(allowed: &[(&str, &[&str])], names: &BTreeSet<&str>, edges: &BTreeSet<Edge>) -> Vec<String> {
     let allowed: BTreeMap<&str, &[&str]> = allowed.iter().copied().collect();
     let unknown = names.iter().filter(|n| !allowed.contains_key(*n));

@@ -1,5 +1,5 @@
-//! Whether a file needs anything at run time: an ELF without PT_INTERP and without DT_NEEDED does not, so it runs on a
-//! board and boots as PID 1. Source: elf(5). 64-bit little-endian only, which is what we build for.
+//! Whether a file needs other files at run time. An ELF file without PT_INTERP and DT_NEEDED does not, so it runs on a
+//! board and boots as PID 1. Source: elf(5). Only 64-bit little-endian, which is what we build for.
 
 use anyhow::{Context, Result, bail};
 
@@ -10,7 +10,7 @@ const DT_NEEDED: u64 = 1;
 const PROGRAM_HEADER_BYTES: usize = 56;
 const DYNAMIC_ENTRY_BYTES: usize = 16;
 
-/// What keeps the image from being static; an error if it is no whole 64-bit little-endian ELF file.
+/// Why the image is not static; an error if it is not a complete 64-bit little-endian ELF file.
 pub(super) fn not_static(image: &[u8]) -> Result<Vec<String>> {
     if image.get(..6) != Some(b"\x7fELF\x02\x01") {
         bail!("not a 64-bit little-endian ELF file");
@@ -42,7 +42,7 @@ pub(super) fn not_static(image: &[u8]) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// A static-pie has a dynamic section for its own relocations; only DT_NEEDED entries ask for files.
+/// A static-pie has a dynamic section for its own relocations; only DT_NEEDED entries refer to other files.
 fn libraries_needed(dynamic: &[u8]) -> Result<usize> {
     let mut needed = 0;
     for at in (0..dynamic.len()).step_by(DYNAMIC_ENTRY_BYTES) {
@@ -78,7 +78,7 @@ mod tests {
 
     const SEGMENT_AT: usize = 64 + PROGRAM_HEADER_BYTES;
 
-    /// A file of one segment of the given type and content.
+    /// An image with one segment of the given type and content.
     fn image(segment_type: u32, content: &[u8]) -> Vec<u8> {
         let mut image = vec![0; SEGMENT_AT];
         image[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -1,5 +1,5 @@
-//! What the tree must keep to, checked on the tree itself: one-way dependencies, one crate with unsafe code, no C,
-//! sizes. Each check is a test of its own in the summary.
+//! Rules for the source tree, checked on the tree itself: one-way dependencies, one crate with unsafe code, no C,
+//! sizes. Each check is listed as a test in the summary.
 
 mod dependencies;
 mod direction;
@@ -14,19 +14,20 @@ use serde_json::Value;
 pub(crate) use sources::Source;
 use std::path::Path;
 
-/// Upper bound of the released binary: the 8 MB of issue 2, which knew neither reading kernel sources nor tuning, a megabyte
-/// for these, and under half of one for statements, shares by part of the kernel, timelines, and what hunks and traces lack.
+/// Maximum size of the released binary. Issue 2 set 8 MB, before the binary could read kernel sources or tune. These
+/// added a megabyte; statements, shares by part of the kernel, timelines, and what hunks and traces lack added under
+/// half a megabyte.
 const BINARY_BYTES: u64 = 9_450_000;
 
-/// A check's name and what it found: nothing when the tree keeps to it.
+/// A check's name and the violations that it found.
 pub(crate) struct Finding {
     pub(crate) name: &'static str,
     pub(crate) problems: Vec<String>,
 }
 
-/// Runs every check. What a check cannot read counts against it, so it cannot pass by not looking.
+/// Runs every check. A file that a check cannot read counts as a violation, so that no check passes without looking.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
-    // Only what we build for: chrono's crate for Haiku builds C++, on Haiku.
+    // Only the platforms that we build for: chrono's crate for Haiku builds C++, on Haiku.
     let built = ["--locked", "--filter-platform", workspace.host.as_str(), "--filter-platform", AARCH64];
     let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` fixes it")?;
     let rust = sources::read(workspace, &metadata)?;
@@ -59,12 +60,12 @@ pub(crate) fn sources(workspace: &Workspace) -> Result<Vec<Source>> {
     sources::read(workspace, &workspace.metadata(&["--no-deps"])?)
 }
 
-/// What keeps a built file from being static.
+/// Why a built file is not static.
 pub(crate) fn not_static(binary: &Path) -> Result<Vec<String>> {
     elf::not_static(&std::fs::read(binary).with_context(|| format!("{} was not built", binary.display()))?)
 }
 
-/// What is wrong with the released binary, which must have been built just before.
+/// What is wrong with the released binary; it must have been built just before.
 pub(crate) fn released_binary(workspace: &Workspace) -> Result<Vec<String>> {
     let path = workspace.release_binary(&workspace.host);
     let mut problems = not_static(&path)?;
@@ -75,7 +76,7 @@ pub(crate) fn released_binary(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// A field of cargo's metadata that is always there.
+/// A mandatory field of cargo's metadata.
 fn field<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     value[name].as_str().with_context(|| format!("cargo metadata without `{name}`"))
 }
@@ -84,7 +85,7 @@ fn array<'a>(value: &'a Value, name: &str) -> Result<&'a Vec<Value>> {
     value[name].as_array().with_context(|| format!("cargo metadata without `{name}`"))
 }
 
-/// The workspace's own packages; fails on metadata without any, which would pass every check.
+/// The packages of the workspace. Fails on metadata without any, because every check would pass on it.
 fn members(metadata: &Value) -> Result<Vec<&Value>> {
     let ids = array(metadata, "workspace_members")?;
     let members: Vec<&Value> = array(metadata, "packages")?.iter().filter(|p| ids.contains(&p["id"])).collect();

@@ -1,4 +1,4 @@
-//! Markdown: its lines fit a terminal and a diff, and the method stays a short text.
+//! Markdown files: lines that fit a terminal and a diff, and a method page that stays short.
 
 use super::tracked_files::listed;
 use anyhow::{Context, Result};
@@ -8,11 +8,11 @@ const COLUMNS: usize = 100;
 const METHOD: &str = "METHODOLOGY.md";
 const METHOD_WORDS: usize = 2500;
 
-/// Lines that are too long in Markdown that is written by hand, and a method that is.
+/// Reports lines that are too long in hand-written Markdown, and a method page that is too long.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for name in listed(root)?.iter().filter(|name| name.ends_with(".md") && !name.contains("/golden/")) {
-        // A file removed but not yet committed as removed is still listed.
+        // A file that was removed, but not yet in the index, is still listed.
         let path = root.join(name);
         if !path.exists() {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Number and columns of lines over the limit. Tables, pictures, quotations of output and code are as wide as they are.
+/// Number and width of lines over the limit. Tables, pictures, quoted output and code may be wider.
 fn long_lines(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut is_code = false;
     let lines = text.lines().enumerate().filter(move |(_, line)| {
@@ -39,7 +39,7 @@ fn long_lines(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     lines.map(|(at, line)| (at + 1, line.chars().count())).filter(|(_, columns)| *columns > COLUMNS)
 }
 
-/// Numbers of lines with the row below a table's head that are no row: the table was filled like a paragraph.
+/// Numbers of lines in which the row below a table's head is not a row: the table was wrapped like a paragraph.
 fn in_prose(text: &str) -> impl Iterator<Item = usize> + '_ {
     let is_in = |line: &str| line.contains("|--") && line.contains("-:|") && !line.trim_start().starts_with('|');
     text.lines().enumerate().filter(move |(_, line)| is_in(line)).map(|(at, _)| at + 1)

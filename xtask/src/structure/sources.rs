@@ -1,5 +1,5 @@
-//! Absences in the source text that the compiler does not prove: by crate, outside tests and comments. A text search,
-//! so it can be fooled on purpose; it is there to catch the slip.
+//! Text searches for what must not be in the source, by crate, outside tests and comments, where the compiler does not
+//! check it. They can be fooled on purpose; they are there to catch mistakes.
 
 use super::{array, field, members};
 use crate::workspace::Workspace;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 const UNSAFE_CRATES: [&str; 2] = ["schedlab-sys", "schedlab-plugin"];
 
-/// Right of the run directory: numbers in, findings out, bytes into a writer.
+/// Crates after the run directory: numbers in, findings out, bytes into a writer.
 const PURE_CRATES: [&str; 5] =
     ["schedlab-plan", "schedlab-stats", "schedlab-analyze", "schedlab-report", "schedlab-import"];
 
-/// One Rust file of a package of ours.
+/// A Rust file of one of our packages.
 pub(crate) struct Source {
     pub(crate) package: String,
     pub(crate) path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) fn read(workspace: &Workspace, metadata: &Value) -> Result<Vec<Source
     Ok(sources)
 }
 
-/// All .rs files below a directory; a directory that is not there has none.
+/// All .rs files below a directory; none if the directory does not exist.
 fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -55,7 +55,7 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Library and binary roots that do not forbid unsafe code.
+/// Roots of libraries and binaries that do not forbid unsafe code.
 pub(super) fn roots_without_forbid(metadata: &Value) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for package in members(metadata)?.into_iter().filter(|p| UNSAFE_CRATES.iter().all(|name| p["name"] != *name)) {
@@ -71,14 +71,14 @@ pub(super) fn roots_without_forbid(metadata: &Value) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Also in tests, examples and benchmarks, which have crate roots of their own.
+/// Includes tests, examples and benchmarks, which have crate roots of their own.
 pub(super) fn unsafe_outside_sys(sources: &[Source]) -> Vec<String> {
     let forms = ["unsafe {", "unsafe fn ", "unsafe impl ", "unsafe extern ", "unsafe trait ", "#[unsafe("];
     search(sources, |s| !UNSAFE_CRATES.contains(&s.package.as_str()) && s.package != "xtask", Text::Whole, &forms)
 }
 
-/// Everyone returns to `main`, which returns an exit code: an exit skips the restoring of the host. clap's errors have an
-/// `exit()` of their own.
+/// Code must return to `main`, which returns an exit code, because exiting elsewhere skips restoring the host. clap's
+/// errors have an `exit()` method of their own.
 pub(super) fn exits(sources: &[Source]) -> Vec<String> {
     search(sources, |s| s.package != "xtask", Text::WithoutTests, &["process::exit(", ".exit()", ".get_matches"])
 }
@@ -93,7 +93,7 @@ pub(super) fn writes_in_host(sources: &[Source]) -> Vec<String> {
     search(sources, |s| s.package == "schedlab-host" && in_src(&s.path), Text::WithoutTests, &forms)
 }
 
-/// Doc comments hold drawings, not examples: nothing runs doc tests here, so an example would only rot.
+/// Doc comments may contain drawings but no examples: doc tests are not run here, so an example would go stale.
 pub(super) fn doc_examples(sources: &[Source]) -> Vec<String> {
     let mut problems = Vec::new();
     for source in sources {

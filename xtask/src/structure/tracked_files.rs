@@ -1,4 +1,4 @@
-//! Files of the repository: a clone stays small, and no C is built because there is none.
+//! Files in the repository: none are large, so that a clone stays small, and none are C.
 
 use crate::workspace::stdout_of;
 use anyhow::{Result, bail};
@@ -22,7 +22,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<String>> {
 /// Those of them that are too large or C.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     let problem = |name: &String| {
-        // A file removed but not yet committed as removed is still listed.
+        // A file that was removed, but not yet in the index, is still listed.
         let bytes = std::fs::symlink_metadata(root.join(name)).map_or(0, |m| m.len());
         let ending = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
         if bytes > LARGEST_BYTES {

@@ -1,5 +1,6 @@
-//! QEMU 10 on Debian 12: several virtual CPUs that repeat to the bit, and the plugin that counts instructions, need it, and
-//! it is in bookworm-backports. Sources, lists and cache of apt are of this call alone: the machine's stay as they are.
+//! QEMU 10 on Debian 12, from bookworm-backports. It is needed for guests with several virtual CPUs that repeat to the
+//! bit, and for the plugin that counts instructions. apt gets its own sources, lists and cache for this call; the
+//! machine's are not changed.
 
 use super::ledger::Outcome;
 use super::packages::apt;
@@ -11,10 +12,10 @@ use std::process::Command;
 
 const FIRST_QEMU: u32 = 10;
 const RELEASE: &str = "bookworm";
-/// Of the package debian-archive-keyring.
+/// From the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Installs it where it is wanted and can be had; where it can not, some tests are skipped.
+/// Installs it if wanted and possible; otherwise some tests are skipped.
 pub(super) fn qemu(target: &Path, root: bool, install: bool) -> Result<Outcome> {
     if !cfg!(target_arch = "x86_64") || qemu_major().is_none_or(|major| major >= FIRST_QEMU) {
         return Ok(Outcome::passed(1));
@@ -28,7 +29,7 @@ pub(super) fn qemu(target: &Path, root: bool, install: bool) -> Result<Outcome> 
     }
     match from_backports(&target.join("apt-backports"), root) {
         Ok(()) => Ok(Outcome::passed(1)),
-        // A mirror without backports is no failure of what is tested.
+        // A mirror without backports is not a test failure.
         Err(error) => {
             Ok(Outcome::skipped(format!("several virtual CPUs and `vm profile`: {error:#}; by hand: {line}")))
         }
@@ -62,7 +63,7 @@ fn from_backports(state: &Path, root: bool) -> Result<()> {
     apt(root, &[&apart[..], &install, &["qemu-system-x86"]].concat())
 }
 
-/// Where this machine has Debian from, by the lines `URI RELEASE` of its sources.
+/// The mirror from which this machine installs Debian, found in the lines `URI RELEASE` of its sources.
 fn mirror_of(targets: &str) -> Option<&str> {
     targets.lines().find_map(|line| line.strip_suffix(RELEASE)?.strip_suffix(' '))
 }

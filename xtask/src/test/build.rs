@@ -1,4 +1,5 @@
-//! The one build of all that is tested, and what it made: test programs to run, libraries for what reads them once more.
+//! The single build of everything that is tested, and its results: test programs to run, and libraries for later
+//! stages.
 
 use super::libraries::Libraries;
 use super::programs::TestProgram;
@@ -8,10 +9,10 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The compiler with Clippy's lints in it, which cargo calls for the workspace's own crates instead of rustc.
+/// The compiler including Clippy's lints, which cargo calls instead of rustc for the workspace's own crates.
 const CLIPPY: &str = "clippy-driver";
 
-/// What the build made, and what Clippy found on the way.
+/// The results of the build, and what Clippy found.
 #[derive(Debug, Default)]
 pub(super) struct Built {
     pub(super) programs: Vec<TestProgram>,
@@ -19,10 +20,10 @@ pub(super) struct Built {
     pub(super) libraries: Libraries,
 }
 
-/// Builds and lints every target in one pass: `cargo clippy` before it would read all crates twice. Without Clippy the
-/// programs are built all the same, and its absence is what it found. At a lower priority: the release is built beside it, ends with
-/// a minute on one CPU, and is what the longest tests wait for. A benchmark is read and linked as its test program alone: of 23
-/// second links none would be run.
+/// Builds and lints every target in one pass, because `cargo clippy` before it would read all crates twice. Without
+/// Clippy the programs are built all the same, and its absence is reported as its finding. Runs at a lower priority,
+/// because the release build runs at the same time: it ends with a minute on one CPU, and the longest tests wait for
+/// it. Benchmarks are only checked, through their test programs: linking them would take 23 seconds, and none is run.
 pub(super) fn build(workspace: &Workspace) -> Result<Built> {
     let mut cargo = workspace.cargo_behind(&["build", "--workspace", "--tests", "--examples", "--locked", "--quiet"]);
     cargo.arg("--message-format=json").stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -43,7 +44,7 @@ pub(super) fn build(workspace: &Workspace) -> Result<Built> {
     Ok(built)
 }
 
-/// Reads cargo's messages, one JSON object a line. A warning is kept as the compiler words it.
+/// Reads cargo's messages, one JSON object per line. Warnings are kept in the compiler's words.
 fn built(messages: &str, host: &str) -> Result<Built> {
     let mut built = Built::default();
     for line in messages.lines() {

@@ -1,19 +1,19 @@
-//! Reads what `cargo test -- --show-output` prints: result lines, names, and the lines by which our tests say that they
-//! could not run (`schedlab-skip: TEST: needs WHAT (WHY)`). Output of tests that passed is kept from the terminal.
+//! Reads the output of `cargo test -- --show-output`: result lines, test names, and the lines in which our tests report
+//! that they could not run (`schedlab-skip: TEST: needs WHAT (WHY)`). Output of passed tests is not shown.
 
-/// A test that returned early, and the need it gave.
+/// A test that returned early, with the need it reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Skip {
     pub(super) test: String,
     pub(super) need: String,
-    /// The whole line after the marker, reason included.
+    /// The whole line after the marker, including the reason.
     pub(super) said: String,
 }
 
 const MARKER: &str = "schedlab-skip: ";
 
 impl Skip {
-    /// A line that starts with the marker; one without `needs` has an empty need, which nothing excuses.
+    /// Parses a line that starts with the marker. Without `needs` the need is empty, and the skip never justified.
     pub(super) fn parse(line: &str) -> Option<Self> {
         // With one test thread the line starts after `test NAME ... `.
         let line = line.trim_start();
@@ -49,7 +49,7 @@ pub(super) struct TestOutput {
 }
 
 impl TestOutput {
-    /// Takes one line of standard output; whether the reader at the terminal wants to see it.
+    /// Takes one line of standard output; returns whether it should be shown on the terminal.
     pub(super) fn take(&mut self, line: &str) -> bool {
         if let Some(skip) = Skip::parse(line) {
             self.take_skip(skip);
@@ -71,7 +71,7 @@ impl TestOutput {
         self.section == Section::Failures
     }
 
-    /// A test may say it twice, through a helper and by itself; it is one skipped test.
+    /// A test may report it twice, through a helper and by itself; it counts as one skipped test.
     pub(super) fn take_skip(&mut self, skip: Skip) {
         if !self.skips.iter().any(|known| known.test == skip.test) {
             self.skips.push(skip);
@@ -91,7 +91,7 @@ impl TestOutput {
         }
     }
 
-    /// `test module::name ... ok`; anything else but the head of a binary is worth showing.
+    /// `test module::name ... ok`; all other lines except the head of a binary are shown.
     fn take_test(&mut self, line: &str) -> bool {
         let Some((name, state)) = line.strip_prefix("test ").and_then(|l| l.split_once(" ... ")) else {
             let head = line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test"));

@@ -1,6 +1,6 @@
-//! Runs the aarch64 binary on this machine through qemu-user. `list` runs as it is. `bench` execs itself for its trial,
-//! so the kernel must know the foreign format: taught in a user namespace of its own (binfmt_misc mounts there since
-//! Linux 6.7), which leaves the host as it was, or by what the host already has registered.
+//! Runs the aarch64 binary on this machine through qemu-user. `list` runs directly. `bench` execs itself for its trial,
+//! so the kernel must know the foreign format: either it is registered in a user namespace of its own (binfmt_misc can
+//! be mounted there since Linux 6.7), which does not change the host, or the host already has it registered.
 
 use super::ledger::Outcome;
 use crate::machine::{Machine, Presence};
@@ -9,11 +9,11 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Of the ELF header: 64-bit, little-endian, ET_EXEC or ET_DYN, EM_AARCH64.
+/// From the ELF header: 64-bit, little-endian, ET_EXEC or ET_DYN, EM_AARCH64.
 const MAGIC: &str = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00";
 const MASK: &str = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff";
 
-/// Short, since every instruction is translated.
+/// Short, because every instruction is emulated.
 const BENCH: [&str; 4] = ["bench", "pipe:loops=200", "--counters", "basic"];
 
 /// Runs `list` and a small `bench`; what the machine cannot run is skipped.
@@ -39,7 +39,7 @@ pub(super) fn run(binary: &Path, machine: &Machine) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The command that runs `bench`, if this kernel can exec the binary in one way or the other.
+/// The command that runs `bench`, if this kernel can exec the binary in one of the two ways.
 fn bench_command(binary: &Path, qemu: &Path, machine: &Machine) -> Option<Command> {
     if machine.proc.join("sys/fs/binfmt_misc/qemu-aarch64").exists() {
         let mut direct = Command::new(binary);
@@ -55,7 +55,7 @@ fn bench_command(binary: &Path, qemu: &Path, machine: &Machine) -> Option<Comman
         unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"]).stdin(Stdio::null());
         unshare
     };
-    // Without the namespace's own mounts (before 6.7) the mount is refused, and with it the rule.
+    // Before 6.7 the mount in the namespace is refused, so the format cannot be registered.
     let mut probe = taught("true");
     let works = machine.has("user namespaces") == Presence::Present
         && probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());

@@ -1,5 +1,5 @@
-//! A bad neighbour for the tests: real-time burners that take every CPU away for 40 ms at a time, as the host of a shared
-//! machine does. Tests that hold beside them do not depend on how undisturbed a machine is.
+//! A noisy neighbour for the tests: real-time burners that take every CPU for 40 ms at a time, as the host of a shared
+//! machine does. Tests that pass next to them do not depend on a quiet machine.
 
 use anyhow::{Context, Result, bail};
 use std::hint::black_box;
@@ -7,19 +7,19 @@ use std::os::unix::process::parent_id;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The command that one burner is: xtask itself.
+/// The command of a burner, which is xtask itself.
 pub(crate) const COMMAND: &str = "__hog";
 
 const ON: Duration = Duration::from_millis(40);
-/// Off at least, and how much longer at most.
+/// Shortest pause, and how much longer a pause may be.
 const OFF: Duration = Duration::from_millis(30);
 const OFF_SPREAD_MS: u64 = 50;
 
-/// The burners, one a CPU; they end with this.
+/// The burners, one per CPU; they end on drop.
 pub(super) struct Hogs(Vec<Child>);
 
 impl Hogs {
-    /// Needs the right to SCHED_FIFO, and chrt and taskset of util-linux.
+    /// Needs permission for SCHED_FIFO, and chrt and taskset of util-linux.
     pub(super) fn start() -> Result<Self> {
         let this = std::env::current_exe().context("this program's file is not known")?;
         let cpus = std::thread::available_parallelism().context("the CPUs cannot be counted")?.get();
@@ -43,14 +43,14 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.0 {
-            // One that has ended already is what is wanted.
+            // If it has already ended, nothing is left to do.
             let _ = hog.kill();
             let _ = hog.wait();
         }
     }
 }
 
-/// One burner, until its parent, process `of`, is gone.
+/// Runs one burner, until its parent, process `of`, has ended.
 pub(crate) fn burn(of: u32) {
     let mut draw = u64::from(std::process::id());
     while parent_id() == of {
@@ -58,7 +58,7 @@ pub(crate) fn burn(of: u32) {
         while started.elapsed() < ON {
             black_box(());
         }
-        // Numerical Recipes' quick generator: any spread will do.
+        // The quick generator of Numerical Recipes, because the quality does not matter.
         draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         std::thread::sleep(OFF + Duration::from_millis((draw >> 16) % OFF_SPREAD_MS));
     }

@@ -1,11 +1,11 @@
-//! What was run, how long it took, how it ended. Stages report while they run, several at a time; the summary repeats
-//! what failed, since the failure has long scrolled away by then.
+//! Records what was run, how long it took and how it ended. Stages report while they run, several at a time. The
+//! summary repeats the failures, because they have scrolled away by then.
 
 use anyhow::Result;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// What a stage, or a part of one, came to.
+/// The result of a stage, or of a part of one.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) passed: usize,
@@ -22,7 +22,7 @@ impl Outcome {
         Self { skipped: vec![reason.into()], ..Self::default() }
     }
 
-    /// One more, passed or failed.
+    /// Adds a result, passed or failed.
     pub(super) fn add_result(&mut self, result: Result<()>) {
         match result {
             Ok(()) => self.passed += 1,
@@ -54,7 +54,7 @@ impl Ledger {
         Self { started: Instant::now(), stages: Mutex::default() }
     }
 
-    /// Runs a stage; an error is one failure of it, and the next stage runs all the same.
+    /// Runs a stage; an error counts as one failure, and the next stage is run all the same.
     pub(super) fn stage(&self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
         println!("== {name}");
         let started = Instant::now();
@@ -68,12 +68,12 @@ impl Ledger {
         for reason in &outcome.skipped {
             text.push_str(&format!("  skipped {reason}\n"));
         }
-        // In one piece: other stages print, too.
+        // In one write, because other stages print too.
         println!("{text}== {name}: {:.1} s\n", took.as_secs_f64());
         self.stages.lock().expect("no stage panics here").push(Stage { name, took, outcome });
     }
 
-    /// Prints the summary; whether nothing failed.
+    /// Prints the summary; returns whether nothing failed.
     pub(super) fn close(&self) -> bool {
         println!("{}", self.summary());
         self.stages.lock().expect("no stage panics here").iter().all(|s| s.outcome.failed.is_empty())
@@ -105,12 +105,12 @@ impl Ledger {
     }
 }
 
-/// CPU time of all processes that have ended below this one: what is left to save when no CPU was idle. Source: proc(5),
-/// `cutime` and `cstime` of `/proc/PID/stat`, in 1/100 s on every architecture we know.
+/// CPU time of all child processes that have ended: what could be saved if no CPU was idle. Source: proc(5), `cutime`
+/// and `cstime` of `/proc/PID/stat`, in 1/100 s on every architecture we know.
 fn cpu_seconds_of_children() -> Option<f64> {
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in parentheses, may hold anything. Field 3, the state, is the first after it.
+    // The name, in parentheses, may contain anything. Field 3, the state, is the first after it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: u64 = fields.get(13..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(ticks as f64 / TICKS)
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_time_of_a_child_counts_once_it_has_ended() {
         let before = cpu_seconds_of_children().unwrap();
-        // A tenth of a second or so.
+        // Burns about a tenth of a second.
         let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", burn]).status().unwrap().success());
         assert!(cpu_seconds_of_children().unwrap() > before);

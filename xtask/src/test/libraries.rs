@@ -1,5 +1,5 @@
-//! What reads all libraries once more: the documentation, and the fuzz targets. rustdoc and rustc are called on what the
-//! build of the tests has made; `cargo doc` and `cargo check` would compile every dependency for themselves.
+//! The stages that read all libraries again: the documentation, and the fuzz targets. rustdoc and rustc are called on
+//! the results of the test build; `cargo doc` and `cargo check` would compile every dependency again.
 
 use super::ledger::Outcome;
 use crate::workspace::{Workspace, run_to_success};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// The fuzz targets' manifest, relative to the root.
 pub(super) const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// In place of libfuzzer-sys, whose C++ nothing here would link: its macro, as our targets call it.
+/// Replaces libfuzzer-sys, whose C++ would not be linked here: its macro, as our targets call it.
 const LIBFUZZER: &str = "#[macro_export] macro_rules! fuzz_target {
     (|$bytes:ident: &[u8]| $body:expr) => { pub fn target($bytes: &[u8]) { $body } };
 }";
@@ -22,12 +22,13 @@ const LIBFUZZER: &str = "#[macro_export] macro_rules! fuzz_target {
 #[derive(Debug, Default)]
 pub(super) struct Libraries {
     files: BTreeMap<String, PathBuf>,
-    /// Where build scripts have written.
+    /// The output directories of build scripts.
     out_dirs: BTreeMap<String, String>,
 }
 
 impl Libraries {
-    /// Takes a library of the target `host` from one of cargo's messages; build scripts have others of the same crates.
+    /// Takes a library of the target `host` from one of cargo's messages; build scripts use other builds of the same
+    /// crates.
     pub(super) fn take(&mut self, message: &Value, host: &str) {
         let Some(package) = message["package_id"].as_str() else { return };
         if let Some(dir) = message["out_dir"].as_str() {
@@ -40,7 +41,8 @@ impl Libraries {
         }
     }
 
-    /// Has `program` read a crate: its root, and the libraries that it depends on. `metadata` is cargo's of its workspace.
+    /// Runs `program` on a crate: its root, with the libraries that it depends on. `metadata` is cargo's for its
+    /// workspace.
     fn reads(
         &self,
         workspace: &Workspace,
@@ -71,7 +73,7 @@ impl Libraries {
         command
     }
 
-    /// Libraries only: the binary's doc comments are its help texts, written for the terminal. Examples there are none.
+    /// Libraries only: the binary's doc comments are its help texts, written for the terminal. There are no examples.
     pub(super) fn documentation(&self, workspace: &Workspace) -> Result<Outcome> {
         let metadata = workspace.metadata(&["--locked"])?;
         let mut outcome = Outcome::default();
@@ -83,8 +85,9 @@ impl Libraries {
         Ok(outcome)
     }
 
-    /// A workspace of its own, since libfuzzer-sys compiles C++, which the product's lock file must not. The tests run the
-    /// targets' bodies; here each target is compiled as far as its types, and its manifest and lock file are read.
+    /// The fuzz targets are a separate workspace, because libfuzzer-sys compiles C++, which must not be in the
+    /// product's lock file. The tests run the bodies of the targets; here each target is type-checked, and its manifest
+    /// and lock file are read.
     pub(super) fn fuzz_targets(&self, workspace: &Workspace) -> Result<Outcome> {
         if !workspace.root.join(FUZZ).exists() {
             return Ok(Outcome::skipped(format!("{FUZZ} does not exist")));
@@ -105,7 +108,7 @@ impl Libraries {
     }
 }
 
-/// The targets of a kind that the workspace's own packages have, each with its package.
+/// The targets of a kind in the workspace's own packages, each with its package.
 fn targets<'a>(metadata: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a Value, &'a Value)> {
     let is_own = |package: &&Value| list(&metadata["workspace_members"]).any(|id| *id == package["id"]);
     list(&metadata["packages"]).filter(is_own).flat_map(move |package| {

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: set-up and every check, in lanes side by side, all of them even if one fails. The last line is
-//! `N passed, N failed, N skipped`.
+//! `cargo xtask test`: sets the machine up and runs every check, in parallel lanes, all of them even if one fails. The
+//! last line is `N passed, N failed, N skipped`.
 
 mod backports;
 mod build;
@@ -25,16 +25,16 @@ use programs::Lane;
 
 /// How to treat the machine.
 pub(crate) struct Options {
-    /// Install what is missing instead of saying how.
+    /// Install what is missing instead of printing how.
     install: bool,
-    /// A skip that the machine could have run is a failure.
+    /// Count a skip as a failure if the machine could have run the test.
     strict: bool,
-    /// Real-time burners on all CPUs beside everything.
+    /// Run real-time burners on all CPUs at the same time.
     hogs: bool,
 }
 
 impl Options {
-    /// `--install`, or `CI=true` in the environment, which also makes skips strict.
+    /// `--install`, or `CI=true` in the environment; the latter also makes skips strict.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
         let mut options = Self { install: ci, strict: ci, hogs: false };
@@ -49,8 +49,9 @@ impl Options {
     }
 }
 
-/// Whether nothing failed. The release build ends with a minute on one CPU, packages are waited for, and many tests wait
-/// for a guest or a timer: what needs none of them runs beside, at a lower priority.
+/// Returns whether nothing failed. The release build ends with a minute on one CPU, package installation takes time,
+/// and many tests wait for a guest or a timer. Stages that need none of these run at the same time, at a lower
+/// priority.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     let _hogs = options.hogs.then(Hogs::start).transpose()?;
     let ledger = Ledger::new();
@@ -74,7 +75,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
             });
             beside.spawn(|| tests(Lane::Others));
             let host = beside.spawn(|| tests(Lane::Host));
-            // It is what guests of tests run; whether it was built is in the ledger.
+            // Guests of tests run this binary; the ledger has the result of its build.
             let _ = release.join();
             let binary = workspace.release_binary(&workspace.host);
             ledger.stage("guest kernel", || packages::guest_kernel(&binary, options.install));
@@ -86,7 +87,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     Ok(ledger.close())
 }
 
-/// What the tests need of others; what the machine has then.
+/// Installs what the tests need; returns what the machine then has.
 fn set_up(ledger: &Ledger, workspace: &Workspace, install: bool) -> Machine {
     let mut machine = Machine::this();
     ledger.stage("packages", || packages::debian(&machine, install));
@@ -98,7 +99,7 @@ fn set_up(ledger: &Ledger, workspace: &Workspace, install: bool) -> Machine {
     machine
 }
 
-/// What reads the source and waits for nobody.
+/// The stages that only read the source, and wait for nothing.
 fn read_source(ledger: &Ledger, workspace: &Workspace, libraries: &Libraries) {
     ledger.stage("fmt", || check_format(workspace));
     ledger.stage("structure", || check_structure(workspace));
@@ -111,7 +112,7 @@ fn passes(workspace: &Workspace, arguments: &[&str]) -> Result<Outcome> {
     Ok(Outcome::passed(1))
 }
 
-/// The fuzz targets are a workspace of their own, so `--all` does not reach them.
+/// `--all` does not include the fuzz targets, which are a separate workspace.
 fn check_format(workspace: &Workspace) -> Result<Outcome> {
     let mut outcome = passes(workspace, &["fmt", "--all", "--check"])?;
     if workspace.root.join(FUZZ).exists() {
@@ -120,7 +121,7 @@ fn check_format(workspace: &Workspace) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Builds the binary and looks at that very file, so a failed build is not excused by an older one.
+/// Builds the binary and checks that very file, so that a failed build is not hidden by an older one.
 fn release_build(workspace: &Workspace) -> Result<Outcome> {
     let binary = dist::build(workspace, &workspace.host)?;
     println!("  {}, {}", binary.display(), dist::megabytes(std::fs::metadata(&binary)?.len()));
@@ -145,7 +146,7 @@ fn aarch64(workspace: &Workspace, machine: &Machine) -> Result<Outcome> {
     if !dist::has_rust_target(AARCH64)? {
         return Ok(Outcome::skipped(format!("needs the Rust target: rustup target add {AARCH64}")));
     }
-    // Not optimized: link-time optimization takes minutes more, and `cargo xtask dist` builds the released one.
+    // Not optimised: link-time optimisation takes minutes more, and `cargo xtask dist` builds the released one.
     run_to_success(&mut workspace.cargo_behind(&["build", "-p", "schedlab", "--locked", "--target", AARCH64]))?;
     let binary = workspace.target_dir.join(AARCH64).join("debug/schedlab");
     let problems = structure::not_static(&binary)?;

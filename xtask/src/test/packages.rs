@@ -1,5 +1,5 @@
-//! What tests need beside Rust: Debian packages of the programs they run, and the Rust target of boards. Installed
-//! only when asked; else one line says how, and the tests that need them are skipped.
+//! What tests need besides Rust: Debian packages of the programs that they run, and the Rust target for boards. They
+//! are installed only on request; otherwise one line says how, and the tests that need them are skipped.
 
 use super::ledger::Outcome;
 use crate::dist::has_rust_target;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
-/// A Debian package, for what, and whether the machine already has what is wanted of it.
+/// A Debian package, its purpose, and whether the machine already has what is needed from it.
 struct Package {
     name: &'static str,
     purpose: &'static str,
     present: fn(&Machine) -> bool,
 }
 
-/// The reference tools, hackbench and perf, are not among them: `cargo xtask bench` needs those, and says so itself.
+/// Without the reference tools hackbench and perf, which only `cargo xtask bench` needs, and asks for itself.
 const PACKAGES: [Package; 4] = [
     Package {
         name: "qemu-user",
@@ -39,7 +39,7 @@ const PACKAGES: [Package; 4] = [
     },
 ];
 
-/// Debian packages that the machine lacks.
+/// Installs the Debian packages that the machine lacks, or reports them.
 pub(super) fn debian(machine: &Machine, install: bool) -> Result<Outcome> {
     let missing: Vec<&Package> = PACKAGES.iter().filter(|p| !(p.present)(machine)).collect();
     if missing.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn apt(root: bool, arguments: &[&str]) -> Result<()> {
     run_to_success(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-/// The kernel of the guest tests, into the user's cache by the binary itself: a download of some 70 MB.
+/// The kernel of the guest tests, fetched by the binary itself into the user's cache: a download of some 70 MB.
 pub(super) fn guest_kernel(binary: &Path, install: bool) -> Result<Outcome> {
     if !cfg!(target_arch = "x86_64") || has_guest_kernel() {
         return Ok(Outcome::passed(1));
@@ -82,7 +82,7 @@ pub(super) fn guest_kernel(binary: &Path, install: bool) -> Result<Outcome> {
     Ok(Outcome::passed(1))
 }
 
-/// The standard library for boards; a few seconds to fetch.
+/// The standard library for boards; takes a few seconds to download.
 pub(super) fn rust_target(install: bool) -> Result<Outcome> {
     if has_rust_target(AARCH64)? {
         Ok(Outcome::passed(1))

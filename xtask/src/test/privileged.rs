@@ -1,11 +1,11 @@
-//! Which tests can skip themselves, found in the source: a test whose body prints the skip marker, or calls a function
-//! of the same package that does. The ones that did not skip have run for real, and the summary says so.
+//! Finds in the source the tests that can skip themselves: their body prints the skip marker, or calls a function of
+//! the same package that does. Those that did not skip have really run, and the summary says so.
 
 use std::collections::BTreeSet;
 
 const MARKER: &str = "schedlab-skip: ";
 
-/// One function of a file: its name, whether `#[test]` stands above it, its text.
+/// A function of a file: its name, whether it has `#[test]`, its text.
 #[derive(Debug)]
 struct Function<'a> {
     name: &'a str,
@@ -31,7 +31,7 @@ pub(super) fn gated_tests(files: &[String]) -> BTreeSet<String> {
     functions.iter().filter(|f| f.is_test && gates.contains(f.name)).map(|f| f.name.to_owned()).collect()
 }
 
-/// Functions of a file formatted by rustfmt: each ends with a `}` as far in as its `fn`, or on its own line.
+/// Functions of a file formatted by rustfmt: each ends with a `}` at the indentation of its `fn`, or on the same line.
 fn functions(text: &str) -> Vec<Function<'_>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(ordinary(), 1);
     }
 
-    /// Says why.
+    /// Prints the reason.
     #[test]
     #[expect(clippy::unwrap_used)]
     fn direct() {

@@ -1,5 +1,5 @@
-//! The test programs of the workspace, run in lanes side by side, which cargo itself does not: those of the host, which wait
-//! for timers most of their time, those of the released binary, those of it that boot guests, and all others.
+//! Runs the test programs of the workspace in parallel lanes, which cargo itself does not: those that change the host,
+//! which mostly wait for timers; those of the released binary; of these, those that boot guests; and all others.
 
 use super::cargo_output::{Skip, TestOutput};
 use anyhow::{Context, Result};
@@ -10,32 +10,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Crates whose tests set, kill and restore on this host: what one leaves, the next start of schedlab takes back and says so. They run
-/// one after the other, as cargo runs them, and the others beside them.
+/// Crates whose tests set, kill and restore on this host: what one leaves behind, the next start of schedlab would
+/// restore and report. They run one after the other, as with cargo, in parallel with the others.
 const OF_THE_HOST: [&str; 6] = ["bench", "host", "record", "sys", "trial", "tune"];
 
-/// The binary's, which are given the released one. With it they take 160 s of CPU time, with the one built for tests 259 s.
+/// The binary's tests, which use the released one. With it they take 160 s of CPU time, with the one built for tests
+/// 259 s.
 const OF_THE_BINARY: &str = "schedlab";
 
-/// Of them, programs that change nothing but guests: of the time of all that took turns they were 325 s of 547.
+/// Those of them that only change guests: 325 s of the 547 s of all programs that had to take turns.
 const OF_GUESTS: [&str; 5] = ["vm", "vm_accel", "vm_plans", "vm_profile", "vm_states"];
 
-/// In a mount namespace: a `/run` of its own, so that what tests of the host leave there on purpose is not found, and taken back,
-/// by a schedlab of another lane.
+/// In a mount namespace with its own `/run`, so that what tests of the host leave in `/run` on purpose is not found,
+/// and restored, by a schedlab in another lane.
 const OWN_RUN: &str = "mount -t tmpfs -o mode=755 tmpfs /run && exec \"$@\"";
 
-/// One program that `cargo test` would run.
+/// A program that `cargo test` would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TestProgram {
     /// `PACKAGE-FOLDER/TARGET`.
     pub(super) name: String,
-    /// Where cargo would run it: its package's folder.
+    /// The directory of its package, in which cargo would run it.
     pub(super) folder: PathBuf,
     pub(super) file: PathBuf,
 }
 
 impl TestProgram {
-    /// What it may run beside. Without a `/run` of their own guests are the host's.
+    /// Its lane. Without a `/run` of their own, guest tests run in the lane of the host.
     fn lane(&self, can_own_run: bool) -> Lane {
         match self.name.split_once('/') {
             Some((OF_THE_BINARY, target)) if can_own_run && OF_GUESTS.contains(&target) => Lane::Guests,
@@ -45,7 +46,7 @@ impl TestProgram {
         }
     }
 
-    /// As its lane starts it.
+    /// The command with which its lane starts it.
     fn command(&self, lane: Lane, limit_seconds: Option<&str>) -> Command {
         let mut words: Vec<&OsStr> = Vec::new();
         if let Some(seconds) = limit_seconds {
@@ -53,7 +54,7 @@ impl TestProgram {
         }
         match lane {
             Lane::Guests => words.extend(OWN_RUN_WORDS.map(OsStr::new)),
-            // The build of the release is beside them, and waited for.
+            // At a lower priority, because the release build runs at the same time and others wait for it.
             Lane::Others => words.extend(["nice", "-n", "5"].map(OsStr::new)),
             Lane::Host | Lane::Release => {}
         }
@@ -64,26 +65,26 @@ impl TestProgram {
     }
 }
 
-/// Programs of different lanes may run side by side, those of one lane run one after the other.
+/// Programs of different lanes may run in parallel, those of one lane run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Needs this host to itself, as far as other tests go.
+    /// Tests that change this host, so that no other such test may run.
     Host,
-    /// The same, and the released binary, which is built longer than the tests are.
+    /// The same with the released binary, whose build takes longer than that of the tests.
     Release,
-    /// Boots guests, with the released binary.
+    /// Tests that boot guests, with the released binary.
     Guests,
-    /// Any time.
+    /// All others, which may run at any time.
     Others,
 }
 
 impl Lane {
-    /// Whether it begins when the release is built, not before: on a warm target it would meet the binary of the build before.
+    /// Whether it needs the release build to be finished: earlier it might use the binary of the previous build.
     pub(super) fn has_release(self) -> bool {
         matches!(self, Lane::Release | Lane::Guests)
     }
 
-    /// The stage that runs it.
+    /// The stage in which it runs.
     pub(super) fn stage(self) -> &'static str {
         match self {
             Lane::Host => "tests of the host",
@@ -96,14 +97,14 @@ impl Lane {
 
 const OWN_RUN_WORDS: [&str; 6] = ["unshare", "--mount", "sh", "-c", OWN_RUN, "sh"];
 
-/// Whether a program can have a `/run` of its own here: that takes root, and a host that lets it mount.
+/// Whether a program can have its own `/run` here: this takes root, and a host that allows the mount.
 fn can_own_run() -> bool {
     let mut words = Command::new(OWN_RUN_WORDS[0]);
     let tried = words.args(&OWN_RUN_WORDS[1..]).arg("true").stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success())
 }
 
-/// What became of one.
+/// The result of a program.
 pub(super) struct Ended {
     pub(super) name: String,
     pub(super) output: TestOutput,
@@ -111,8 +112,8 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
-/// Runs those of a lane, each below `limit_seconds` where that is given (timeout(1) also ends what a program has started). What
-/// they print goes into `log` whole; what a reader wants to see, to the terminal.
+/// Runs the programs of a lane, each with a limit of `limit_seconds` if given (timeout(1) also ends what a program has
+/// started). Their whole output goes to `log`, the interesting part to the terminal.
 pub(super) fn run(
     programs: &[TestProgram],
     lane: Lane,
@@ -123,7 +124,7 @@ pub(super) fn run(
     let mut log = File::create(log).with_context(|| format!("{} cannot be written", log.display()))?;
     let can_own_run = can_own_run();
     let of_lane = programs.iter().filter(|program| program.lane(can_own_run) == lane);
-    // All of them, also after one that could not be started.
+    // Runs all of them, even if one could not be started.
     let ended: Vec<Result<Ended>> = of_lane
         .map(|program| {
             let mut command = program.command(lane, limit_seconds);
@@ -145,7 +146,7 @@ fn run_one(program: &TestProgram, command: &mut Command, log: &mut File) -> Resu
     Ok(Ended { name: program.name.clone(), output: watched.output, success: watched.success, took })
 }
 
-/// What a program printed, and how it ended.
+/// The output of a program, and how it ended.
 struct Watched {
     output: TestOutput,
     all: String,
@@ -153,7 +154,7 @@ struct Watched {
     success: bool,
 }
 
-/// Runs to the end, both streams read to theirs.
+/// Runs the program, and reads both streams to their end.
 fn watch(command: &mut Command) -> Result<Watched> {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("a test cannot be started")?;
@@ -167,7 +168,7 @@ fn watch(command: &mut Command) -> Result<Watched> {
     said_beside.iter().filter_map(|line| Skip::parse(line)).for_each(|skip| output.take_skip(skip));
     let success = child.wait().context("a test cannot be waited for")?.success();
     if success {
-        // The line with its counts, and what its children wrote, are in the log.
+        // The line with the counts, and the output of child processes, are only in the log.
         shown.clear();
     } else {
         shown.extend(said_beside.iter().map(String::as_str));
@@ -232,7 +233,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("schedlab-xtask-programs-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let script = |name: &str, text: &str| {
-            // Written by a process of its own: a file that another test's child still has open for writing cannot run.
+            // Written by a separate process: a file that another test's child still has open for writing cannot be
+            // executed.
             let file = folder.join(name);
             let write = "printf '%s\\n' '#!/bin/sh' \"$2\" > \"$1\" && chmod +x \"$1\"";
             assert!(Command::new("sh").args(["-c", write, "sh"]).arg(&file).arg(text).status().unwrap().success());

@@ -1,5 +1,5 @@
-//! The foreign readers that tests hold our files against: pandas, Polars and DuckDB for tables, Perfetto's own schema for
-//! its traces, in a virtual environment under the target directory, which leaves the system's Python alone.
+//! The third-party readers that tests check our files with: pandas, Polars and DuckDB for tables, Perfetto's own schema
+//! for its traces. They are in a virtual environment in the target directory; the system's Python is not changed.
 
 use super::ledger::Outcome;
 use crate::workspace::{Workspace, run_to_success, stdout_of};
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pinned, so that a run of last month can be repeated; wheels exist for Debian 12's Python 3.11.
+/// Pinned, so that old results can be reproduced; there are wheels for Debian 12's Python 3.11.
 const READERS: [&str; 5] = ["duckdb==2.0.0", "pandas==3.1.1", "perfetto==0.59.1", "polars==2.1.0", "pyarrow==26.0.1"];
 
-/// Makes the environment when asked to; without PyPI the tests that need it are skipped, by their own word.
+/// Creates the environment if requested; without PyPI the tests that need it skip themselves.
 pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
     if can_read(&python(workspace)) {
         return Ok(Outcome::passed(1));
@@ -22,13 +22,13 @@ pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
     }
     run_to_success(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
     let mut pip = Command::new(dir.join("bin/pip"));
-    // What tests import is compiled then; all of it would take 9 s of CPU time.
+    // What tests import is compiled on first use; compiling everything would take 9 s of CPU time.
     pip.args(["install", "--quiet", "--no-compile", "--disable-pip-version-check", "--only-binary=:all:"])
         .args(READERS);
     match run_to_success(&mut pip) {
         Ok(()) => Ok(Outcome::passed(1)),
         Err(error) => {
-            // Half an environment would look like one.
+            // An incomplete environment would look like a complete one.
             std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
             Ok(Outcome::skipped(format!("foreign readers of our files: {error:#}")))
         }

@@ -1,4 +1,4 @@
-//! The stage that runs the tests: shows what matters, keeps the whole output in a file, and afterwards holds every skip
+//! The stage that runs the tests: shows what matters, writes the whole output to a file, and then checks every skip
 //! against what the machine has.
 
 use super::ledger::Outcome;
@@ -10,13 +10,13 @@ use crate::workspace::Workspace;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Under CI nobody is there to interrupt a program that hangs.
+/// In CI nobody can interrupt a program that hangs.
 const CI_LIMIT_SECONDS: &str = "1200";
 
-/// Programs whose seconds are told.
+/// Number of slowest programs that are reported.
 const SLOWEST: usize = 10;
 
-/// Runs the test programs of a lane; the released binary is in `SCHEDLAB_BIN` for lanes that wait for it.
+/// Runs the test programs of a lane; `SCHEDLAB_BIN` has the released binary for lanes that wait for it.
 pub(super) fn run(
     workspace: &Workspace,
     programs: &[TestProgram],
@@ -64,7 +64,8 @@ fn report_gated(gated: &BTreeSet<String>, ended: &[Ended]) {
     }
 }
 
-/// A skipped test counts as passed for the test harness; here it is skipped, or failed if the machine has its need.
+/// For the test harness a skipped test has passed; here it counts as skipped, or as failed if the machine has what it
+/// needs.
 fn judge(Ended { name, output, success, .. }: &Ended, machine: &Machine, strict: bool) -> Outcome {
     let mut outcome = Outcome::passed(output.passed.saturating_sub(output.skips.len()));
     outcome.failed.extend(output.failed_names.iter().cloned());
