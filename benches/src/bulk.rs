@@ -1,8 +1,8 @@
 //! `stream/1` against netperf's TCP_STREAM and sockperf's throughput mode: bytes that many small sends move over loopback
 //! for a second of CPU time, sender and receiver on one CPU.
 //!
-//! The same count for both sides: bytes that arrived, over the CPU time of all processes that were started for it, from
-//! RUSAGE_CHILDREN after they have been waited for. Start and end are in it; a run of 4 s makes them some 0.5 %.
+//! Both sides are counted in the same way: bytes that arrived, divided by the CPU time of all processes started for it,
+//! from RUSAGE_CHILDREN after waiting for them. Start and end are included; in a run of 4 s they are some 0.5 %.
 
 use crate::pairs::{Ratio, interleave_by};
 use crate::{processes, program};
@@ -13,11 +13,11 @@ use std::process::{Child, Stdio};
 
 /// netperf's -m.
 const MESSAGE_BYTES: u64 = 128;
-/// Long against the start of either program.
+/// Long compared with the start of either program.
 const SECONDS: u64 = 4;
 /// Chosen once, before the recorded run.
 pub const PAIRS: usize = 16;
-/// How long a server gets to listen.
+/// How long a server may take until it listens.
 const LISTEN_NS: u64 = 5_000_000_000;
 
 /// One reference. `PORT` in a line stands for a free port.
@@ -37,7 +37,7 @@ fn references() -> [Reference; 2] {
             name: "netperf TCP_STREAM -m 128",
             program: "netperf",
             package: "netperf, from Debian's non-free",
-            // Without a child for each test: one that is not waited for would be missing from the CPU time.
+            // Without a child for each test: a child that is not waited for would be missing in the CPU time.
             server: "netserver -4 -D -f -p PORT",
             client: format!(
                 "netperf -4 -H 127.0.0.1 -p PORT -P 0 -l {SECONDS} -t TCP_STREAM -- -m 128 -k REMOTE_BYTES_RECVD"
@@ -59,7 +59,8 @@ fn number_after(text: &str, label: &str) -> Option<f64> {
     text.split(label).nth(1)?.split_whitespace().next()?.parse().ok()
 }
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
+/// Table rows below [`crate::pairs::HEADER`], for names that contain `filter`; and a sentence for each reference that
+/// is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for reference in references().into_iter().filter(|reference| reference.name.contains(filter)) {
@@ -81,7 +82,7 @@ pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec
     Ok((rows, left_out))
 }
 
-/// Bytes that a run moved over the CPU time of the processes that it has waited for.
+/// Bytes that a run moved, divided by the CPU time of the processes that it waited for.
 fn per_cpu_second(run: impl FnOnce() -> Result<f64>) -> Result<f64> {
     let before_ns = rusage::of_children().cpu_ns;
     let bytes = run()?;
@@ -89,7 +90,7 @@ fn per_cpu_second(run: impl FnOnce() -> Result<f64>) -> Result<f64> {
     Ok(bytes * 1e9 / used_ns as f64)
 }
 
-/// A trial verifies stream by stream that its receivers counted what was sent; one that did not agree is an error.
+/// A trial verifies for each stream that its receivers counted what was sent; a mismatch is an error.
 fn ours() -> Result<f64> {
     let spec = format!("stream:1,bytes={MESSAGE_BYTES},duration={SECONDS}s");
     let outcome = program::outcome(Some("0"), &[&spec, "--latency", "off", "--counters", "basic"])?;
@@ -112,7 +113,7 @@ fn command(line: &str) -> std::process::Command {
     program::on_cpus(Some("0"), words[0], &words[1..])
 }
 
-/// A server that ends, and is waited for, when the client is done.
+/// A server that is ended, and waited for, when the client is done.
 struct Server(Child);
 
 impl Server {

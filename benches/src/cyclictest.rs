@@ -1,14 +1,14 @@
 //! `timer/1` against Debian's cyclictest, both pinned to one CPU, both holding /dev/cpu_dma_latency at 0 µs, for the same
 //! number of wakeups: mean and median lateness, in nanoseconds, from the same pairs of runs.
 //!
-//! The reference's figures are of its wakeups alone, so ours are those of `wake_latency`, not of `latency`, which holds the
-//! missed periods too.
+//! The reference's figures cover only its wakeups, so ours are those of `wake_latency`, not of `latency`, which also
+//! contains missed periods.
 
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
 use anyhow::{Context, Result, bail};
 
-/// Wakeups of a run, one in a millisecond: long enough for a median, short enough for many pairs.
+/// Wakeups of a run, one per millisecond: enough for a median, few enough for many pairs.
 const WAKES: u32 = 1_000;
 
 /// Mean and median lateness of the wakeups of one run, ns.
@@ -18,7 +18,7 @@ struct Lateness {
     median_ns: f64,
 }
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`.
+/// Table rows below [`crate::pairs::HEADER`], for names that contain `filter`.
 pub fn rows(filter: &str, pairs: usize) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
     for (policy, ours, reference) in [("SCHED_OTHER", "policy=other", ""), ("SCHED_FIFO", "policy=fifo:80", "-p 80")] {
@@ -48,7 +48,7 @@ fn median(lateness: &Lateness) -> f64 {
     lateness.median_ns
 }
 
-/// The reference's middle figure: what the ratio is a ratio to.
+/// The reference's middle figure, to which the ratio refers.
 fn typical(found: &[(Lateness, Lateness)], of: fn(&Lateness) -> f64) -> f64 {
     schedlab_stats::median(&found.iter().map(|(reference, _)| of(reference)).collect::<Vec<_>>())
 }
@@ -61,7 +61,7 @@ fn run_ours(policy: &str) -> Result<Lateness> {
     Ok(Lateness { mean_ns, median_ns: program::median_ns(&outcome, "wake_latency")? })
 }
 
-/// With a histogram of one bucket to a nanosecond, up to 0.5 ms; later wakeups are in its overflow, and in the mean.
+/// With a histogram of one bucket per nanosecond, up to 0.5 ms; later wakeups are in its overflow, and in the mean.
 fn run_reference(policy: &str) -> Result<Lateness> {
     let line = format!("-q -N -i 1000 -l {WAKES} -h 500000 {policy}");
     let arguments: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Errors that simulations draw beside normal ones.
+//! Errors for simulations, other than normal ones.
 
 use schedlab_stats::Random;
 

@@ -1,5 +1,5 @@
-//! Pages of the kernel's ring buffer as `trace_pipe_raw` gives them, made up: what the recorder's encoder is timed on.
-//! Layout and formats are those of Linux 6.18 on x86-64.
+//! Synthetic pages of the kernel's ring buffer, as read from `trace_pipe_raw`, to time the recorder's encoder. Layout
+//! and formats are those of Linux 6.18 on x86-64.
 
 use schedlab_stats::Random;
 
@@ -46,7 +46,7 @@ fn comm(thread: u32) -> [u8; 16] {
 /// TASK_INTERRUPTIBLE.
 const ASLEEP: u64 = 1;
 
-/// What every event begins with: its number, flags, and who ran.
+/// The common fields of every event: its id, flags, and the running thread.
 fn common(id: u16, tid: u32) -> [u8; 8] {
     let mut common = [0; 8];
     common[..2].copy_from_slice(&id.to_le_bytes());
@@ -59,8 +59,8 @@ fn record(page: &mut Vec<u8>, delta: u64, raw: &[u8]) {
     page.extend_from_slice(raw);
 }
 
-/// This many full pages, one after the other in time, of this many threads (at least 2) that wake each other: as
-/// same-CPU ping-pong leaves them, a waking and a switch each time, at times that scatter.
+/// `count` full pages, consecutive in time, of this many threads (at least 2) that wake each other: as from same-CPU
+/// ping-pong, a waking and a switch each time, at jittered times.
 pub fn ping_pong(count: usize, threads: u32) -> Vec<Vec<u8>> {
     let (mut draw, mut now, mut current) = (Random::new(7), 1u64 << 50, 0);
     let tid = |thread: u32| -> u32 { 1000 + thread };

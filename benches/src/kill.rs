@@ -1,6 +1,6 @@
-//! SIGKILL of any one process ends the whole of a trial: an error row, and no process and nothing else left. Small
-//! specimens of every workload, of its ways and of the background loads; each is started anew for each process it has,
-//! and that one is killed.
+//! SIGKILL of any process must end the whole trial with an error row, leaving no process and nothing else. Small
+//! specimens cover every workload, its variants, and the background loads. Each is started again for each of its
+//! processes, and that process is killed.
 
 use crate::processes::{self, Mark, Process};
 use anyhow::{Context, Result, bail};
@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is started to be killed.
+/// A command that is started to be killed.
 #[derive(Debug)]
 pub struct Specimen<'a> {
-    /// Arguments of `schedlab bench`, first the workload.
+    /// Arguments of `schedlab bench`, the workload first.
     pub arguments: &'a [&'a str],
-    /// The processes it has: the program, its trial process, the workload's tasks, the loads. `None`: those that are there
-    /// when no other came for a while.
+    /// Number of its processes: the program, its trial process, the workload's tasks, the loads. `None`: as many as
+    /// there are when no new one has appeared for a while.
     pub processes: Option<usize>,
 }
 
-/// Marks the command line of a process whose end is not waited for: it is not killed, but must end, too.
+/// Marks the command line of a process that is not killed itself, but must end too.
 const BYSTANDER: &str = "6100";
 
 const fn specimen(arguments: &'static [&'static str], processes: usize) -> Specimen<'static> {
     Specimen { arguments, processes: Some(processes) }
 }
 
-/// Workloads, in all the ways in which their processes start and end. One that is not here is killed as it is by default,
-/// in the binary's `tests/kill.rs`.
+/// Workloads, in all variants that differ in how their processes start and end. Those that are missing here are killed
+/// with their default options in the binary's `tests/kill.rs`.
 pub const SPECIMENS: &[Specimen<'static>] = &[
     specimen(&["messaging:2x2,groups=1,duration=60s"], 6),
     specimen(&["messaging:2x2,groups=1,duration=60s,transport=pipe"], 6),
@@ -53,7 +53,8 @@ pub const SPECIMENS: &[Specimen<'static>] = &[
     specimen(&["wakeup:1x2,duration=60s,rate=500"], 2),
     specimen(&["timer:threads=2,duration=60s,mode=process"], 4),
     specimen(&["timer:threads=2,duration=60s"], 2),
-    // The program, the trial, the subreaper, the command, and what the command has put into a session of its own.
+    // The program, the trial, the subreaper, the command, and a process that the command has put into a session of its
+    // own.
     specimen(&["exec", "--", "sh", "-c", "setsid sleep 6100 & exec sleep 6200"], 5),
     specimen(&["pipe:duration=60s", "--load", "burn:2x50%"], 6),
     specimen(&["pipe:duration=60s", "--load", "burn:1x50%", "--load-group", "separate"], 5),
@@ -86,25 +87,25 @@ pub struct Kill {
     pub printed: String,
     /// From the kill until the program had ended and nothing was left.
     pub took: Duration,
-    /// Who and what was left when [`PATIENCE`] was over.
+    /// What was left after [`PATIENCE`].
     pub left: Vec<String>,
 }
 
-/// How long the dead are waited for.
+/// How long to wait for the end of everything.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 /// How long to wait for the workload's tasks.
 const START: Duration = Duration::from_secs(30);
-/// By then the workload has all of its tasks, when it is not known how many that are.
+/// After this time without new processes the workload counts as complete, if their number is not known.
 const SETTLED: Duration = Duration::from_millis(200);
 
 impl Kill {
-    /// What is wrong with it, without the time it took; empty: nothing.
+    /// What is wrong with the result, apart from the time; empty if nothing is.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if !self.left.is_empty() {
             problems.push(format!("left behind: {}", self.left.join(", ")));
         }
-        // The program itself can no longer say anything.
+        // A killed program can no longer print anything.
         if self.victim == PROGRAM {
             return problems;
         }
@@ -132,8 +133,8 @@ pub fn kill_each(program: &Path, specimen: &Specimen, after: Duration) -> impl I
     victims.map_while(move |victim| kill(program, specimen, victim, after).transpose())
 }
 
-/// Starts the specimen, kills its `victim`-th process `after` all of them were there, and looks what is left. `None`
-/// when it has no such victim.
+/// Starts the specimen, kills its `victim`-th process `after` this time since all of them were there, and checks what
+/// is left. `None` if there is no such victim.
 fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration) -> Result<Option<Kill>> {
     let mut running = Running::start(program, specimen)?;
     let herd = running.wait_for(specimen)?;
@@ -146,7 +147,8 @@ fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration) -> 
         nth => format!("{} of {}", nth + 1, herd.len()),
     };
     let namespaces = processes::own_namespaces(&herd);
-    // Else there would be nothing whose end could be seen. (The receivers' one is kept by sockets alone.)
+    // Otherwise there would be no namespace whose end could be checked. (The receivers' one is kept alive only by
+    // sockets.)
     if specimen.line().contains("link=veth") && namespaces.is_empty() {
         bail!("{}: its network namespace cannot be seen in /proc", specimen.line());
     }
@@ -157,8 +159,8 @@ fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration) -> 
     Ok(Some(Kill { victim: name, status, said, printed, took, left }))
 }
 
-/// Starts the specimen and kills the program itself `after` so short a time that its trial process is on its way to be
-/// one; then no process may begin the trial.
+/// Starts the specimen, and kills the program itself `after` so short a time that its trial process is just starting;
+/// then no process may begin the trial.
 pub fn kill_at_the_start(program: &Path, specimen: &Specimen, after: Duration) -> Result<Kill> {
     let mut running = Running::start(program, specimen)?;
     clock::sleep_until_ns(clock::monotonic_ns() + after.as_nanos() as u64);
@@ -207,10 +209,10 @@ impl Running {
             }
             let are_all = match specimen.processes {
                 Some(wanted) => there == wanted,
-                // The program alone has not started its trial process yet.
+                // With only the program there, the trial process has not been started yet.
                 None => there > 1 && since.elapsed() > SETTLED,
             };
-            // A forked child that has not become its program yet has its parent's words.
+            // A forked child that has not yet called exec has the command line of its parent.
             if are_all && herd.iter().any(is_bystander) == has_bystander {
                 return Ok(herd);
             }
@@ -225,7 +227,8 @@ impl Running {
         }
     }
 
-    /// Until the program has ended, no process is left and no namespace is kept; what is left when patience is over.
+    /// Waits until the program has ended, no process is left and no namespace is kept; returns what is left when the
+    /// patience is over.
     fn watch_the_end(
         &mut self,
         herd: &[Process],
@@ -235,7 +238,7 @@ impl Running {
         loop {
             let status = self.child.try_wait()?;
             let mut left = Vec::new();
-            // The cheap looks first: those that were seen, then those that carry the mark, then the network.
+            // The cheap checks first: the processes that were seen, then those with the mark, then the network.
             left.extend(herd.iter().filter(|process| process.is_alive()).map(shown));
             if left.is_empty() {
                 left.extend(self.mark.alive().iter().map(shown));
@@ -260,7 +263,7 @@ fn shown(process: &Process) -> String {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A process forked between the look and the kill is found in the next round.
+        // A process that is forked between the look and the kill is found in the next round.
         for _ in 0..50 {
             let alive = self.mark.alive();
             if alive.is_empty() {

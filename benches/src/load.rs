@@ -1,4 +1,4 @@
-//! A host that is busy with something else.
+//! A host that is busy with other work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 pub struct Load(Option<(Arc<AtomicBool>, Vec<JoinHandle<()>>)>);
 
 impl Load {
-    /// Starts them where they are wanted.
+    /// Starts the threads if `wanted`.
     pub fn start(wanted: bool) -> Self {
         if !wanted {
             return Self(None);

@@ -1,4 +1,4 @@
-//! Interleaved pairs of two measurements, their order by a coin, and the interval of their ratio.
+//! Interleaved pairs of two measurements in random order, and the interval of their ratio.
 
 use crate::table;
 use anyhow::Result;
@@ -34,7 +34,7 @@ impl Ratio {
         self.lo >= lo && self.hi <= hi
     }
 
-    /// A row of a table with [`HEADER`]; `figure` says what the ratio is a ratio to.
+    /// A row of a table with [`HEADER`]; `figure` is what the ratio refers to.
     pub fn row(&self, name: &str, place: &str, figure: String) -> Vec<String> {
         eprintln!("{name} ({place}): {:.4} [{:.4}, {:.4}], {figure}", self.ratio, self.lo, self.hi);
         vec![
@@ -63,10 +63,10 @@ pub const HEADER: [&str; 7] = [
 /// One side of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Side {
-    /// What was measured.
+    /// The measured value.
     pub value: f64,
-    /// Context switches of all processes it started and waited for, from RUSAGE_CHILDREN: the same count for every
-    /// program, free, and without a tool of the one side's own.
+    /// Context switches of all processes that it started and waited for, from RUSAGE_CHILDREN: counted in the same way
+    /// for every program, without cost or tools.
     pub switches: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Pair {
     pub b: Side,
 }
 
-/// Runs `pairs` pairs, first one of each as warm-up.
+/// Runs `pairs` pairs, after one of each as warm-up.
 pub fn interleave(
     pairs: usize,
     seed: u64,
@@ -128,8 +128,8 @@ pub fn logs(pairs: &[Pair]) -> Vec<f64> {
     pairs.iter().map(|p| (p.b.value / p.a.value).ln()).collect()
 }
 
-/// The ratio that is left when both sides switch equally often: the log-ratio of the values with that of the switches
-/// held at zero. Where the order of wakeups is a matter of chance, so is the number of switches, and most of the time.
+/// The ratio at equal numbers of switches: the log-ratio of the values if that of the switches is zero. If the order of
+/// wakeups is random, so is the number of switches, and with it most of the time.
 pub fn at_equal_switches(pairs: &[Pair]) -> Option<Ratio> {
     let switches: Vec<f64> = pairs.iter().map(|p| (p.b.switches as f64 / p.a.switches as f64).ln()).collect();
     schedlab_stats::covariate::mean_at_zero(&logs(pairs), &switches, 0.95).map(Ratio::new)
@@ -144,7 +144,7 @@ pub struct Line {
     pub slope: f64,
 }
 
-/// The line through one side's runs; `None` where the switches do not vary.
+/// The fitted line for one side's runs; `None` if the number of switches does not vary.
 pub fn against_switches(sides: &[Side]) -> Option<Line> {
     let values: Vec<f64> = sides.iter().map(|s| s.value).collect();
     let switches: Vec<f64> = sides.iter().map(|s| s.switches as f64).collect();

@@ -1,5 +1,5 @@
-//! Longer and shorter files out of one of `perf sched record`: its samples again and again with later times, or only the
-//! first of them. That is how cost is measured over three orders of magnitude without recording for minutes.
+//! Makes longer and shorter files from one recording of `perf sched record`: its samples repeated with later times, or
+//! only the first of them. So cost can be measured over three orders of magnitude without recording for minutes.
 
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
@@ -11,27 +11,27 @@ const SAMPLE: u32 = 9;
 const FINISHED_ROUND: u32 = 68;
 const COMPRESSED: [u32; 2] = [81, 83];
 
-/// Bits of `sample_type` whose parts lie before the time, and the time's.
+/// Bits of `sample_type` whose fields precede the time, and the bit of the time.
 const BEFORE_TIME: [u64; 3] = [1 << 16, 1, 1 << 1];
 const TIME: u64 = 1 << 2;
 
-/// Between the last event and its repetition, ns.
+/// Time between the last event and its repetition, ns.
 const PAUSE_NS: u64 = 1_000_000;
 
-/// What is known of a file.
+/// What is known about a file.
 struct Source {
-    /// All before the records.
+    /// Everything before the records.
     head: Vec<u8>,
     /// Bytes of records.
     bytes: u64,
-    /// The table of what follows them, and that.
+    /// The table of the sections that follow the records, and these sections.
     sections: usize,
     rest: Vec<u8>,
-    /// Where in a sample its time lies.
+    /// Offset of the time in a sample.
     time_at: usize,
 }
 
-/// Writes a file of `samples` samples; its size in bytes. In repetitions only samples and ends of rounds are repeated.
+/// Writes a file of `samples` samples; returns its size in bytes. Repetitions contain only samples and ends of rounds.
 pub fn resize(from: &Path, to: &Path, samples: u64) -> Result<u64> {
     let mut file = File::open(from).with_context(|| format!("{} cannot be opened", from.display()))?;
     let source = Source::read(&mut file)?;
@@ -73,8 +73,8 @@ impl Source {
         Ok(Self { head, bytes, sections, rest, time_at: 8 + 8 * before })
     }
 
-    /// Copies records until `left` samples are copied, the samples `shift` ns later; how many bytes, and how long they
-    /// take, ns.
+    /// Copies records until `left` samples are copied, with times shifted by `shift` ns; returns the number of bytes
+    /// and the time they cover, ns.
     fn copy(&self, mut from: impl Read, to: &mut impl Write, left: &mut u64, shift: u64) -> Result<(u64, u64)> {
         let (mut bytes, mut first, mut last) = (0, u64::MAX, 0);
         let mut record = vec![0; 1 << 16];
@@ -98,7 +98,7 @@ impl Source {
         Ok((bytes, last.saturating_sub(first)))
     }
 
-    /// What follows the records, whose places are other ones now.
+    /// The sections after the records, with their new offsets.
     fn behind(&self, written: u64) -> Vec<u8> {
         let mut rest = self.rest.clone();
         for entry in rest.chunks_exact_mut(16).take(self.sections) {
@@ -113,7 +113,8 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// A file of IP, TID and TIME with as many samples, 100 ns apart, a round's end after each, and one section behind.
+    /// A file with this many samples of IP, TID and TIME, 100 ns apart, each followed by the end of a round, and one
+    /// section at the end.
     fn written(samples: u64) -> Vec<u8> {
         let mut head = b"PERFILE2".to_vec();
         let data = 104 + 64;

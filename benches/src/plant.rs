@@ -1,4 +1,4 @@
-//! Calibrating a planted slowdown: how many nanoseconds of spin per operation make a workload slower by a share.
+//! Calibrates a planted slowdown: how many nanoseconds of spin per operation make a workload slower by a given share.
 
 use crate::program;
 use anyhow::{Context, Result, bail};
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 /// Trials of 100 ms of each of the two measurements.
 const TRIALS: u32 = 40;
 
-/// The spin per operation, ns, that lowers the workload's rate by `share`. A spin of about three times that share of the
-/// time per operation is measured against none, and scaled: the response is linear for small spins, but its slope is not
-/// one where several tasks share the work or one waits for the other. The two alternate inside each trial, which
-/// separates a tenth of a percent where trials against trials would err by a quarter of the effect.
+/// The spin per operation, ns, that lowers the workload's rate by `share`. A spin of about three times that share of
+/// the time per operation is measured against none, and scaled: the response is linear for small spins, but its slope
+/// is not one if several tasks share the work or wait for each other. The two alternate inside each trial, which
+/// resolves a tenth of a percent; comparing whole trials would err by a quarter of the effect.
 pub fn calibrate(workload: &str, rate_metric: &str, share: f64) -> Result<u64> {
     let outcome = program::trial(
         None,
@@ -31,7 +31,7 @@ pub fn calibrate(workload: &str, rate_metric: &str, share: f64) -> Result<u64> {
     Ok(spin_ns.round().max(1.0) as u64)
 }
 
-/// The logarithm of the workload's rate without a spin over that with one.
+/// The logarithm of the workload's rate without a spin, divided by that with one.
 fn slowdown(workload: &str, spin_ns: u64, seed: u32) -> Result<f64> {
     let scratch = std::env::temp_dir().join(format!("schedlab-calibrate-{}-{seed}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;

@@ -1,6 +1,6 @@
-//! The processes of one program, found by a word in their environment: every process takes it over from the one that
-//! forked it and keeps it when it leaves its parent, its process group or its session. And the network namespaces they
-//! are in, by the inodes below /proc.
+//! The processes of a program, found by a word in their environment: every process inherits it on fork, and keeps it
+//! when it leaves its parent, its process group or its session. Also the network namespaces of these processes, by
+//! their inodes in /proc.
 
 use schedlab_sys::clock::{cpu_ns_of, monotonic_ns, sleep_until_ns};
 use schedlab_sys::signal;
@@ -26,7 +26,7 @@ pub struct Process {
     pub started: u64,
     /// Its command line.
     pub words: Vec<String>,
-    /// Its network namespace; `None` where we may not look.
+    /// Its network namespace; `None` if not permitted to look.
     pub net: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Mark {
         Self(format!("{}-{}", std::process::id(), monotonic_ns()))
     }
 
-    /// Puts it on a program that will be started, and so on all that descend from it.
+    /// Sets it on a program that will be started, and so on all its descendants.
     pub fn put_on(&self, command: &mut Command) {
         command.env(VARIABLE, &self.0);
     }
@@ -46,7 +46,7 @@ impl Mark {
         &self.0
     }
 
-    /// Everybody alive who carries it, parents before children; a zombie is not alive.
+    /// All live processes with the mark, parents before children; a zombie is not alive.
     pub fn alive(&self) -> Vec<Process> {
         let carried = format!("{VARIABLE}={}", self.0);
         let carries = |pid: &u32| {
@@ -64,7 +64,7 @@ impl Default for Mark {
 }
 
 impl Process {
-    /// Whether it still is: not gone, no zombie, no other process of its id.
+    /// Whether it is still alive: it exists, is not a zombie, and has not been replaced by another process with its id.
     pub fn is_alive(&self) -> bool {
         read_stat(self.pid).is_some_and(|stat| stat.started == self.started && stat.is_alive())
     }
@@ -75,7 +75,7 @@ fn all_pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// `None` when it is gone or a zombie.
+/// `None` if it has ended or is a zombie.
 fn read(pid: u32) -> Option<Process> {
     let stat = read_stat(pid).filter(Stat::is_alive)?;
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -96,7 +96,8 @@ impl Stat {
         !matches!(self.state, 'Z' | 'X')
     }
 
-    /// The name is in parentheses and may hold anything, also some of its own. After it field n of proc(5) is at n - 3.
+    /// The name is in parentheses and may contain anything, including parentheses. After it, field n of proc(5) is at n
+    /// - 3.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
         let field = |n: usize| fields.get(n - 3);
@@ -112,13 +113,13 @@ fn read_stat(pid: u32) -> Option<Stat> {
     Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Each process after its parent, where that is among them, else by age.
+/// Sorts each process after its parent, if that is in the list, otherwise by age.
 fn by_descent(mut processes: Vec<Process>) -> Vec<Process> {
     processes.sort_by_key(|process| (process.started, process.pid));
     let mut sorted: Vec<Process> = Vec::with_capacity(processes.len());
     while !processes.is_empty() {
         let waits = |process: &Process| processes.iter().any(|other| other.pid == process.parent);
-        // Parents that form a circle cannot be; if two reads disagree so, the oldest goes first.
+        // Parents cannot form a circle; if two reads disagree so, the oldest goes first.
         let next = processes.iter().position(|process| !waits(process)).unwrap_or(0);
         sorted.push(processes.remove(next));
     }
@@ -137,8 +138,8 @@ pub fn own_namespaces(processes: &[Process]) -> BTreeSet<String> {
     processes.iter().filter_map(|process| process.net.clone()).filter(|net| Some(net) != ours.as_ref()).collect()
 }
 
-/// Which of these namespaces somebody still keeps, as a process in it or by a name (a mount of ours), and which devices
-/// in our own namespace have a name that one of a stream's pair has. With a namespace go its devices and their queues.
+/// Which of these namespaces are still kept, by a process in it or by a name (a mount of ours), and which devices in
+/// our own namespace have a name used in a stream's pair. The devices of a namespace and their queues end with it.
 pub fn kept_network(namespaces: &BTreeSet<String>) -> Vec<String> {
     let mut kept = Vec::new();
     if !namespaces.is_empty() {
@@ -153,7 +154,7 @@ pub fn kept_network(namespaces: &BTreeSet<String>) -> Vec<String> {
     kept
 }
 
-/// The process below `root` that uses most CPU time in the next `over_ns`, and how much, ns; `None` when there is none.
+/// The process below `root` that uses most CPU time in the next `over_ns`, and how much, ns; `None` if there is none.
 pub fn busiest_below(root: u32, over_ns: u64) -> Option<(u32, u64)> {
     let below = &family(root)[1..];
     let used = |pid: &u32| cpu_ns_of(*pid).ok();
@@ -180,7 +181,7 @@ fn family(root: u32) -> Vec<u32> {
     all
 }
 
-/// Waits until somebody listens on a TCP port of this machine; `false` after `limit_ns`.
+/// Waits until a process listens on a TCP port of this machine; `false` after `limit_ns`.
 pub fn wait_for_listener(port: u16, limit_ns: u64) -> bool {
     let give_up = monotonic_ns() + limit_ns;
     while monotonic_ns() < give_up {
@@ -248,7 +249,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert!(wait_for_listener(port, 1_000_000_000));
         drop(listener);
-        // A child that another test forks in these moments has a copy of the listener until its exec.
+        // A child that another test forks at this moment has a copy of the listener until its exec.
         let give_up = monotonic_ns() + 10_000_000_000;
         while listens(Path::new("/proc/net/tcp"), port) {
             assert!(monotonic_ns() < give_up, "port {port} is still listed");

@@ -28,7 +28,7 @@ pub fn on_cpus(cpus: Option<&str>, program: &str, arguments: &[&str]) -> Command
     command
 }
 
-/// Runs to the end; a failure is an error with the program's own last words.
+/// Runs it to the end; a failure is an error with the last lines of the program's output.
 pub fn output(mut command: Command) -> Result<Output> {
     let shown = format!("{command:?}");
     let output = command.output().with_context(|| format!("{shown} cannot be started"))?;
@@ -38,7 +38,7 @@ pub fn output(mut command: Command) -> Result<Output> {
     Ok(output)
 }
 
-/// Standard output and standard error of a run, as one text: references disagree on where results go.
+/// Standard output and standard error of a run as one text, because references differ in where they print results.
 pub fn text(command: Command) -> Result<String> {
     let output = output(command)?;
     Ok(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
@@ -50,8 +50,8 @@ pub fn exists(program: &str) -> bool {
     std::env::split_paths(&paths).any(|dir| dir.join(program).exists())
 }
 
-/// A sentence on a reference that is not here, with the command that installs it. What Debian does not have in its main part
-/// needs an apt source that is the user's to add.
+/// A sentence about a missing reference, with the command that installs it. A package outside Debian's main section
+/// needs an apt source, which the user has to add.
 pub fn missing(program: &str, package: &str) -> Option<String> {
     let sentence = || format!("{program} is not installed, so this row is left out: apt install {package}");
     (!exists(program)).then(sentence)
@@ -72,7 +72,7 @@ pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value
     serde_json::from_slice(&output.stdout).context("the trial's JSON")
 }
 
-/// One trial of ours, as our own types read it.
+/// One trial of ours, parsed into our own types.
 pub fn outcome(cpus: Option<&str>, arguments: &[&str]) -> Result<TrialOutcome> {
     serde_json::from_value(trial(cpus, arguments)?).context("the trial's JSON is not an outcome")
 }
@@ -90,12 +90,12 @@ pub fn metric(outcome: &serde_json::Value, name: &str) -> Result<f64> {
     found.with_context(|| format!("the trial has no metric {name}"))
 }
 
-/// A program beside what is measured; it ends with this. A workload's tasks die with their parent (PR_SET_PDEATHSIG), so killing
-/// the one process ends them all.
+/// A program that runs next to what is measured; it is ended on drop. A workload's tasks die with their parent
+/// (PR_SET_PDEATHSIG), so killing one process ends them all.
 pub struct Running(Child);
 
 impl Running {
-    /// Starts it, and hears nothing of it.
+    /// Starts it without its output.
     pub fn start(command: &mut Command) -> Result<Self> {
         Ok(Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?))
     }
@@ -108,8 +108,8 @@ impl Drop for Running {
     }
 }
 
-/// Burners of the lowest weight, one on each CPU: none is ever idle. The kernel of a virtual machine left out switches from the
-/// idle task: 43 beside 5361 in a recording of perf, which reported nothing lost.
+/// Burners of the lowest weight, one on each CPU, so that none is ever idle. On a virtual machine the kernel did not
+/// report switches from the idle task: 43 instead of 5361 in a recording of perf, which reported nothing lost.
 pub fn keep_cpus_busy() -> Result<Vec<Running>> {
     let cpus = std::thread::available_parallelism()?.get();
     let burn =

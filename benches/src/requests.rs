@@ -1,7 +1,7 @@
-//! The requests of `wakeup/2` against a reference in C that `cc -O2` compiles, as schbench's Makefile does: CPU time of a
-//! request's matrix multiplications, on one CPU. The reference is written from what schbench is said to compute: three
-//! square matrices of unsigned longs in fresh memory, the factors never written, a sum that is stored after each step.
-//! Where schbench itself is found, its median request against ours.
+//! The requests of `wakeup/2` against a reference in C, compiled by `cc -O2` as in schbench's Makefile: CPU time of a
+//! request's matrix multiplications, on one CPU. The reference is written from the description of what schbench
+//! computes: three square matrices of unsigned longs in fresh memory, the factors never written, a sum that is stored
+//! after each step. If schbench itself is found, its median request is compared with ours.
 
 use crate::pairs::{Ratio, interleave_by};
 use crate::program;
@@ -9,14 +9,15 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
-/// Requests of a run: long against what else the worker's thread does.
+/// Requests of a run: long compared with the other work of the worker's thread.
 const REQUESTS: u64 = 40;
-/// Raised to this after 20 pairs beside other work were too wide for the bar; the recorded run is the first with it.
+/// Raised to this because 20 pairs, measured beside other work, were too wide for the bar; the recorded run is the
+/// first with it.
 const PAIRS: usize = 120;
 /// Pairs of two seconds each.
 const SCHBENCH_PAIRS: usize = 14;
 
-/// Prints the CPU time of its requests, ns. The footprint is an argument, so that the compiler knows no size.
+/// Prints the CPU time of its requests, ns. The footprint is an argument, so that the compiler does not know any size.
 const REFERENCE: &str = r#"
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +63,8 @@ int main(int count, char **words)
 }
 "#;
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
+/// Table rows below [`crate::pairs::HEADER`], for names that contain `filter`; and a sentence for each reference that
+/// is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     let name = "wakeup request, C reference of cc -O2";
@@ -127,7 +129,7 @@ fn ours() -> Result<f64> {
     Ok(worker.run_ns.or(worker.cpu_ns).context("the worker's CPU time is missing")? as f64 / REQUESTS as f64)
 }
 
-/// The median request of two seconds of schbench, ns; the last table of a run is that of all of it.
+/// The median request of two seconds of schbench, ns; the last table of a run covers the whole run.
 fn schbench() -> Result<f64> {
     let text = program::text(program::on_cpus(None, "schbench", &["-m", "1", "-t", "2", "-r", "2"]))?;
     median_request_ns(&text).with_context(|| format!("schbench printed no median request: {text}"))

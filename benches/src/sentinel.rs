@@ -1,5 +1,6 @@
-//! Threads that only sleep and look at the clock, one on each CPU: how long the machine itself stood still while something
-//! was measured. A guest whose host takes its CPUs away stalls for 100 ms at a time, and need not see it as steal.
+//! Threads that only sleep and look at the clock, one on each CPU: they show how long the machine itself stalled during
+//! a measurement. A guest whose host takes its CPUs away stalls for 100 ms at a time, and need not see that as steal
+//! time.
 
 use anyhow::{Context, Result};
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
@@ -8,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// From one look to the next, ns.
+/// Interval between two looks, ns.
 const EVERY_NS: u64 = 1_000_000;
-/// Above what is measured, if we may; otherwise a CPU that is merely busy also seems to stand still.
+/// A priority above what is measured, if permitted; otherwise a CPU that is merely busy also seems to stall.
 const PRIORITY: u32 = 60;
 
 /// Running sentinels.
@@ -31,7 +32,7 @@ impl Sentinels {
         Ok(Self { ended, threads })
     }
 
-    /// Ends them. The longest that a sleep of theirs was too long, ns.
+    /// Ends them; returns the longest time by which one of their sleeps was too long, ns.
     pub fn end(self) -> Result<u64> {
         self.ended.store(true, Relaxed);
         let stalls: Result<Vec<u64>> =

@@ -58,7 +58,7 @@ fn run_plan(plan: &Path, dir: &PathBuf, disturbed: bool) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("schedlab run {}: {status}", plan.display()) }
 }
 
-/// One burner on any CPU, on or off; toggled with probability 1/15 at each call: phases of 3 s on average.
+/// A burner on any CPU, switched on or off with probability 1/15 at each call: phases of 3 s on average.
 struct Burner {
     child: Option<Running>,
     random: Random,
@@ -77,7 +77,7 @@ impl Burner {
     }
 }
 
-/// The trials of some blocks and two arms as an A/B run of their own, as if nothing else had been measured.
+/// The trials of some blocks and two arms as a separate A/B run, as if nothing else had been measured.
 pub fn cut(
     manifest: &Manifest,
     trials: &[TrialRecord],
@@ -88,7 +88,7 @@ pub fn cut(
     manifest.arms = arms.iter().map(|&a| manifest.arms[a as usize].clone()).collect();
     manifest.design = schedlab_plan::manifest::Design::Fixed { blocks: blocks.end - blocks.start };
     manifest.looks.clear();
-    // A switchback trial belongs to no arm: it holds both.
+    // A switchback trial belongs to no single arm: it contains both.
     let switchback = manifest.switchback_window_ns.is_some();
     let chosen = trials.iter().filter(|t| !t.warm_up && blocks.contains(&t.block));
     let relabelled = chosen.filter_map(|t| {
@@ -106,7 +106,7 @@ pub fn cut(
     (manifest, trials)
 }
 
-/// Mean log-ratio arm / control of one metric per block, and the wall seconds both arms took in it.
+/// Mean log-ratio arm / control of one metric per block, and the wall-clock seconds of both arms in it.
 pub fn block_contrasts(trials: &[TrialRecord], metric: &str, arms: [u32; 2]) -> Vec<(f64, f64)> {
     let blocks = trials.iter().filter(|t| !t.warm_up).map(|t| t.block + 1).max().unwrap_or(0);
     (0..blocks)
@@ -149,7 +149,8 @@ pub struct Series {
     pub rate: &'static str,
     /// Blocks, or alternation inside trials.
     pub arrangement: Arrangement,
-    /// Length of a trial: long against the release of the workload's tasks, short against the machine's drift.
+    /// Length of a trial: long compared with the release of the workload's tasks, short compared with the machine's
+    /// drift.
     pub trial: &'static str,
     /// Blocks (switchback: trials) in a comparison.
     pub units: u32,
@@ -170,7 +171,8 @@ impl Series {
 }
 
 const PIPE: (&str, &str) = ("pipe:pin=same", "round_trips_per_s");
-/// One group on one CPU: under free placement two CPUs and forty tasks are a mixture of modes, and its noise is theirs.
+/// One group on one CPU: with free placement, two CPUs and forty tasks give a mixture of modes, which dominates the
+/// noise.
 const MESSAGING: (&str, &str) = ("messaging:cpus=0,groups=1,transport=unix", "msgs_per_s");
 
 const fn blocks(
@@ -194,9 +196,9 @@ const fn switchback(
     Series { name, workload, rate, arrangement, trial, units, disturbed }
 }
 
-/// All series; `power` finds the switchback of a quiet one in blocks by its name. Units were chosen from an
-/// earlier recording: the pipe needed 33 blocks for 80 % power, messaging 44, for which its blocks would take an hour; six
-/// are the fewest that give a verdict. Beside the burner messaging has its switchback alone for the same reason.
+/// All series; `power` finds the switchback for a quiet series in blocks by its name. Units were chosen from an earlier
+/// recording: the pipe needed 33 blocks for 80 % power, messaging 44, whose blocks would take an hour; six are the
+/// fewest that give a verdict. For the same reason, messaging beside the burner only has its switchback.
 pub const SERIES: [Series; 7] = [
     blocks("pipe-same-quiet", PIPE, "15ms", 42, false),
     switchback("pipe-same-quiet-switchback", PIPE, "25ms", 20, false),
@@ -212,13 +214,13 @@ pub const COMPARISONS: u32 = 100;
 /// The planted slowdown.
 pub const PLANTED: f64 = 0.03;
 
-/// What a series holds.
+/// The recordings of a series.
 pub struct Recorded {
-    /// Records of the run that holds A and A again.
+    /// Records of the run with A and A again.
     pub equal: (Manifest, Vec<TrialRecord>),
-    /// Records of the run that holds A and the injected slowdown; with blocks the same run.
+    /// Records of the run with A and the injected slowdown; with blocks it is the same run.
     pub planted: (Manifest, Vec<TrialRecord>),
-    /// The arms to compare in either.
+    /// The arms to compare in each of the two.
     pub arms: [[u32; 2]; 2],
 }
 
@@ -254,7 +256,7 @@ fn record_arms(series: &Series, name: &str, arms: &[(&str, u64)]) -> Result<(Man
     record(&Recording { name, plan_toml: &plan, disturbed: *disturbed })
 }
 
-/// The calibrated spin of a workload, kept beside the series so that a resumed benchmark plants the same.
+/// The calibrated spin of a workload, stored next to the series so that a resumed benchmark plants the same.
 pub fn planted_spin_ns(workload: &str, rate: &str) -> Result<u64> {
     std::fs::create_dir_all("benches/series")?;
     let file = format!("benches/series/spin-{}.txt", workload.replace([':', ',', '='], "-"));

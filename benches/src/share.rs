@@ -1,9 +1,9 @@
 //! `burn/1` against fio's cpuio (wall clock) and `stress-ng --cpu-load` (CPU clock): the share of one CPU that the burning
 //! process gets, alone and beside a burner that wants all of it.
 //!
-//! Seen from outside and the same way for both sides: the process below the program that uses most CPU time, its CPU
-//! clock (clock_getcpuclockid) at both ends of a window in the middle of its life. So neither what a program says of
-//! itself nor what its other processes use comes in, nor its start and end.
+//! Measured from outside, in the same way for both sides: the process below the program that uses most CPU time, and
+//! its CPU clock (clock_getcpuclockid) at both ends of a window in the middle of its life. So the result does not
+//! depend on what a program reports, on its other processes, or on its start and end.
 
 use crate::pairs::{Ratio, interleave_by};
 use crate::{processes, program};
@@ -12,20 +12,20 @@ use schedlab_sys::clock::{cpu_ns_of, monotonic_ns, sleep_until_ns};
 use schedlab_sys::signal;
 use std::process::{Child, Command, Stdio};
 
-/// Both sides want half of a CPU in pieces of 10 ms: 60 rounds of 20 ms in a window.
+/// Both sides want half of a CPU in slices of 10 ms: a window has 60 rounds of 20 ms.
 const WINDOW_NS: u64 = 1_200_000_000;
-/// From the start to the search: by then a trial process has calibrated and forked.
+/// From the start to the search; by then the trial process has calibrated and forked.
 const SETTLE_NS: u64 = 300_000_000;
 /// How long the processes are watched for the one that burns, twice: four rounds each time.
 const SEARCH_NS: u64 = 80_000_000;
-/// When there should be one: fio takes 0.2 s to begin, and several times that beside a burner.
+/// By then there should be one: fio takes 0.2 s to begin, and several times that beside a burner.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// One reference.
 struct Reference {
     name: &'static str,
     package: &'static str,
-    /// Burns for longer than it will be let.
+    /// Burns for longer than it is allowed to run.
     line: &'static str,
     ours: &'static str,
 }
@@ -40,16 +40,18 @@ const REFERENCES: [Reference; 2] = [
     Reference {
         name: "stress-ng --cpu-load, burn by CPU clock",
         package: "stress-ng",
-        // The method without a library call; the default goes through all of them, some of them longer than a slice.
+        // The method without library calls; the default goes through all methods, some of which take longer than a
+        // slice.
         line: "stress-ng --quiet --cpu 1 --cpu-load 50 --cpu-load-slice 10 --cpu-method loop --timeout 60",
         ours: "burn:1x50%,chunk=10ms,clock=cpu,duration=60s",
     },
 ];
 
-/// Pairs of a row without and with a burner beside it, whose turns on the CPU are chance.
+/// Pairs of a row without a burner, and with one, whose turns on the CPU are random.
 pub const PAIRS: [usize; 2] = [8, 20];
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
+/// Table rows below [`crate::pairs::HEADER`], for names that contain `filter`; and a sentence for each reference that
+/// is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for reference in &REFERENCES {
@@ -92,19 +94,19 @@ fn share(command: Command) -> Result<f64> {
     share.with_context(|| format!("{shown}: looking at its burner"))
 }
 
-/// fio's jobs begin a session each, and with autogroup on a session has a share of the CPU of its own, whoever else is
-/// there. So both sides begin one, and the burner beside, too.
+/// Each of fio's jobs begins a session, and with autogroup on, each session has its own share of the CPU. So both sides
+/// begin a session, and so does the burner beside them.
 fn in_own_session(command: &Command) -> Command {
     let mut own = Command::new("setsid");
     own.arg(command.get_program()).args(command.get_args());
     own
 }
 
-/// A program that is asked to end; its burner ends with it.
+/// A program that is told to end; its burner ends with it.
 struct Ended(Child);
 
 impl Ended {
-    /// SIGTERM, which fio and stress-ng pass on; ours end with their parents.
+    /// SIGTERM, which fio and stress-ng pass on; our processes end with their parents.
     fn end(&mut self) -> Result<()> {
         signal::kill(self.0.id(), signal::SIGTERM)?;
         let give_up = monotonic_ns() + PATIENCE_NS;
@@ -120,7 +122,7 @@ impl Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // One that has been waited for has given its id away.
+        // After a process has been waited for, its id may belong to another one.
         if matches!(self.0.try_wait(), Ok(None)) {
             processes::kill_family(self.0.id());
             let _ = self.0.wait();
@@ -136,7 +138,7 @@ fn share_below(program: u32) -> Result<f64> {
     Ok((end_cpu_ns - begin_cpu_ns) as f64 / (end_ns - begin_ns) as f64)
 }
 
-/// The process that twice in a row uses most CPU time, a tenth of a CPU at least.
+/// The process that twice in a row uses most CPU time, at least a tenth of a CPU.
 fn burner_below(program: u32) -> Result<u32> {
     let begin_ns = monotonic_ns();
     sleep_until_ns(begin_ns + SETTLE_NS);
@@ -151,7 +153,7 @@ fn burner_below(program: u32) -> Result<u32> {
     bail!("nobody burns")
 }
 
-/// Wants all of the CPU that the two sides want half of, for as long as it lives.
+/// A burner that wants the whole CPU, of which the two sides want half, for as long as it lives.
 fn burner_beside() -> Result<Ended> {
     let mut command = in_own_session(&program::bench(Some("0"), &["burn:1,duration=1h", "--counters", "basic"])?);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

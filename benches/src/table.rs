@@ -1,4 +1,4 @@
-//! Markdown tables on standard output, ready for the documents they are pasted into with the command beside them.
+//! Markdown tables on standard output, ready to be pasted into the documents together with the command.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub fn print(title: &str, header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// `yes`, or `**no**` so that a miss is seen.
+/// `yes`, or `**no**` so that a miss stands out.
 pub fn met(ok: bool) -> String {
     if ok { "yes".into() } else { "**no**".into() }
 }

@@ -47,17 +47,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The effect that the product sees in the whole recording, with its interval.
+/// The effect in the whole recording, as the product reports it, with its interval.
 fn effect((manifest, trials): &Run, arms: [u32; 2]) -> Option<String> {
     let (manifest, trials) = series::cut(manifest, trials, 0..u32::MAX, arms);
     let contrast = primary(&schedlab_analyze::compare(&manifest, &trials))?;
-    // Where a trial moved nothing at all there is no ratio.
+    // A trial in which nothing moved has no ratio.
     let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio)?;
     let percent = |ratio: f64| 100.0 * (1.0 - ratio);
     Some(format!("{:.2} % [{:.2}, {:.2}]", percent(effect.value), percent(effect.hi), percent(effect.lo)))
 }
 
-/// Comparisons whose primary metric got a direction.
+/// Comparisons whose primary metric was given a direction.
 struct Flagged {
     slower: u32,
     faster: u32,
@@ -77,8 +77,8 @@ fn flagged((manifest, trials): &Run, series: &Series, arms: [u32; 2]) -> Flagged
         let blocks = comparison * series.units..(comparison + 1) * series.units;
         let (manifest, trials) = series::cut(manifest, trials, blocks, arms);
         let Some(contrast) = primary(&schedlab_analyze::compare(&manifest, &trials)) else { continue };
-        // A difference below the smallest effect of interest is called equivalent; for the error rate it is a flag all
-        // the same.
+        // A difference below the smallest effect of interest is reported as equivalent; for the error rate it counts as
+        // flagged all the same.
         let Some(effect) = contrast.effect.filter(|_| contrast.p_adjusted.is_some_and(|p| p < 0.05)) else { continue };
         flagged.slower += u32::from(effect.hi < 1.0);
         flagged.faster += u32::from(effect.lo > 1.0);

@@ -17,16 +17,16 @@ const HISTORIES: usize = 10_000;
 /// Trials of a block of two arms, ABBA or BAAB.
 const PER_BLOCK: usize = 4;
 
-/// What disturbs a trial: parts of its rate's logarithm.
+/// The disturbances of a trial: parts of the logarithm of its rate.
 struct Noise {
     name: &'static str,
     /// SD of each trial.
     trial: f64,
-    /// SD of the step of the machine's level from trial to trial.
+    /// SD of the step in the machine's level from trial to trial.
     walk: f64,
-    /// The level's rise from trial to trial.
+    /// Rise of the level from trial to trial.
     drift: f64,
-    /// A mode in which some are slower by 6 %: of trials, or of an arm's boots (a boot runs an arm's trials of a block).
+    /// A slow mode of 6 %, of single trials or of an arm's boots (a boot runs an arm's trials of a block).
     mode: Mode,
 }
 
@@ -40,8 +40,8 @@ enum Mode {
 const IN_MODE: f64 = 0.3;
 const MODE: f64 = -0.06;
 
-/// The first is that of the claim. SDs are such that a block's contrast has 5.6 %, as the quiet same-CPU pipe of the evidence has
-/// (25 blocks for 80 % power at 3.2 %), and the last 4.1 %, as messaging has.
+/// The first is the one in the claim. The SDs give a block's contrast 5.6 %, as measured for the quiet same-CPU pipe
+/// (25 blocks for 80 % power at 3.2 %), and the last one 4.1 %, as for messaging.
 #[rustfmt::skip]
 const NOISES: &[Noise] = &[
     Noise { name: "drift, two modes", trial: 0.047, walk: 0.01, drift: 0.001, mode: Mode::OfTrials },
@@ -51,7 +51,7 @@ const NOISES: &[Noise] = &[
     Noise { name: "drift, two modes, quieter", trial: 0.027, walk: 0.01, drift: 0.001, mode: Mode::OfTrials },
 ];
 
-/// A machine with a history on it.
+/// A machine with a history of commits.
 struct Machine<'a> {
     noise: &'a Noise,
     random: Random,
@@ -87,7 +87,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Ours: whether the right commit was named, trials (with the warm-up block of each run), kernels that were tried.
+/// Our method: whether it named the right commit, its trials (with the warm-up block of each run), and the kernels
+/// tried.
 fn ours(noise: &Noise, seed: u64) -> (bool, usize, usize) {
     let mut machine = Machine::new(noise, seed);
     let mut bisection = Bisection::new(COMMITS, BisectRules { alpha: ALPHA, least_units: 6, most_units: usize::MAX });
@@ -108,7 +109,7 @@ fn ours(noise: &Noise, seed: u64) -> (bool, usize, usize) {
     }
 }
 
-/// Plain bisection with `units` blocks a step against the first commit: below half of the known cost is bad.
+/// Plain bisection with `units` blocks per step against the first commit: a member below half of the known cost is bad.
 fn plain(noise: &Noise, units: usize, seed: u64) -> (bool, usize) {
     let mut machine = Machine::new(noise, seed);
     let (mut good, mut bad, mut trials) = (0, COMMITS, 0);
@@ -122,7 +123,7 @@ fn plain(noise: &Noise, units: usize, seed: u64) -> (bool, usize) {
     (bad == machine.change, trials)
 }
 
-/// The fewest blocks a step with which plain bisection is right as often as it must be, its rate and its trials.
+/// The fewest blocks per step with which plain bisection is right often enough, with its rate and its trials.
 fn just_enough(noise: &Noise, histories: usize) -> (usize, f64, usize) {
     let rate = |units: usize| {
         let right = (0..histories as u64).filter(|seed| plain(noise, units, *seed).0).count();

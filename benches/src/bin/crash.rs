@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Files below a root, and the values a round may set there: the knobs of the tree.
+/// Files below a root, and the values that a round may write to them: the knobs of the tree.
 const IN_A_TREE: [(&str, u64); 20] = [
     ("kernel/sched_rt_runtime_us", 950_000),
     ("kernel/sched_rt_period_us", 1_000_000),
@@ -36,7 +36,7 @@ const IN_A_TREE: [(&str, u64); 20] = [
     ("net/unix/max_dgram_qlen", 10),
 ];
 
-/// Sysctls of this host whose change for some milliseconds has no effect; those that exist here are used.
+/// Sysctls of this host that do no harm if they are changed for a few milliseconds; those that exist are used.
 const ON_THE_HOST: [&str; 8] = [
     "net/core/netdev_budget",
     "net/core/netdev_budget_usecs",
@@ -48,8 +48,7 @@ const ON_THE_HOST: [&str; 8] = [
     "net/unix/max_dgram_qlen",
 ];
 
-/// Sysctls of this host for a sweep, whose trials run in a network namespace of their own; a run may hold their values
-/// for seconds.
+/// Sysctls for a sweep, whose trials run in a network namespace of their own; a run may hold their values for seconds.
 const SWEPT: [&str; 24] = [
     "fs/inotify/max_queued_events",
     "fs/lease-break-time",
@@ -81,23 +80,23 @@ const MOST_SWEPT: usize = 20;
 
 struct Place {
     name: &'static str,
-    /// The plan of a sweep, or nothing for `tune set`.
+    /// The plan of a sweep; `None` for `tune set`.
     plan: Option<PathBuf>,
-    /// `--root DIR`, or nothing for this host.
+    /// `--root DIR`; empty for this host.
     root: Vec<String>,
-    /// Each knob with what its file held.
+    /// Each knob with the original content of its file.
     knobs: Vec<(PathBuf, Vec<u8>)>,
 }
 
 #[derive(Default)]
 struct Tally {
     kills: u32,
-    /// Kills after which something was changed; the journal had to be read.
+    /// Kills after which something was changed, so that the journal had to be read.
     caught: u32,
-    /// Those with some of the knobs changed and some not.
+    /// Those of them after which some knobs were changed and some not.
     halfway: u32,
     back: u32,
-    /// Kills that came after the end.
+    /// Kills that came after the command had ended.
     late: u32,
 }
 
@@ -150,7 +149,7 @@ fn host(files: &[&str]) -> Place {
     Place { name: "this host", plan: None, root: Vec::new(), knobs: paths.filter_map(read).collect() }
 }
 
-/// Three points of a Latin hypercube and the control, in six blocks: each arm moves all knobs.
+/// Three points of a Latin hypercube and the control, in six blocks: each arm sets all knobs.
 fn a_sweep(root: &Path) -> Result<Place> {
     let mut place = Place { name: "this host, a sweep", ..host(&SWEPT) };
     place.knobs.truncate(MOST_SWEPT);
@@ -166,14 +165,15 @@ fn a_sweep(root: &Path) -> Result<Place> {
     Ok(Place { plan: Some(file), ..place })
 }
 
-/// Its dotted name, and its value.
+/// The dotted name of a sysctl, and its value.
 fn of_sysctl(path: &Path, text: &[u8]) -> Result<(String, u64)> {
     let name = path.display().to_string();
     let (_, name) = name.split_once("/proc/sys/").context("a sysctl")?;
     Ok((name.replace('/', "."), String::from_utf8_lossy(text).trim().parse()?))
 }
 
-/// A number of rounds, each with values of its own and an instant anywhere between the start and a little after the end.
+/// Runs a number of rounds, each with its own values, and a kill at a random moment from the start to just after the
+/// end.
 fn killed(program: &Path, place: &Place, kills: u32, random: &mut Random, problems: &mut Vec<String>) -> Result<Tally> {
     let mut tally = Tally::default();
     if kills == 0 {
@@ -190,7 +190,7 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut Random, proble
         let mut child = sweep(program, place, random)?;
         std::thread::sleep(delay);
         tally.late += u32::from(child.try_wait()?.is_some());
-        // A child that has ended is no error.
+        // Killing a child that has already ended is not an error.
         child.kill()?;
         child.wait()?;
         let changed = changed(place)?.len();
@@ -209,8 +209,9 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut Random, proble
     Ok(tally)
 }
 
-/// A start of the place's sweep, or one that sets every knob to a value of this round, keeps them for a tenth of a second, and
-/// puts all back. The values have as many digits as before: in place of the kernel, a plain file takes one write at a time and nothing shorter.
+/// Starts the place's sweep, or a command that sets every knob to a value of this round, keeps them for a tenth of a
+/// second, and restores all. The values have as many digits as the originals: a plain file, unlike the kernel, takes
+/// one write at a time and cannot be shortened by it.
 fn sweep(program: &Path, place: &Place, random: &mut Random) -> Result<std::process::Child> {
     let mut command = Command::new(program);
     match &place.plan {

@@ -41,11 +41,11 @@ fn main() -> Result<()> {
     }
 }
 
-/// Why the kernel cannot have this transport; an error of the run itself is something else.
+/// Why the kernel lacks this transport; other errors are errors of the run.
 fn not_here(transport: &str) -> Result<Option<String>> {
     let output = run(transport, 1, &Mark::new())?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    // A device that is not there, and a system call that an older kernel does not have.
+    // A missing device, or a system call that an older kernel does not have.
     let absent = said.contains("guest lane") || said.contains("(Linux ");
     Ok((!output.status.success() && absent).then_some(said))
 }
@@ -82,7 +82,7 @@ fn row(transport: &str, times: usize, dirty: &mut Vec<String>) -> Result<Vec<Str
     ])
 }
 
-/// The timed transactions of both classes of a run that ended cleanly.
+/// The number of timed transactions of both classes, for a run that ended cleanly.
 fn end(output: &Output, mark: &Mark) -> Result<[u64; 2]> {
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() || !said.is_empty() {

@@ -13,16 +13,16 @@ use schedlab_benches::{bulk, cyclictest, program, requests, share, table};
 use schedlab_sys::affinity;
 use std::time::Instant;
 
-/// Seconds each, and two figures of one run.
+/// Runs take seconds each; a run gives two figures.
 const CYCLICTEST_PAIRS: usize = 40;
 
-/// Where both sides run.
+/// Where both sides are pinned.
 #[derive(Clone, Copy, PartialEq)]
 enum Pinning {
     OneCpu,
     Apart,
     Free,
-    /// One CPU, one message for each pair of tasks.
+    /// One CPU, one message per pair of tasks.
     TasksEnd,
 }
 
@@ -33,7 +33,7 @@ struct Row {
     metric: &'static str,
     reference: Vec<String>,
     seconds: fn(&str) -> Option<f64>,
-    /// Enough for an interval of ± 2 % with the noise of this row: chosen once, before the recorded run.
+    /// Enough for an interval of ± 2 % with this row's noise; chosen once, before the recorded run.
     pairs: usize,
 }
 
@@ -99,8 +99,8 @@ fn line(row: &Row, pairs: &[Pair], tiers: String) -> Result<Vec<String>> {
     ])
 }
 
-/// `0.311 s + 2.81 µs`: what a run takes without a switch, and what each adds. Where all runs switch equally often there
-/// is no line.
+/// `0.311 s + 2.81 µs`: the time of a run without switches, and the time per switch. If all runs have the same number
+/// of switches, no line can be fitted.
 fn fitted(pairs: &[Pair], side: fn(&Pair) -> pairs::Side) -> String {
     let sides: Vec<pairs::Side> = pairs.iter().map(side).collect();
     let (least, most) = sides.iter().fold((u64::MAX, 0), |(lo, hi), s| (lo.min(s.switches), hi.max(s.switches)));
@@ -114,14 +114,14 @@ fn hackbench_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for transport in ["pipe", "unix"] {
         for mode in ["process", "thread"] {
-            // A message over a unix socket takes three times as long.
+            // A message over a unix socket takes three times as long as over a pipe.
             let (loops, four_groups_pairs) = if transport == "pipe" { (1200, 64) } else { (600, 48) };
             rows.push(hackbench(Pinning::OneCpu, transport, mode, (1, loops), 100));
             rows.push(hackbench(Pinning::OneCpu, transport, mode, (4, 3 * loops / 4), four_groups_pairs));
             rows.push(hackbench(Pinning::Free, transport, mode, (1, loops), 12));
         }
     }
-    // What is in `Time:` besides messages: the end of 160 tasks. Too short for a bar; it explains the other rows.
+    // The part of `Time:` that is not messages: the exit of 160 tasks. Too short for a bar; it explains the other rows.
     for mode in ["process", "thread"] {
         rows.push(hackbench(Pinning::TasksEnd, "pipe", mode, (4, 1), 40));
     }
@@ -183,15 +183,16 @@ fn measure(row: &Row, pairs: usize) -> Result<(Vec<Pair>, String)> {
     Ok((pairs, tiers))
 }
 
-/// The reference's own figure. `perf bench` cannot pin its two sides apart, so its child is moved from outside, within some
-/// 0.1 ms of its fork: until then they share a CPU and are faster, some 30 rounds of 20 000.
+/// The reference's own figure. `perf bench` cannot pin its two sides to different CPUs, so its child is moved from
+/// outside, some 0.1 ms after its fork. Until then they share a CPU and are faster, for some 30 of 20 000 rounds.
 fn reference(row: &Row, cpus: Option<&str>) -> Result<f64> {
     let arguments: Vec<&str> = row.reference[1..].iter().map(String::as_str).collect();
     let text = if row.pinning == Pinning::Apart {
         let before = affinity::allowed_cpus(0)?;
         let mut command = program::on_cpus(Some("0"), &row.reference[0], &arguments);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        // Watch from the CPU the child will go to, so that looking costs the reference's parent nothing.
+        // Watch from the CPU to which the child will be moved, so that watching does not disturb the reference's
+        // parent.
         affinity::set_affinity(0, &[1])?;
         let child = command.spawn()?;
         let moved = move_child_apart(child.id());

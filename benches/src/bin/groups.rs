@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Functions of which no row of the table is.
+/// The group of functions that match no row of the table.
 const OTHER: &str = "other";
-/// Most of all instructions that may be of no known part.
+/// Maximum share of all instructions that may be in no known part.
 const MOST_OTHER: f64 = 0.05;
 
 fn main() -> Result<()> {
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
     if is_met { Ok(()) } else { bail!("more than 5 % of the instructions of a profile are of no known part") }
 }
 
-/// How far names and sources agree on a profile, shares of the kernel's instructions.
+/// How far names and sources agree for a profile, as shares of the kernel's instructions.
 struct Agreement {
     title: String,
     functions: usize,
@@ -78,7 +78,7 @@ impl Agreement {
         for (name, count) in functions {
             let (by_name, count) = (group_of(name), count.as_u64().unwrap_or(0));
             sums[0] += if by_name == OTHER { count } else { 0 };
-            // One name in files of several parts says nothing.
+            // A name that is defined in files of several parts decides nothing.
             let plain = name.split('.').next().unwrap_or(name);
             let Some(by_source) = defined.get(plain).filter(|groups| groups.len() == 1).and_then(|g| g.first()) else {
                 continue;
@@ -123,7 +123,7 @@ fn defined(tree: &Path) -> Result<BTreeMap<String, BTreeSet<&'static str>>> {
     Ok(found)
 }
 
-/// What is linked into a kernel for x86-64.
+/// Files that are linked into a kernel for x86-64.
 fn is_looked_at(relative: &str) -> bool {
     let has = |parts: &[&str]| parts.iter().any(|part| Path::new(relative).starts_with(part));
     let of_others = relative.starts_with("arch/") && !has(&["arch/x86"]);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(2);
-/// From the last process's appearance to the middle of the run: all have passed the gate by then.
+/// From the appearance of the last process to the middle of the run; by then all have passed the gate.
 const MIDDLE: Duration = Duration::from_millis(150);
 
 fn main() -> Result<()> {
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The kills of a specimen, each process once at the start and once in the middle.
+/// The kills of a specimen: each process once at the start and once in the middle.
 fn killed_in_turn(program: &Path, specimen: &Specimen) -> Result<Vec<Kill>> {
     let mut kills = Vec::new();
     for after in [Duration::ZERO, MIDDLE] {
@@ -62,16 +62,16 @@ fn killed_in_turn(program: &Path, specimen: &Specimen) -> Result<Vec<Kill>> {
     Ok(kills)
 }
 
-/// Whose program alone is killed, while it starts: what it has started may not be left without it.
+/// Only the program is killed, while it starts: processes that it has started must not survive it.
 const STARTING: Specimen = Specimen { arguments: &["timer:interval=100ms,duration=60s"], processes: Some(2) };
 const STARTS: u32 = 400;
 
 fn killed_at_the_start(program: &Path) -> Result<Vec<Kill>> {
-    // From the first instruction to the trial's own: some milliseconds.
+    // From the first instruction of the program to that of the trial takes some milliseconds.
     (0..STARTS).map(|n| kill::kill_at_the_start(program, &STARTING, n * Duration::from_micros(20))).collect()
 }
 
-/// `expected`: for this many kills a message is expected; a killed program has none.
+/// `expected`: how many kills should be followed by a message; a killed program prints none.
 fn row(specimen: &Specimen, kills: &[Kill], expected: usize, problems: &mut Vec<String>) -> Vec<String> {
     let before = problems.len();
     for kill in kills {

@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         let (here, known) = (defined(tree)?, described(knobs, version));
         let mut wrong: Vec<String> =
             known.difference(&here).map(|name| format!("{name} is not in the source")).collect();
-        // Only some of the network's knobs are ours; all of the scheduler's are.
+        // Only some of the network's sysctls are in the catalogue; all of the scheduler's must be.
         let of_scheduler = here.iter().filter(|name| !name.starts_with("net"));
         wrong
             .extend(of_scheduler.filter(|n| !known.contains(*n)).map(|name| format!("{name} is not in the catalogue")));
@@ -55,7 +55,7 @@ fn version(text: &str) -> Option<Version> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// By its Makefile; of a part of a tree by the name of its directory, `6.12.111`.
+/// From the Makefile; for a partial tree from the name of its directory, `6.12.111`.
 fn version_of(tree: &Path) -> Result<Version> {
     if !tree.join("Makefile").exists() {
         let name = tree.file_name().and_then(|name| version(name.to_str()?));
@@ -69,7 +69,8 @@ fn version_of(tree: &Path) -> Result<Version> {
     Ok((number("VERSION")?, number("PATCHLEVEL")?))
 }
 
-/// Names that the catalogue says this version has: `sched_rt_period_us`, `debugfs:base_slice_ns`, `net:tcp_rmem`.
+/// The names that this version has according to the catalogue: `sched_rt_period_us`, `debugfs:base_slice_ns`,
+/// `net:tcp_rmem`.
 fn described(knobs: &[Value], of: Version) -> BTreeSet<String> {
     let places = knobs.iter().flat_map(|knob| knob["places"].as_array().into_iter().flatten());
     let here = places.filter(|place| {
@@ -90,7 +91,7 @@ fn described(knobs: &[Value], of: Version) -> BTreeSet<String> {
     here.filter_map(name).collect()
 }
 
-/// What the sources define.
+/// The names that the sources define.
 fn defined(tree: &Path) -> Result<BTreeSet<String>> {
     let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
     let mut found = BTreeSet::new();
@@ -99,7 +100,7 @@ fn defined(tree: &Path) -> Result<BTreeSet<String>> {
     for file in files.iter().chain(&[tree.join("kernel/sysctl.c")]) {
         let text = read(file);
         let of_scheduler = |name: &&str| name.starts_with("sched_") || name.starts_with("numa_balancing");
-        // The directory of the domains, whose files are no knobs.
+        // The directory of the sched domains, whose files are not knobs.
         let sysctls = named(&text, ".procname").filter(of_scheduler).filter(|name| *name != "sched_domain");
         found.extend(sysctls.map(str::to_owned));
         let writable = text.split("debugfs_create_").skip(1).filter(|call| {
@@ -107,7 +108,7 @@ fn defined(tree: &Path) -> Result<BTreeSet<String>> {
             !call.starts_with("dir") && call.contains("0644")
         });
         let names = writable.filter_map(|call| call.split('"').nth(1));
-        // Switches of what `sched/debug` and the kernel log say.
+        // These only switch what `sched/debug` and the kernel log show.
         found.extend(
             names.filter(|name| !["verbose", "sched_debug"].contains(name)).map(|name| format!("debugfs:{name}")),
         );
@@ -118,7 +119,7 @@ fn defined(tree: &Path) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// The strings that a field of a structure is given.
+/// The strings that a field of a structure is initialised with.
 fn named<'a>(text: &'a str, field: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(field).skip(1).filter_map(|rest| rest.split(',').next()?.split('"').nth(1))
 }

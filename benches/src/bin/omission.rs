@@ -14,29 +14,30 @@ use std::time::Instant;
 const STALL_MS: f64 = 100.0;
 const EVERY_MS: f64 = 1_000.0;
 const PLANT: &str = "plant=stall:100ms/1s";
-/// Above whatever else the machine does, where we may: another task's turn on the CPU is a stall too, and not planted.
+/// A priority above everything else, if permitted: waiting for the CPU is also a stall, but not a planted one.
 const POLICY: &str = "policy=fifo:50";
-/// Two stalls, each whole; short, because a host that takes a CPU away for 100 ms now and then must be missed.
+/// Two complete stalls; short, because the trial must not include one of the 100 ms in which some hosts take a CPU
+/// away.
 const DURATION: &str = "duration=2s";
 const QUANTILES: [f64; 2] = [0.95, 0.99];
-/// A measured quantile also holds the ordinary latency and the time in which what has queued is served: some 0.1 ms.
+/// Tolerance: a measured quantile also contains the ordinary latency and the time to serve the backlog, some 0.1 ms.
 const WITHIN: f64 = 0.05;
 
-/// A stall of the machine's own that would be seen among the planted ones, ms.
+/// A stall of the machine itself from this length on would be visible among the planted ones, ms.
 const OWN_STALL_MS: f64 = 5.0;
-/// Trials of one kind before we say that the machine is too restless.
+/// Trials of one kind before the machine is reported as too restless.
 const ATTEMPTS: usize = 10;
 
-/// How values come to be.
+/// How requests arrive.
 #[derive(Clone, Copy, PartialEq)]
 enum Loop {
-    /// At their instants, whatever the server does.
+    /// At their intended times, whatever the server does.
     Open,
-    /// One after the other: none begins while the server stands still.
+    /// One after the other: none begins while the server is stalled.
     Closed,
 }
 
-/// A workload and the histograms of it that are looked at.
+/// A workload and those of its histograms that are compared.
 struct Case {
     spec: &'static str,
     series: &'static [(&'static str, &'static str, Loop)],
@@ -60,8 +61,9 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Latency at a quantile, ms, by theory: of evenly spaced arrivals the share stall / period finds no server and waits
-/// for the end of the stall, evenly between none of it and all of it. `None`: below the stalled share, as without.
+/// Latency at a quantile according to theory, ms: with evenly spaced arrivals, the share stall / period arrives during
+/// a stall, and waits for its end, for a time evenly distributed between zero and the whole stall. `None` below the
+/// stalled share, where it is the same as without stalls.
 fn predicted_ms(quantile: f64) -> Option<f64> {
     let (beyond, stalled) = (1.0 - quantile, STALL_MS / EVERY_MS);
     (beyond < stalled).then(|| STALL_MS * (1.0 - beyond / stalled))
@@ -106,7 +108,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One trial in which the machine did not stand still by itself; how long it did in the others goes to `repeats`, ms.
+/// A trial in which the machine itself did not stall; the stalls of repeated ones are added to `repeats`, ms.
 fn measure(spec: &str, settings: &str, repeats: &mut Vec<f64>) -> Result<TrialOutcome> {
     for _ in 0..ATTEMPTS {
         let sentinels = Sentinels::start()?;
@@ -136,7 +138,7 @@ fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histo
     let waits = predicted_ms(quantile).context("a quantile below the stalled share")?;
     let (predicted, met) = match kind {
         Loop::Open => (format!("{waits:.1}"), (with / waits - 1.0).abs() <= WITHIN),
-        // Two values of some two thousand wait: no quantile here may come near what the open loop shows.
+        // Two of some two thousand values wait, so no quantile here may come near that of the open loop.
         Loop::Closed => ("as without".to_owned(), with < without + WITHIN * STALL_MS),
     };
     eprintln!(
@@ -161,7 +163,8 @@ fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histo
 mod tests {
     use super::*;
 
-    /// Arrivals once a millisecond over two periods, each served at its instant or at the end of the stall it falls into.
+    /// One arrival per millisecond over two periods, each served at once or at the end of the stall during which it
+    /// arrives.
     #[test]
     fn theory_is_what_counting_says() {
         let begin = (EVERY_MS - STALL_MS) / 2.0;

@@ -44,7 +44,7 @@ fn main() -> Result<()> {
             if !name.contains(&filter) {
                 continue;
             }
-            // Tasks that communicate over pipes differ most from run to run.
+            // Tasks that communicate over pipes vary most between runs.
             let pairs = if workload.contains("transport=pipe") { 2 * pairs } else { pairs };
             let logs = interleave(
                 pairs,
@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// `sign` turns a ratio of rates into one of times.
+/// `sign` converts a ratio of rates to one of times.
 fn push(rows: &mut Vec<Vec<String>>, name: &str, pairs: &[Pair], sign: f64, bar: impl Fn(&Ratio) -> bool) {
     let logs: Vec<f64> = pairs::logs(pairs).iter().map(|l| l * sign).collect();
     let Some(ratio) = Ratio::from_logs(&logs) else { return };

@@ -77,8 +77,8 @@ struct Size {
     mean_blocks: f64,
 }
 
-/// Searches the smallest n for which the design for n blocks finds the effect in 80 % of the windows of n consecutive blocks.
-/// Windows start at every third block: they overlap, which widens no estimate of the mean rate.
+/// The smallest n for which the design for n blocks finds the effect in 80 % of the windows of n consecutive blocks. A
+/// window starts at every third block: windows overlap, which does not bias the estimate of the mean rate.
 fn least_n<D: Fn(&[f64]) -> Option<usize>>(logs: &[f64], design: impl Fn(usize) -> D) -> Option<Size> {
     (LEAST_UNITS..=logs.len() / 4).find_map(|n| {
         let decide = design(n);
@@ -95,15 +95,15 @@ fn fixed_t(window: &[f64]) -> bool {
     schedlab_stats::t_estimate(window, 0.95).is_some_and(|e| e.interval.hi < 0.0)
 }
 
-/// The product's rule: looks at fifths of the budget once six blocks are in.
+/// The product's rule: after the first six blocks, it looks at fifths of the budget.
 fn planned_looks(blocks: usize) -> Vec<(usize, Look)> {
     let Ok(mut sequence) = GroupSequential::new(0.05) else { return Vec::new() };
     let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= LEAST_UNITS);
     at.filter_map(|n| Some((n, sequence.push_look(n as f64 / blocks as f64).ok()?))).collect()
 }
 
-/// Blocks in hand at the look that finds the slowdown, by the repeated interval; a look that finds a speed-up stops the
-/// design too, and has found nothing.
+/// Blocks used up to the look that finds the slowdown, by the repeated interval. A look that finds a speed-up also
+/// stops the design, which has then found nothing.
 fn budgeted(window: &[f64], looks: &[(usize, Look)]) -> Option<usize> {
     let decided = looks.iter().find_map(|(blocks, look)| {
         let interval = schedlab_stats::repeated_interval(&window[..*blocks], look)?.interval;

@@ -12,7 +12,7 @@ const CURVES: usize = 500;
 const POINTS: usize = 16;
 const REPEATS: usize = 6;
 const NOISE: f64 = 0.05;
-/// Where the curve changes, a logarithm of the knob's value.
+/// Where the curve changes, as the logarithm of the knob's value.
 const TRUTH: f64 = 2.1;
 
 /// One kind of curve: its name, the mean at x, the spread at x in units of the noise, and the draw behind it.
@@ -21,7 +21,7 @@ struct Kind {
     mean: fn(f64) -> f64,
     spread: fn(f64) -> f64,
     draw: fn(&mut Random) -> f64,
-    /// What all repeats of a point share, in units of the noise.
+    /// The error that all repeats of a point share, in units of the noise.
     shared: f64,
     has_boundary: bool,
 }

@@ -18,7 +18,7 @@ const BLOCKS: u32 = 6;
 const NOISE: f64 = 0.05;
 const BOOT: &str = "boot";
 const RATE: &str = "rate_per_s";
-/// A rate that differs by less does not matter, a spread by less than a quarter neither.
+/// Rates that differ by less do not matter, nor do spreads that differ by less than a quarter.
 const OF_INTEREST: f64 = 0.03;
 const SPREAD_OF_INTEREST: f64 = 1.25;
 const MS: [f64; 2] = [1.0, 10.0];
@@ -41,7 +41,7 @@ set = "debugfs:w"
 values = ["1ms", "2ms", "4ms", "8ms", "16ms", "30ms"]
 "#;
 
-/// A claim, as the plan has it, and whether it is true of a surface; `None` where neither answer would be wrong.
+/// A claim as in a plan, and whether it is true for a surface; `None` if neither answer would be wrong.
 struct Claim {
     arms: &'static str,
     than: &'static str,
@@ -78,7 +78,8 @@ fn interest() -> f64 {
     OF_INTEREST.ln_1p()
 }
 
-/// *Holds* says more than nothing, *does not hold* less than what is of interest. What sums lose in rounding is none.
+/// The truth of a claim: *holds* if the difference is above zero, *does not hold* if it is below what is of interest.
+/// Rounding errors in sums are ignored.
 fn larger(by: f64) -> Option<bool> {
     match by {
         _ if by <= 1e-9 => Some(false),
@@ -95,13 +96,13 @@ fn less_steady(ratio: f64) -> Option<bool> {
     }
 }
 
-/// A surface: the logarithm of the rate over the default's and the spread of a trial in units of the noise.
+/// A surface: the logarithm of the rate over that of the default, and the spread of a trial in units of the noise.
 struct Kind {
     name: &'static str,
     rate: fn(f64, f64) -> f64,
     spread: fn(f64) -> f64,
     draw: fn(&mut Random) -> f64,
-    /// What the trials of an arm share in a block, in units of the noise.
+    /// The error that the trials of an arm share in a block, in units of the noise.
     shared: f64,
 }
 
@@ -123,7 +124,7 @@ impl Kind {
         ws.iter().map(|w| (self.over(&[*w]) - self.over(ws)).abs()).fold(0.0, f64::max)
     }
 
-    /// Along the least-squares line, from the first value to the last.
+    /// The rise along the least-squares line, from the first value to the last.
     fn rise(&self, ws: &[f64]) -> f64 {
         let x = mean(ws.iter().map(|w| w.ln()));
         let slope = ws.iter().map(|&w| (w.ln() - x) * self.over(&[w])).sum::<f64>()
@@ -131,7 +132,7 @@ impl Kind {
         slope * (ws[ws.len() - 1].ln() - ws[0].ln())
     }
 
-    /// Where several are equally good, any set with one of them has a best one.
+    /// If several points are equally good, any set with one of them contains the best.
     fn best_is_in(&self, ws: &[f64]) -> Option<bool> {
         let rates = |ws: &[f64]| {
             MS.iter()
@@ -246,7 +247,7 @@ impl Template {
         };
         let plan_toml = PLAN.to_owned() + &CLAIMS.iter().map(of).collect::<String>();
         let plan = Plan::parse(&plan_toml)?;
-        // Of a run that is kept for the fuzzing of its reader.
+        // From a run that is kept for fuzzing the reader.
         let mut manifest: Manifest =
             serde_json::from_str(include_str!("../../../fuzz/corpus/run_reader/manifest.json"))?;
         (manifest.arms, manifest.plan_toml, manifest.sesoi) = (plan.arms, plan_toml, OF_INTEREST);
@@ -298,7 +299,7 @@ fn trial(trial: u64, arm: u32, block: u32, position: u32, value: f64) -> TrialRe
     }
 }
 
-/// m and w of an arm, `None` of the default.
+/// m and w of an arm, `None` for the default.
 fn point(arm: &str) -> Option<(f64, f64)> {
     let at =
         |axis: &str| arm.split_whitespace().find_map(|word| word.strip_prefix(axis)?.strip_suffix("ms")?.parse().ok());

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// From the order to the guest's first instruction.
+/// From the order to the guest's first instruction, s.
 const BAR_S: f64 = 0.5;
-/// As the host is looked at: a fiftieth of the bar.
+/// How often the host looks: a fiftieth of the bar.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Trials that are equal are compared without the warm-up.
+/// The warm-up is not among the trials that must be equal.
 const BOOTS: usize = 2;
 const HEADER: [&str; 8] = [
     "guest",
@@ -66,17 +66,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A directory for runs, with a cache of its own.
+/// A directory for runs, with its own cache.
 struct Place {
     directory: PathBuf,
     kernel: String,
 }
 
-/// What a run took.
+/// The times of a run.
 struct Took {
     wall_s: f64,
     cpu_s: f64,
-    /// From a sample's order to its guest's first word, of samples that were restored, s.
+    /// From the order of a restored sample to the first output of its guest, s.
     starts: Vec<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Place {
         Ok(Self { directory: directory.to_owned(), kernel: kernel.to_owned() })
     }
 
-    /// Runs the plan; its outcomes by trial, as JSON.
+    /// Runs the plan; returns its outcomes by trial, as JSON.
     fn run(&self, out: &str, cpus: u32, guest: &str) -> Result<(Took, BTreeMap<u64, String>)> {
         let kernel = &self.kernel;
         let plan = format!(
@@ -133,7 +133,7 @@ impl Place {
         Ok((Took { wall_s: began.elapsed().as_secs_f64(), cpu_s, starts: seen.seconds }, outcomes))
     }
 
-    /// The first run makes the states; of the others everything is a restore.
+    /// The first run makes the states; in the other runs every guest is restored.
     fn states(&self, cpus: u32, runs: usize) -> Result<Vec<String>> {
         let guest = format!("boots = {BOOTS}");
         let (_, first) = self.run("run-0", cpus, &guest)?;
@@ -194,8 +194,8 @@ impl Place {
     }
 }
 
-/// Watches the directories of guests: one is made at a sample's order, and the first thing that its guest does is a word on its
-/// port, which QEMU writes into a file there.
+/// Watches the directories of guests. A directory is created when a sample is ordered, and the guest's first action is
+/// an output on its port, which QEMU writes into a file there.
 #[derive(Default)]
 struct Starts {
     began: BTreeMap<PathBuf, Instant>,

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 const PAIRS: usize = 7;
 
-/// Millions of samples between which cost is to be linear.
+/// Millions of samples over which the cost must be linear.
 const SIZES: [u64; 3] = [1, 10, 100];
 
-/// The most memory that a file of 10 GB may take.
+/// Maximum memory for a file of 10 GB.
 const MOST_BYTES: u64 = 512 << 20;
 
 /// How much more a sample may cost in a file ten times as long.
@@ -114,7 +114,7 @@ fn scaling(ours: &str, file: &Path, bytes_each: f64) -> Result<Vec<Vec<String>>>
             let peaks = (peak(ours, &["trace", "latency", path])?, peak(ours, &["trace", "explain", path])?);
             Ok((bytes, times.into_iter().fold(f64::INFINITY, f64::min), peaks))
         });
-        // Gone whether or not that went well: it may be 10 GB.
+        // Removed in any case, because it may be 10 GB.
         std::fs::remove_file(&scratch)?;
         let (bytes, best, peaks) = measured?;
         let each_ns = best * 1e9 / samples as f64;
@@ -163,7 +163,7 @@ fn seconds(program: &str, arguments: &[&str]) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// The most memory it had at once, in bytes: VmHWM of /proc, read until it ends.
+/// Peak memory in bytes: VmHWM of /proc, read until the process ends.
 fn peak(program: &str, arguments: &[&str]) -> Result<u64> {
     let mut child = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
@@ -181,7 +181,7 @@ fn high_water_mark(status: &Path) -> Option<u64> {
     Some(kib.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Lines of both tables that are equal and that are not. Threads of equal delays may change places.
+/// Number of lines that are equal in both tables, and of lines that are not. Threads with equal delays may be swapped.
 fn agreement(perf: &str, by_perf: &[&str], ours: &str, arguments: &[&str]) -> Result<(usize, usize)> {
     let lines = |program: &str, arguments: &[&str]| -> Result<Vec<String>> {
         let output = Command::new(program).args(arguments).stderr(Stdio::null()).output()?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A row of the table: the machine, and how many boots of it are compared.
+/// A row of the table: the machine, and how many of its boots are compared.
 struct Row {
     machine: &'static str,
     cpus: u32,
@@ -36,10 +36,10 @@ const ROWS: [Row; 6] = [
 ];
 
 const KERNEL: &str = "debian:6.1";
-/// Ours, of `vm build`; the plans of experiments/ that need one have the same.
+/// Our own kernel, from `vm build`; the plans in experiments/ use the same.
 const SMALL_KERNEL: &str = "build:6.1-hz1000";
 const BUILD_IT: &str = "schedlab vm build linux-source-6.1 --set HZ_1000=y --name 6.1-hz1000";
-/// From the command to its first output, real lane: the bar of each kernel.
+/// Time from the command to its first output in the real lane: the bar for each kernel.
 const FIRST_OUTPUT_BARS: [(&str, f64); 2] = [(KERNEL, 6.0), (SMALL_KERNEL, 3.0)];
 const EXACTNESS: [&str; 6] =
     ["virtual lane", "boots with one seed", "beside a loaded host", "different outcomes", "median boot", "bar met"];
@@ -107,14 +107,14 @@ impl Asked {
     }
 }
 
-/// Another build has another initramfs, whose guest differs from the first instruction on.
+/// Identifies this build: another build has another initramfs, and its guests differ from the first instruction on.
 fn of_this_build() -> Result<String> {
     let binary = std::fs::metadata(program::schedlab()?)?;
     let built = binary.modified()?.duration_since(std::time::UNIX_EPOCH)?.as_secs();
     Ok(format!("{:x}-{built:x}", binary.len()))
 }
 
-/// All boots of a row, two at a time; those that are there already are not repeated.
+/// All boots of a row, two at a time; boots that are already there are not repeated.
 fn exactness(row: &Row, boots: usize, root: &Path) -> Result<Vec<String>> {
     let file = |boot: usize| root.join(format!("{}-{boot}.json", row.machine.replace([' ', ','], "")));
     let open: Vec<usize> = (0..boots).filter(|&boot| !file(boot).exists()).collect();
@@ -139,12 +139,13 @@ fn exactness(row: &Row, boots: usize, root: &Path) -> Result<Vec<String>> {
     Ok(vec![row.machine.into(), boots, loaded, (different - 1).to_string(), median, table::met(different == 1)])
 }
 
-/// Pairs, so that both guests of a pair have the same neighbour.
+/// By pairs, so that both guests of a pair run with the same load.
 fn is_loaded(boot: usize) -> bool {
     boot / 2 % LOADED_EVERY == 1
 }
 
-/// One boot, its outcome kept whole or not at all. The current directory is part of the guest, so it is the same for all.
+/// One boot, whose outcome is stored completely or not at all. The current directory is part of the guest, so it is the
+/// same for all.
 fn keep(row: &Row, root: &Path, file: &Path) -> Result<()> {
     let mut command = Command::new(program::schedlab()?);
     command.args(["vm", "run", "--kernel", KERNEL, "--lane", "virtual", "--seed", "1", "--boot-timeout", "30min"]);
@@ -156,7 +157,7 @@ fn keep(row: &Row, root: &Path, file: &Path) -> Result<()> {
     std::fs::rename(&part, file).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// The table of the real lane. Our own kernel exists only where it was built.
+/// The table of the real lane. Our own kernel exists only if it was built.
 fn first_outputs(root: &Path) -> Result<()> {
     let mut list = Command::new(program::schedlab()?);
     list.args(["vm", "list"]);
@@ -192,7 +193,7 @@ fn first_output(kernel: &str, bar_s: f64, root: &Path) -> Result<Vec<String>> {
         if !child.wait()?.success() {
             bail!("the guest's command failed");
         }
-        // Neighbouring boots share a host that has just been busy.
+        // The host has just been busy with the previous boot.
         std::thread::sleep(Duration::from_millis(500));
     }
     seconds.sort_by(f64::total_cmp);

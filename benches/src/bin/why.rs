@@ -14,24 +14,24 @@ use std::time::Instant;
 
 const SCREENS: u64 = 200;
 const ALPHA: f64 = 0.05;
-/// The difference whose cause is looked for, as a logarithm; half of it must not be missed.
+/// The difference whose cause is searched for, as a logarithm; a cause of half of it must not be missed.
 const DIFFERENCE: f64 = 0.2;
 
-/// How two factors act together.
+/// How two factors interact.
 #[derive(Clone, Copy)]
 enum Pair {
     None,
-    /// Only both change the value.
+    /// Only both together change the value.
     Both,
-    /// Each changes it, and the other then adds nothing.
+    /// Each changes it, and the other one then adds nothing.
     Either,
-    /// Each changes it, both together do not: DELAY_DEQUEUE and PREEMPT_SHORT as published, +41 %, +38 %, -6 %.
+    /// Each changes it, but both together do not: DELAY_DEQUEUE and PREEMPT_SHORT as published, +41 %, +38 %, -6 %.
     Cancel,
 }
 
-/// Which factors are active, and how large what they do is.
+/// The active factors, and the size of their effects.
 struct Truth {
-    /// Each by itself: factor and change.
+    /// Single effects: factor and change.
     alone: Vec<(usize, f64)>,
     pair: (Pair, usize, usize),
 }
@@ -65,16 +65,16 @@ impl Truth {
 struct Kind {
     name: &'static str,
     factors: usize,
-    /// Factors that act by themselves: each takes its share of the difference.
+    /// Number of factors with single effects; each has its share of the difference.
     alone: usize,
     pair: Pair,
     sd: f64,
     draw: fn(&mut Random) -> f64,
-    /// The spread that the screen is given, as a share of the true one.
+    /// The spread given to the screen, as a fraction of the true one.
     told: f64,
 }
 
-/// One time in three in another mode, as placement has them.
+/// In another mode one time in three, as with task placement.
 fn two_modes(random: &mut Random) -> f64 {
     let mode = if random.uniform() < 0.3 { 1.4 } else { -0.6 };
     mode + 0.4 * random.normal()
@@ -198,7 +198,7 @@ fn drawn(kind: &Kind, random: &mut Random) -> Truth {
     Truth { alone, pair: (kind.pair, factors[kind.alone], factors[kind.alone + 1]) }
 }
 
-/// The usual way with as many blocks: each factor alone against none, in pairs, Holm over all.
+/// The usual way with the same number of blocks: each factor alone against none, in pairs, Holm over all.
 fn each_alone(factors: usize, blocks: usize, block: &mut impl FnMut(&[bool]) -> f64) -> Vec<usize> {
     let each = blocks / (2 * factors);
     let p_value = |factor: usize| {

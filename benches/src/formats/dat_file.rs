@@ -1,6 +1,6 @@
-//! A trace.dat around raw pages of the kernel: of version 6, as `trace-cmd record` lays it out (trace-cmd.dat.v6.5), where
-//! recording with that needs the top-level tracefs, which not every host has; and of version 7 with zlib
-//! (trace-cmd.dat.v7.5), which the trace-cmd of Debian is built without.
+//! Writes a trace.dat around raw pages of the kernel: in version 6, as `trace-cmd record` does (trace-cmd.dat.v6.5),
+//! because recording with trace-cmd needs the top-level tracefs, which not every host has; and in version 7 with zlib
+//! (trace-cmd.dat.v7.5), which Debian's trace-cmd is built without.
 
 use super::instance::{Instance, PAGE};
 use anyhow::Result;
@@ -8,10 +8,10 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;
 
-/// TRACECMD_OPTION_TRACECLOCK: the list of clocks lies after the table of CPUs.
+/// TRACECMD_OPTION_TRACECLOCK: the list of clocks is after the table of CPUs.
 const OPTION_TRACECLOCK: u16 = 4;
 
-/// Options of version 7 that name the place of a section: one for each of its parts.
+/// Options of version 7 that give the position of a section.
 const OPTION_BUFFER: u16 = 3;
 const OPTION_HEADERS: u16 = 16;
 const OPTION_FTRACE_FORMATS: u16 = 17;
@@ -21,7 +21,7 @@ const OPTION_CMDLINES: u16 = 21;
 /// Pages in a chunk of version 7.
 const CHUNK: usize = 10 * PAGE;
 
-/// What a file holds, as tracefs has it.
+/// The contents of a file, as in tracefs.
 pub struct Parts {
     /// Files below `events/`.
     pub header_page: String,
@@ -38,7 +38,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What an instance has traced; its pages are then gone from the buffers.
+    /// Takes what an instance has traced; its pages are then removed from the buffers.
     pub fn of(instance: &Instance) -> Result<Self> {
         Ok(Self {
             pages: instance.pages()?,
@@ -54,7 +54,7 @@ impl Parts {
     pub fn version_6(&self) -> Vec<u8> {
         let mut file = begin(b"6");
         file.extend(self.headers());
-        // No format of ftrace's own events; one system.
+        // No formats of ftrace's own events; one system.
         file.extend(0u32.to_ne_bytes());
         file.extend(self.systems());
         // No kernel symbols and no strings of printk.
@@ -160,16 +160,16 @@ fn option(file: &mut Vec<u8>, id: u16, data: &[u8]) {
     file.extend_from_slice(data);
 }
 
-/// `flags` is 1 where it is compressed.
+/// `flags` is 1 if the section is compressed.
 fn section(file: &mut Vec<u8>, id: u16, flags: u16, body: &[u8]) {
     file.extend([id, flags].map(u16::to_ne_bytes).concat());
-    // Where its description is: nowhere.
+    // It has no description.
     file.extend(0u32.to_ne_bytes());
     file.extend((body.len() as u64).to_ne_bytes());
     file.extend_from_slice(body);
 }
 
-/// Both sizes, and what is packed.
+/// Both sizes, and the compressed data.
 fn chunk(plain: &[u8]) -> Result<Vec<u8>> {
     let mut stream = ZlibEncoder::new(Vec::new(), Compression::default());
     stream.write_all(plain)?;

@@ -1,11 +1,11 @@
-//! A private instance of tracefs: its text, its raw pages and what a trace.dat needs to know about it.
+//! A private tracefs instance: its text, its raw pages, and what a trace.dat needs to know about it.
 
 use anyhow::{Context, Result};
 use schedlab_sys::tracefs::{Tracefs, open_without_waiting};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The events that show everything about waits.
+/// The events needed to analyse waits.
 pub const EVENTS: [&str; 7] = [
     "sched_switch",
     "sched_waking",
@@ -16,17 +16,17 @@ pub const EVENTS: [&str; 7] = [
     "sched_process_exit",
 ];
 
-/// Buffer of each CPU: a short recording overwrites nothing.
+/// Buffer per CPU: large enough that a short recording overwrites nothing.
 const BUFFER_KIB: u32 = 16 << 10;
 
-/// An instance of ours, gone with it.
+/// An instance of ours, removed on drop.
 pub struct Instance {
     tracefs: Tracefs,
     dir: PathBuf,
 }
 
 impl Instance {
-    /// A new one, that does not trace yet. Needs root.
+    /// A new instance, with tracing off. Needs root.
     pub fn new() -> Result<Self> {
         let tracefs = Tracefs::find_or_mount(Path::new("/proc")).context("tracefs cannot be mounted (root?)")?;
         let dir = tracefs.root().join(format!("instances/schedlab-bench-{}", std::process::id()));
@@ -68,12 +68,12 @@ impl Instance {
         ran
     }
 
-    /// What has not been read of `trace_pipe`, which does not wait if nothing is traced.
+    /// The unread part of `trace_pipe`, which does not block if tracing is off.
     pub fn pipe(&self) -> Result<String> {
         self.read("trace_pipe")
     }
 
-    /// The raw pages of each CPU, which are then gone from the buffers.
+    /// The raw pages of each CPU, which are then removed from the buffers.
     pub fn pages(&self) -> Result<Vec<Vec<u8>>> {
         let mut cpus = Vec::new();
         while let path = self.dir.join(format!("per_cpu/cpu{}/trace_pipe_raw", cpus.len()))
@@ -84,7 +84,7 @@ impl Instance {
         Ok(cpus)
     }
 
-    /// Formats of all that is traced, by file below `events/`.
+    /// Formats of all traced events, by file below `events/`.
     pub fn formats(&self) -> Result<Vec<String>> {
         EVENTS.iter().map(|event| self.read(&format!("events/sched/{event}/format"))).collect()
     }
@@ -95,7 +95,7 @@ impl Instance {
     }
 }
 
-/// Bytes of text: `header_page` gives what one read has room for, and nothing to the next.
+/// Bytes per read: `header_page` returns what fits into one read, and nothing on the next.
 const AT_ONCE: usize = 1 << 16;
 
 /// Page size of the ring buffer.

@@ -1,24 +1,24 @@
-//! Lines of `perf script --ns`, `trace-cmd report` and tracefs as events of the reference: written from what these print,
-//! with no code of the reader that is judged by it.
+//! Parses lines of `perf script --ns`, `trace-cmd report` and tracefs into events of the reference. Written from the
+//! output of these tools, and without code of the reader that is checked with it.
 
 use super::reference::{Happened, State, What};
 use std::collections::BTreeMap;
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Debug, Default)]
 pub struct Text {
     /// Its events in the order of their times.
     pub events: Vec<Happened>,
-    /// How many there are of each name, without the system.
+    /// Number of events by name, without the system.
     pub names: BTreeMap<String, u64>,
-    /// Events that the recorder says it lost.
+    /// Events that the recorder reports as lost.
     pub lost: u64,
-    /// The recorder starts the CPUs one after the other.
+    /// Whether the recorder starts the CPUs one after the other.
     pub in_turn: bool,
 }
 
 impl Text {
-    /// Events of another source, by the kernel's names.
+    /// Events from another source, with the kernel's names.
     pub fn of(events: Vec<Happened>) -> Self {
         let mut names = BTreeMap::new();
         for name in events.iter().filter_map(|event| name(&event.what)) {
@@ -40,12 +40,12 @@ fn name(what: &What) -> Option<&'static str> {
     })
 }
 
-/// Reads all of it; times that are no seconds are of a clock that counts something else, and their lines are left out.
+/// Parses the whole text. Lines whose times are not in seconds, because the clock counts something else, are skipped.
 pub fn parse(text: &str) -> Text {
     parse_by(text, ns)
 }
 
-/// The same, and a time without a point is in ns: trace-cmd prints so what it does not know the clock of.
+/// The same, but a time without a point is in ns: trace-cmd prints times so if it does not know the clock.
 pub fn parse_plain_ns(text: &str) -> Text {
     parse_by(text, |time| ns(time).or_else(|| time.strip_suffix(':')?.parse().ok()))
 }
@@ -62,14 +62,14 @@ fn parse_by(text: &str, time: fn(&str) -> Option<u64>) -> Text {
         let what = what(name, payload).unwrap_or(What::Other);
         found.events.push(Happened { ts, cpu, what });
     }
-    // At equal times the order of the text counts.
+    // A stable sort: at equal times the order of the text is kept.
     found.events.sort_by_key(|event| event.ts);
     found
 }
 
 /// `comm-1 [000] d..2. 12.345678: sched_switch: payload`, with the system or flags or without them.
 fn columns(line: &str, ns: fn(&str) -> Option<u64>) -> Option<(u32, u64, &str, &str)> {
-    // A name may hold brackets: the CPU's are those that a time follows.
+    // A name may contain brackets: those of the CPU are followed by a time.
     line.match_indices('[').find_map(|(open, _)| {
         let (number, rest) = line[open + 1..].split_once(']')?;
         let cpu = number.parse().ok()?;
@@ -83,7 +83,7 @@ fn columns(line: &str, ns: fn(&str) -> Option<u64>) -> Option<(u32, u64, &str, &
 
 /// `comm-1 1d..2. 2380934486us#: sched_switch: payload`.
 fn latency_columns(line: &str) -> Option<(u32, u64, &str, &str)> {
-    // A name may hold the unit, too: it follows a number.
+    // A name may contain the unit, too: here it follows a number.
     line.match_indices("us").find_map(|(at, _)| {
         let (before, time) = line[..at].rsplit_once(char::is_whitespace)?;
         let flags = before.split_whitespace().next_back()?;
@@ -103,7 +103,7 @@ fn ns(time: &str) -> Option<u64> {
     Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + part.parse::<u64>().ok()? * 10u64.pow(9 - digits))
 }
 
-/// The number after the last `key=`: a thread's name may hold one, too.
+/// The number after the last `key=`, because a thread's name may contain one, too.
 fn number(text: &str, key: &str) -> Option<u32> {
     let behind = text.rsplit_once(key)?.1;
     behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -126,7 +126,7 @@ fn what(name: &str, payload: &str) -> Option<What> {
     })
 }
 
-/// The kernel's own words, or those of libtraceevent's plugin: `a:1 [120] S ==> b:2 [120]`.
+/// In the kernel's own form, or in that of libtraceevent's plugin: `a:1 [120] S ==> b:2 [120]`.
 fn switch(payload: &str) -> Option<What> {
     if let Some((left, right)) = payload.rsplit_once(" ==> next_comm=") {
         let state = left.rsplit_once(" prev_state=")?.1;

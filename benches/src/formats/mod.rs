@@ -1,5 +1,5 @@
-//! Recordings of every format that `schedlab trace` reads, made small by the tools of others or byte by byte, and an
-//! independent reading of each to compare its answers with.
+//! Recordings in every format that `schedlab trace` reads, made small by other tools or byte by byte, and an
+//! independent reader for each to compare the answers with.
 
 pub mod dat_file;
 pub mod instance;

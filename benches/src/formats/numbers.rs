@@ -1,4 +1,5 @@
-//! What the released binary says of a trace: its numbers, or the sentence with which it refuses; and what the run took.
+//! The released binary's answer about a trace: its numbers, or the sentence with which it refuses; and the cost of the
+//! run.
 
 use super::lines::Text;
 use super::reference::{self, Waits};
@@ -23,7 +24,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Those of the reference.
+    /// The numbers of the reference.
     pub fn of(text: &Text) -> Self {
         let found = reference::waits(&text.events, text.in_turn);
         Self { events: text.names.clone(), wakeup: found.wakeup, preempt: found.preempt }
@@ -48,18 +49,18 @@ impl Numbers {
 /// An answer.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// What both commands say together.
+    /// The answers of both commands together.
     pub numbers: Numbers,
-    /// Everything that is said to be missing or wrong: problems, gaps, losses, what could not be read.
+    /// Everything that is reported missing or wrong: problems, gaps, losses, unreadable parts.
     pub wrong: Vec<String>,
-    /// Events that are said not to be recorded.
+    /// Events that are reported as not recorded.
     pub lacking: Vec<String>,
 }
 
 /// How a run ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// Exit status or signal; `None` where it was killed for its length.
+    /// Exit status or signal; `None` if it was killed because it took too long.
     pub status: Option<ExitStatus>,
     /// How long it took.
     pub took: Duration,
@@ -71,17 +72,17 @@ pub struct Ran {
     pub err: String,
 }
 
-/// `Err` of the inner result is the sentence of a refusal.
+/// The inner `Err` is the sentence of a refusal.
 pub type Answer = std::result::Result<Told, String>;
 
-/// Asks `trace latency` and `trace check`; both refuse or neither.
+/// Runs `trace latency` and `trace check`; either both refuse or neither.
 pub fn ask(schedlab: &Path, trace: &Path, scratch: &Path) -> Result<Answer> {
     let latency = run(schedlab, "latency", trace, scratch, Duration::from_secs(120))?;
     let check = run(schedlab, "check", trace, scratch, Duration::from_secs(120))?;
     answer(&latency, &check)
 }
 
-/// What two runs said.
+/// Combines the answers of two runs.
 pub fn answer(latency: &Ran, check: &Ran) -> Result<Answer> {
     for ran in [latency, check] {
         if ran.status != Some(ExitStatus::Exited(0)) {
@@ -106,7 +107,7 @@ fn numbers(latency: &Value, check: &Value) -> Result<Numbers> {
     for pair in check["trace"]["events_by_name"].as_array().context("no events_by_name")? {
         let name = pair[0].as_str().context("an event without a name")?;
         let name = name.rsplit(':').next().unwrap_or(name);
-        // perf names what it recorded, also where nothing of it came.
+        // perf lists the events that it was asked to record, even if none came.
         if let Some(count) = pair[1].as_u64().filter(|count| *count > 0) {
             *events.entry(name.to_owned()).or_default() += count;
         }
@@ -130,7 +131,7 @@ fn wrong(latency: &Value, check: &Value) -> Vec<String> {
     wrong
 }
 
-/// Runs one analysis with `--json`, no longer than this.
+/// Runs one analysis with `--json`, with a time limit.
 pub fn run(schedlab: &Path, analysis: &str, trace: &Path, scratch: &Path, limit: Duration) -> Result<Ran> {
     let (out, err) = (scratch.with_extension("out"), scratch.with_extension("err"));
     let started = Instant::now();
@@ -163,7 +164,7 @@ pub fn run(schedlab: &Path, analysis: &str, trace: &Path, scratch: &Path, limit:
 }
 
 impl Ran {
-    /// A panic, a crash or a hang in words; `None` for an answer or a refusal in time and memory.
+    /// Describes a panic, a crash or a hang; `None` for an answer or a refusal within the limits of time and memory.
     pub fn failure(&self, limit_bytes: u64) -> Option<String> {
         match self.status {
             None => return Some(format!("hang: killed after {:.1} s", self.took.as_secs_f64())),

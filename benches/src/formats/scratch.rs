@@ -1,16 +1,16 @@
-//! A directory of a benchmark's own.
+//! A temporary directory for a benchmark.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Removed with it, unless it is to be kept.
+/// Removed on drop, unless it is to be kept.
 pub struct Scratch {
     dir: PathBuf,
     keep: bool,
 }
 
 impl Scratch {
-    /// `keep` names a directory that stays; else one below that for temporary files is made and removed.
+    /// `keep` names a directory that is kept; otherwise a directory for temporary files is created and removed.
     pub fn new(name: &str, keep: Option<&Path>) -> Result<Self> {
         let own = || std::env::temp_dir().join(format!("schedlab-bench-{name}-{}", std::process::id()));
         let dir = keep.map_or_else(own, Path::to_owned);

@@ -1,5 +1,5 @@
-//! trace.dat: raw pages of a private tracefs instance with a header of 6 of our own, which trace-cmd reads and converts,
-//! and what `trace-cmd restore` makes of the same pages.
+//! trace.dat: raw pages of a private tracefs instance with a version 6 header that we write, which trace-cmd reads and
+//! converts; and the file that `trace-cmd restore` makes of the same pages.
 
 use super::Lab;
 use super::row::{Must, Outcome, compare};
@@ -11,7 +11,7 @@ use schedlab_benches::program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Versions and compressions that `trace-cmd convert` is asked for.
+/// Versions and compressions for `trace-cmd convert`.
 const CONVERTED: [[&str; 2]; 4] = [["6", "none"], ["7", "none"], ["7", "zlib"], ["7", "zstd"]];
 
 /// Clocks that do not count ns.
@@ -55,14 +55,14 @@ pub(crate) fn must(clock: &str) -> Must {
 }
 
 fn version() -> Result<String> {
-    // Without a command it prints how it is used, and ends with 255.
+    // Without a command it prints its usage and exits with 255.
     let output = Command::new("trace-cmd").output()?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     let line = text.lines().find(|line| line.contains("version")).context("it tells no version")?;
     Ok(line.replace(" version", "").split(" (").next().unwrap_or_default().to_owned())
 }
 
-/// A trace.dat 6 of the load, by this clock.
+/// A version 6 trace.dat of the load, with this clock.
 pub(crate) fn base(lab: &Lab, clock: &str, file: &Path) -> Result<()> {
     let instance = Instance::new()?;
     instance.record(clock, || lab.run_load())?;
@@ -82,7 +82,7 @@ pub(crate) fn convert(from: &Path, to: &Path, [version, compression]: [&str; 2])
     Ok(())
 }
 
-/// The same pages as `trace-cmd restore` puts them together: its header is that of this machine.
+/// The same pages, assembled by `trace-cmd restore`, with the header of this machine.
 fn restore(lab: &Lab, file: &Path) -> Result<()> {
     let instance = Instance::new()?;
     instance.record("local", || lab.run_load())?;
@@ -109,7 +109,7 @@ fn judge(lab: &Lab, file: &Path, must: Must) -> Result<Outcome> {
     compare(lab, file, &text, must)
 }
 
-/// All events as trace-cmd itself reads them, with ns.
+/// All events as read by trace-cmd itself, with ns.
 fn report(file: &Path) -> Result<String> {
     let mut command = Command::new("trace-cmd");
     command.args(["report", "-t"]).arg(file);

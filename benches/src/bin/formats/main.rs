@@ -71,7 +71,7 @@ impl Lab {
         Ok(Self { schedlab, perfs, scratch, filter, rows: RefCell::default() })
     }
 
-    /// Makes a row of this name, unless others were asked for. An error is a row that could not be run.
+    /// Makes the row with this name, unless others were selected. On an error the row counts as not run.
     pub(crate) fn row(&self, [format, recorder, options]: [&str; 3], make: impl FnOnce(&Path) -> Result<row::Outcome>) {
         let name = format!("{format} {recorder} {options}");
         if !name.contains(&self.filter) {
@@ -85,7 +85,7 @@ impl Lab {
         self.rows.borrow_mut().push(row);
     }
 
-    /// This many pairs of threads that wake and preempt each other, for this many milliseconds.
+    /// A load of this many pairs of threads that wake and preempt each other, for this many milliseconds.
     pub(crate) fn load(&self, pairs: u32, ms: u32) -> Command {
         let mut command = Command::new(&self.schedlab);
         let spec = format!("pipe:copies={pairs},duration={ms}ms");
@@ -93,7 +93,7 @@ impl Lab {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the load to its end.
     pub(crate) fn run_load(&self) -> Result<()> {
         program::output(self.load(3, 100)).map(drop)
     }

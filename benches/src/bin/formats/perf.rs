@@ -1,4 +1,4 @@
-//! perf.data, by each perf that was given.
+//! perf.data, recorded by each given perf.
 
 use super::Lab;
 use super::row::{Must, Outcome, compare};
@@ -15,11 +15,11 @@ use std::process::{Command, Stdio};
 enum Whom {
     /// `-a`, with a load of this many pairs.
     All(u32),
-    /// What perf starts, and what that starts.
+    /// A command that perf starts, and its children.
     Command,
-    /// A process that runs already.
+    /// A process that is already running.
     Process,
-    /// All, written to standard output.
+    /// Everything, written to standard output.
     Pipe,
     /// `perf sched record`.
     Sched,
@@ -41,7 +41,7 @@ const ROWS: [(&str, Whom); 19] = [
     ("-a --all-cgroups", Whom::All(3)),
     ("-a --threads", Whom::All(3)),
     ("-a -z --threads", Whom::All(3)),
-    // One thread reads the rings of all CPUs, where the machine has one node.
+    // One thread reads the rings of all CPUs, if the machine has one node.
     ("-a --threads=numa", Whom::All(3)),
     ("COMMAND, no -a", Whom::Command),
     ("-p PID", Whom::Process),
@@ -69,14 +69,14 @@ fn version(perf: &Path) -> Result<String> {
 }
 
 fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result<Outcome> {
-    // Pages of a CPU's ring: more of them where events were lost.
+    // Pages of each CPU's ring: more of them if events were lost.
     for pages in ["2048", "16384"] {
         record(lab, perf, options, whom, file, pages)?;
         let text = script(perf, file, whom)?;
         ensure!(!text.events.is_empty(), "perf script finds no event in what perf recorded");
         if text.lost == 0 {
             let must = match options {
-                // Whether a ring wrapped, the file does not say: each CPU begins at its oldest event.
+                // The file does not say whether a ring wrapped: each CPU begins at its oldest event.
                 _ if options.contains("--overwrite") => Must::TellLoss,
                 _ => Must::Agree,
             };
@@ -108,7 +108,7 @@ fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages:
     let mut observed = None;
     if whom == Whom::Process {
         let load = lab.load(3, 100);
-        // perf attaches before that starts: of what it forks only the later part would be recorded.
+        // perf attaches before this starts, because it would record only the later part of processes forked earlier.
         let mut late = Command::new("sh");
         late.args(["-c", "sleep 1; exec \"$@\"", "sh"]).arg(load.get_program()).args(load.get_args());
         let child = late.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -119,7 +119,7 @@ fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages:
             Whom::All(pairs) => lab.load(pairs, 25 * pairs),
             _ => lab.load(3, 100),
         };
-        // The answer must not get into a pipe that perf writes.
+        // The output must not get into perf's pipe.
         command.args(["--", "sh", "-c", "exec \"$@\" >/dev/null", "sh"]).arg(load.get_program()).args(load.get_args());
     }
     let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
@@ -136,7 +136,7 @@ fn is_clock(word: &str) -> bool {
     ["mono", "monotonic_raw", "boottime", "tai"].contains(&word)
 }
 
-/// All samples as perf itself reads them.
+/// All samples as read by perf itself.
 fn script(perf: &Path, file: &Path, whom: Whom) -> Result<Text> {
     let mut command = Command::new(perf);
     command.args(["script", "--ns", "--show-lost-events", "-F", "comm,tid,cpu,time,event,trace", "-i"]);

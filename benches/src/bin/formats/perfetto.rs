@@ -1,5 +1,4 @@
-//! Perfetto traces that are encoded here, of what tracefs' text says of the load: whole ones, and such that a part is
-//! missing of.
+//! Perfetto traces, encoded here from tracefs' text of the load: complete ones, and ones with missing parts.
 
 use super::Lab;
 use super::row::{Must, Outcome, compare};
@@ -17,7 +16,7 @@ const fn hole(mark: Mark) -> Layout {
     Layout { hole: Some(Hole { from: SLICES / 3, to: 2 * SLICES / 3, cpu: Some(0), mark }), ..WHOLE }
 }
 
-/// The first third of all CPUs, as a ring that wrapped has it.
+/// The first third of all CPUs, as if a ring had wrapped.
 const RING: Hole = Hole { from: 0, to: SLICES / 3, cpu: Some(0), mark: Mark::PacketDropped };
 
 const ROWS: [(&str, Layout, Must); 16] = [
@@ -50,7 +49,7 @@ fn row(lab: &Lab, layout: Layout, must: Must, file: &Path) -> Result<Outcome> {
     let events = recorded(lab)?;
     let (trace, kept) = protobuf::encode(&events, layout);
     std::fs::write(file, trace)?;
-    // Where a part is gone, no wait may be longer than all of it has.
+    // If a part is missing, no wait may be longer than in the whole trace.
     let mut text = Text::of(kept);
     if must == Must::TellLoss {
         text.events = events;
@@ -58,7 +57,7 @@ fn row(lab: &Lab, layout: Layout, must: Must, file: &Path) -> Result<Outcome> {
     compare(lab, file, &text, must)
 }
 
-/// Events of the load, in ns: of one microsecond each gets a nanosecond of its own.
+/// Events of the load, in ns: events in the same microsecond get different nanoseconds.
 pub(crate) fn recorded(lab: &Lab) -> Result<Vec<Happened>> {
     let instance = Instance::new()?;
     instance.record("mono", || lab.run_load())?;

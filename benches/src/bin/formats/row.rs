@@ -1,4 +1,4 @@
-//! A row of the table: our numbers beside the reference's.
+//! A row of the table: our numbers next to the reference's.
 
 use anyhow::Result;
 use schedlab_benches::formats::lines::Text;
@@ -8,7 +8,7 @@ use std::path::Path;
 pub(crate) const HEADER: [&str; 8] =
     ["format", "recorder", "options", "events", "switches", "waits: wakeup + preempt", "longest wait, ns", "equal"];
 
-/// How a row came out.
+/// The result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judged {
     Equal,
@@ -22,9 +22,9 @@ pub(crate) enum Judged {
 pub(crate) enum Must {
     /// The same numbers.
     Agree,
-    /// The same events, no more waits and none longer than in the whole trace, and a word that something is missing.
+    /// The same events, no more waits than in the whole trace and none longer, and a report that something is missing.
     TellLoss,
-    /// A refusal: the times are not ns, and nothing says what they are.
+    /// A refusal, because the times are not ns and their unit is not known.
     Refuse,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Row {
     pub(crate) outcome: Outcome,
 }
 
-/// Asks the released binary about a file and puts what a text says of it beside.
+/// Compares the released binary's answer about a file with an independent reading of its text.
 pub(crate) fn compare(lab: &super::Lab, trace: &Path, text: &Text, must: Must) -> Result<Outcome> {
     let answer = numbers::ask(&lab.schedlab, trace, &lab.scratch.path("answer"))?;
     Ok(Outcome::Compared { must, answer, reference: Box::new(Numbers::of(text)) })
@@ -100,7 +100,7 @@ impl Row {
         cells
     }
 
-    /// Where the table's columns do not show it.
+    /// The difference, if the table's columns do not show it.
     fn difference(&self, own: &Numbers, other: &Numbers) -> String {
         let names = own.events.keys().chain(other.events.keys()).collect::<std::collections::BTreeSet<_>>();
         let count = |of: &Numbers, name: &String| of.events.get(name).copied().unwrap_or(0);
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// A sentence in a cell of the table, without the directory that this run has for itself.
+/// A sentence in a cell of the table, without this run's own directory.
 fn cell(sentence: &str) -> String {
     let own = std::env::temp_dir().join(format!("schedlab-bench-formats-{}", std::process::id()));
     sentence.replace(&format!("{}/", own.display()), "").replace(['\n', '|'], " ")

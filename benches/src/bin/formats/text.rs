@@ -1,4 +1,5 @@
-//! Text of a tracefs instance: `trace` and `trace_pipe`, by each clock and with the options that change its columns.
+//! Text from a tracefs instance: `trace` and `trace_pipe`, with each clock and with the options that change its
+//! columns.
 
 use super::Lab;
 use super::dat::must;
@@ -8,7 +9,7 @@ use schedlab_benches::formats::instance::Instance;
 use schedlab_benches::formats::lines;
 use std::path::Path;
 
-/// Options of a recording: 1 or 0 into a file below `options`.
+/// Options of a recording: 1 or 0 is written to a file below `options`.
 const OPTIONS: [&[(&str, &str)]; 6] = [
     &[("irq-info", "0")],
     &[("record-tgid", "1")],
@@ -18,7 +19,7 @@ const OPTIONS: [&[(&str, &str)]; 6] = [
     &[("verbose", "1"), ("latency-format", "1")],
 ];
 
-/// `trace`, and what reading takes away.
+/// `trace`, and the file from which reading removes events.
 const FILES: [&str; 2] = ["trace", "trace_pipe"];
 
 pub(crate) fn rows(lab: &Lab) -> Result<()> {
@@ -31,7 +32,7 @@ pub(crate) fn rows(lab: &Lab) -> Result<()> {
         }
         for options in OPTIONS {
             let words: Vec<String> = options.iter().map(|(name, on)| format!("{name} {on}")).collect();
-            // Without times, and with hexadecimal numbers in other places: no columns that anybody documents.
+            // Without times, or with hexadecimal numbers in other places: these columns are not documented anywhere.
             let other = options.iter().any(|(name, _)| ["context-info", "verbose"].contains(name));
             let must = if other { Must::Refuse } else { Must::Agree };
             lab.row(["text", "tracefs", &format!("{file}, {}", words.join(", "))], |path| {

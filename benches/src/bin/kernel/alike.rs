@@ -1,9 +1,9 @@
-//! In which way two versions of a function are alike: as text, and as code.
+//! How similar two versions of a function are, as text and as code.
 
 use super::configured::tokens;
 use std::collections::HashMap;
 
-/// Wrappers whose value is their argument: they make no code of their own, or none that differs where it is one access.
+/// Wrappers whose value is their argument: they generate no code, or none that differs for a single access.
 const TRANSPARENT: [&str; 12] = [
     "READ_ONCE",
     "data_race",
@@ -18,11 +18,11 @@ const TRANSPARENT: [&str; 12] = [
     "smp_load_acquire",
     "ACCESS_PRIVATE",
 ];
-/// Words of a declaration that make no code.
+/// Words of a declaration that generate no code.
 const SILENT: [&str; 8] =
     ["const", "inline", "__always_inline", "__maybe_unused", "notrace", "__rcu", "__read_mostly", "__must_check"];
 
-/// Whether two texts are the same but for annotations that make no code.
+/// Whether two texts are the same except for annotations that generate no code.
 pub(crate) fn but_annotations(before: &[String], after: &[String]) -> bool {
     bare(before) == bare(after)
 }
@@ -31,7 +31,7 @@ fn bare(lines: &[String]) -> Vec<String> {
     let mut left: Vec<String> = tokens(&lines.join(" "));
     left.retain(|token| !SILENT.contains(&token.as_str()));
     let mut out: Vec<String> = Vec::new();
-    // Of each open parenthesis whether it goes, and whether a comma in it becomes `=`.
+    // For each open parenthesis, whether it is dropped, and whether a comma in it becomes `=`.
     let mut open: Vec<(bool, bool)> = Vec::new();
     for token in left {
         match token.as_str() {
@@ -58,7 +58,7 @@ fn bare(lines: &[String]) -> Vec<String> {
     out
 }
 
-/// Whether one is the other with some names of its own replaced, each by one other throughout.
+/// Whether the texts are the same if some names are consistently replaced by others.
 pub(crate) fn but_names(before: &[String], after: &[String]) -> bool {
     let [before, after] = [before, after].map(|lines| tokens(&lines.join(" ")));
     let is_name = |token: &str| token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -71,16 +71,16 @@ pub(crate) fn but_names(before: &[String], after: &[String]) -> bool {
         })
 }
 
-/// How two codes that differ are alike.
+/// How two versions of code that differ are similar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alike {
-    /// Only in offsets from a register: places of members.
+    /// They differ only in offsets from a register: positions of members.
     Offsets,
-    /// In constants too.
+    /// They also differ in constants.
     Constants,
     /// The same instructions with other registers, or in another order.
     Order,
-    /// In none of these ways.
+    /// None of these.
     No,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn alike(before: &[String], after: &[String]) -> Alike {
     }
 }
 
-/// `0x18(%rax)` and `(%rax)` are the same; names of variables with an offset, too.
+/// `0x18(%rax)` and `(%rax)` are the same; so are names of variables with and without an offset.
 fn without_offsets(line: &str) -> String {
     let mut out = String::new();
     for part in line.split_inclusive('(') {
@@ -118,7 +118,7 @@ fn without_offsets(line: &str) -> String {
     out
 }
 
-/// `$0x18` is `$`, and `name+0x18` is `name`.
+/// `$0x18` becomes `$`, and `name+0x18` becomes `name`.
 fn without_constants(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;

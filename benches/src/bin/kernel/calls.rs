@@ -1,4 +1,4 @@
-//! Static calls beside those in the objects.
+//! Compares direct calls with those in the objects.
 
 use super::objects::objects;
 use super::sources::{Static, units};
@@ -7,7 +7,8 @@ use schedlab_benches::table;
 use schedlab_kernel::source::scan;
 use std::path::Path;
 
-/// Calls that no source says: what the compiler, a static call (of a tracepoint) or inline assembly puts in.
+/// Calls that are not in the source: inserted by the compiler, by a static call (of a tracepoint) or by inline
+/// assembly.
 fn is_made(name: &str) -> bool {
     let made = ["__fentry__", "mcount", "memcpy", "memset", "memmove", "memcmp", "strlen", "__stack_chk_fail"];
     made.contains(&name)
@@ -17,7 +18,7 @@ fn is_made(name: &str) -> bool {
         || name.starts_with("preempt_schedule") && name.ends_with("_thunk")
 }
 
-/// Edges of the objects that the scanner has as well. `folders` are those of the objects.
+/// Counts the edges of the objects that the scanner has as well. `folders` are the folders of the objects.
 pub(crate) fn run(tree: &Path, build: &Path, folders: &[String]) -> Result<bool> {
     let mut sources = Static::default();
     let own: Vec<&str> = folders.iter().map(String::as_str).chain(["include", "arch/x86/include"]).collect();

@@ -1,4 +1,5 @@
-//! Functions that a dossier calls changed, beside those whose code differs between two builds, and why they disagree.
+//! Compares the functions that a dossier calls changed with those whose code differs between two builds, and finds the
+//! reasons for disagreements.
 
 use super::alike::{Alike, alike, but_annotations, but_names};
 use super::configured::Configuration;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Names of functions that a dossier calls changed, new, gone or renamed.
 pub(crate) type Said = BTreeSet<String>;
 
-/// One tree, and what was built of it.
+/// A tree, and its build.
 struct Side {
     /// C files of the folders.
     files: BTreeMap<String, Vec<u8>>,
@@ -38,7 +39,7 @@ impl Side {
         })
     }
 
-    /// Whether the build has compiled a file, by itself or within another one (`kernel/sched/build_policy.c`).
+    /// Whether the build compiled a file, directly or included by another one (`kernel/sched/build_policy.c`).
     fn has_built(&self, file: &str) -> bool {
         let object = |file: &str| self.build.join(Path::new(file).with_extension("o")).exists();
         let Some((folder, name)) = file.rsplit_once('/').filter(|(_, name)| name.ends_with(".c")) else { return true };
@@ -53,7 +54,7 @@ impl Side {
         object(file) || self.files.iter().any(|(path, text)| includes(path, text))
     }
 
-    /// The lines of a function that are compiled; none if it is not there.
+    /// The lines of a function that are compiled; empty if the function does not exist.
     fn lines(&self, place: Option<&SourceLine>) -> Vec<String> {
         let Some(place) = place else { return Vec::new() };
         let Some(text) = self.files.get(&place.file).or_else(|| self.headers.get(&place.file)) else {
@@ -65,27 +66,27 @@ impl Side {
     }
 }
 
-/// What the kernel's headers make of a tracepoint begins like this.
+/// Beginnings of the names that the kernel's headers make for a tracepoint.
 const TRACERS: [&str; 5] =
     ["trace_event_raw_event_", "perf_trace_", "trace_raw_output_", "__bpf_trace_", "__traceiter_"];
 
-/// What both sides say.
+/// The results of both sides.
 struct Both<'a> {
     sides: &'a [Side; 2],
     sources: Static,
-    /// What the dossier says, by name in the objects.
+    /// The dossier's results, by the name in the objects.
     told: BTreeMap<String, Vec<&'a FunctionChange>>,
     differ: BTreeSet<String>,
-    /// Those of `told` whose compiled lines differ, and functions of headers of which that is so.
+    /// Functions of `told` whose compiled lines differ, and such functions in headers.
     compiled: HashSet<String>,
     of_headers: HashSet<String>,
-    /// Macros and constants that changed, types with other members, and tracepoints.
+    /// Macros and constants that changed, types with changed members, and tracepoints.
     macros: HashSet<String>,
     types: HashSet<String>,
     tracepoints: HashSet<String>,
 }
 
-/// `folders` are those of the objects.
+/// `folders` are the folders of the objects.
 pub(crate) fn run(trees: [&Path; 2], builds: [&Path; 2], folders: &[String]) -> Result<bool> {
     let sides = [Side::read(trees[0], builds[0], folders)?, Side::read(trees[1], builds[1], folders)?];
     let read = |files: &BTreeMap<String, Vec<u8>>| -> Vec<File> {
@@ -102,7 +103,7 @@ pub(crate) fn run(trees: [&Path; 2], builds: [&Path; 2], folders: &[String]) -> 
     Ok(true)
 }
 
-/// Those that the other tree does not have like this.
+/// The files that the other tree lacks, or has with another content.
 fn differing(files: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let differs = |(path, text): &(&String, &Vec<u8>)| other.get(*path) != Some(*text);
     files.iter().filter(differs).map(|(path, text)| (path.clone(), text.clone())).collect()
@@ -167,7 +168,7 @@ impl<'a> Both<'a> {
         [0, 1].map(|side| self.sides[side].objects.get(name))
     }
 
-    /// A first name that `is` one, of what is inside of a function in one of the builds.
+    /// The first name that satisfies `is`, among the functions inlined into a function in one of the builds.
     fn inside(&self, name: &str, is: &dyn Fn(&str) -> bool) -> Option<String> {
         self.code(name).into_iter().flatten().find_map(|code| {
             let is_called = |other: &str| code.calls.contains(other) && !code.parts.contains(other);
@@ -176,7 +177,7 @@ impl<'a> Both<'a> {
         })
     }
 
-    /// Why the objects differ and the dossier does not name it, and by what.
+    /// Why the objects differ and the dossier does not name the function, with the name that is the reason.
     fn of_objects(&self, name: &str) -> (&'static str, String) {
         let inside = |is: &dyn Fn(&str) -> bool| self.inside(name, is);
         let [Some(before), Some(after)] = self.code(name) else {
@@ -217,11 +218,11 @@ impl<'a> Both<'a> {
         self.code(name).into_iter().flatten().any(|other| !other.files.is_disjoint(&code.files))
     }
 
-    /// Why the dossier names it and the objects are the same, and by what.
+    /// Why the dossier names the function and the objects are the same, with the name that is the reason.
     fn of_dossier(&self, name: &str, change: &FunctionChange) -> (&'static str, String) {
         let places = [&change.before, &change.after];
         let of = |side: usize| places[side].as_ref().map(|place| (&self.sides[side], place));
-        // A renamed one is under both names, and each is in one tree.
+        // A renamed function is listed under both names, each of which is in one tree.
         let in_one = matches!(change.status, Status::RenamedFrom(_)).then(|| usize::from(plain(&change.name) == name));
         let there: Vec<_> =
             [0, 1].into_iter().filter(|side| in_one.is_none_or(|one| one == *side)).filter_map(of).collect();
@@ -284,7 +285,7 @@ fn compiled_lines(sides: &[Side; 2], change: &FunctionChange) -> [Vec<String>; 2
     [sides[0].lines(change.before.as_ref()), sides[1].lines(change.after.as_ref())]
 }
 
-/// Names whose texts are not the same on both sides; `texts` puts each name of a unit with its text.
+/// Names whose texts differ between the two sides; `texts` lists each name of a unit with its text.
 fn differing_names(sides: &[Vec<Unit>; 2], texts: impl Fn(&Unit, &mut dyn FnMut(&str, &str))) -> HashSet<String> {
     let of = |units: &[Unit]| {
         let mut out: HashMap<String, BTreeSet<String>> = HashMap::new();

@@ -1,11 +1,11 @@
-//! Whether an `#if` holds in a kernel's configuration.
+//! Whether an `#if` condition holds in a kernel configuration.
 
 use anyhow::{Context, Result};
 use schedlab_kernel::source::{Function, code_lines, inner_conditions};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The options that a build has, `CONFIG_X` and of modules `CONFIG_X_MODULE`.
+/// The options of a build: `CONFIG_X`, and `CONFIG_X_MODULE` for modules.
 pub(crate) struct Configuration(HashSet<String>);
 
 impl Configuration {
@@ -19,7 +19,7 @@ impl Configuration {
         Ok(Self(set.collect()))
     }
 
-    /// `None` if it asks for more than options.
+    /// `None` if the condition depends on more than options.
     pub(crate) fn holds(&self, condition: &str) -> Option<bool> {
         let tokens: Vec<String> = tokens(condition);
         let mut reader = Reader { of: self, tokens: &tokens, at: 0 };
@@ -27,7 +27,7 @@ impl Configuration {
         if reader.at == tokens.len() { holds } else { None }
     }
 
-    /// The lines of a function that this configuration leaves.
+    /// The lines of a function that remain in this configuration.
     pub(crate) fn left(&self, text: &[u8], function: &Function) -> Vec<String> {
         if self.holds(&function.condition) == Some(false) {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Reader<'_> {
             "0" => Some(false),
             "1" => Some(true),
             _ if word.starts_with("CONFIG_") => Some(self.of.0.contains(word)),
-            // An assembler reads no C file, and no other compiler or checker is asked.
+            // No assembler reads C files, and no other compiler or checker is used.
             "__ASSEMBLY__" | "__CHECKER__" | "__clang__" => Some(false),
             _ if word.starts_with("__SANITIZE_") => Some(false),
             "__KERNEL__" => Some(true),

@@ -1,5 +1,5 @@
-//! The scanner of C beside universal-ctags: the functions of kernel/sched, kernel/futex and net/ipv4 of each tree, by
-//! name, file and line. Each disagreement is printed.
+//! Compares the C scanner with universal-ctags: the functions of kernel/sched, kernel/futex and net/ipv4 of each tree,
+//! by name, file and line. Each disagreement is printed.
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::table;

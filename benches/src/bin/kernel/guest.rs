@@ -1,5 +1,5 @@
-//! What a booted guest shows of its interfaces beside its own source: the sysctls `kernel.sched*`, debugfs `sched`, the
-//! events `sched` and the counters of /proc/net/netstat.
+//! Compares the interfaces that a booted guest shows with its own source: the sysctls `kernel.sched*`, debugfs `sched`,
+//! the events `sched` and the counters of /proc/net/netstat.
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::{program, table};
@@ -11,7 +11,7 @@ use std::process::Command;
 /// Folders of the tree that define them.
 const FOLDERS: [&str; 3] = ["kernel", "include/trace/events", "net"];
 
-/// The guest's shell: names the interfaces, a line each, and ends the guest.
+/// The guest's shell script: lists the names of the interfaces, one per line, and ends the guest.
 const LIST: &str = "#!/bin/busybox sh
 b=/bin/busybox
 $b mount -t debugfs none /sys/kernel/debug 2>/dev/null
@@ -51,7 +51,7 @@ pub(crate) fn run(kernel: &str, tree: &Path, scratch: &Path) -> Result<bool> {
     Ok(is_met)
 }
 
-/// What the guest's shell printed. `vm boot --shell` wants a terminal, which `script` gives it.
+/// The output of the guest's shell. `vm boot --shell` needs a terminal, which `script` provides.
 fn listed(kernel: &str, scratch: &Path) -> Result<String> {
     let list = scratch.join("list.sh");
     std::fs::write(&list, LIST)?;
@@ -65,12 +65,12 @@ fn listed(kernel: &str, scratch: &Path) -> Result<String> {
     if said.contains("@sysctl ") { Ok(said) } else { bail!("the guest named nothing: {said}") }
 }
 
-/// The names of one kind, each once. Of debugfs each part of a path is one.
+/// The names of one kind, without duplicates. For debugfs each component of a path is a name.
 fn names(said: &str, what: &str) -> BTreeSet<String> {
     let lines = said.lines().filter_map(|line| line.trim().strip_prefix('@')?.strip_prefix(what)?.strip_prefix(' '));
     let one = |line: &str| -> Vec<String> {
         match what {
-            // Two lines each: the names, and their values.
+            // Pairs of lines: the names, and their values.
             "netstat" => {
                 let words = line.split_whitespace().skip(1).filter(|word| word.parse::<i64>().is_err());
                 words.map(str::to_owned).collect()
@@ -82,7 +82,7 @@ fn names(said: &str, what: &str) -> BTreeSet<String> {
     lines.flat_map(one).collect()
 }
 
-/// `cpu0` of a source that writes `"cpu%d"`.
+/// Whether the source has the name as a format, such as `"cpu%d"` for `cpu0`.
 fn is_numbered(name: &str, files: &[File]) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let format = format!("\"{stem}%d\"");

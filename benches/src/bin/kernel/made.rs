@@ -1,5 +1,5 @@
-//! What macros define at file scope, beside a search line by line that knows no C: the macro, its first argument and the
-//! line must be the same.
+//! Compares the definitions that macros make at file scope with a search line by line that knows no C: the macro, its
+//! first argument and the line must be the same.
 
 use super::functions::collect;
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const PLACES: [&str; 6] =
     ["kernel/sched", "kernel/futex", "net/ipv4", "net/core", "include/trace/events", "include/linux/sched"];
 
-/// What a row counts: macros whose name begins like this.
+/// The rows, each for macros whose names begin like this.
 const FAMILIES: [(&str, &[&str]); 9] = [
     ("SYSCALL_DEFINE, COMPAT_SYSCALL_DEFINE", &["SYSCALL_DEFINE", "COMPAT_SYSCALL_DEFINE"]),
     ("BPF_CALL", &["BPF_CALL_"]),
@@ -119,7 +119,7 @@ fn scanned(unit: &Unit, file: &str, out: &mut BTreeSet<Made>) {
     }
 }
 
-/// Words that may stand before.
+/// Words that may precede the macro.
 const BEFORE: [&str; 9] = [
     "static",
     "asmlinkage",
@@ -132,7 +132,7 @@ const BEFORE: [&str; 9] = [
     "__cacheline_aligned",
 ];
 
-/// Lines that begin with one of the macros, comments and texts of other macros left out.
+/// Lines that begin with one of the macros, outside of comments and of the texts of other macros.
 fn searched(text: &str, file: &str, out: &mut BTreeSet<Made>) {
     let (mut in_comment, mut in_macro, mut dead) = (false, false, 0usize);
     let lines: Vec<&str> = text.lines().collect();
@@ -164,7 +164,7 @@ fn searched(text: &str, file: &str, out: &mut BTreeSet<Made>) {
         let Some(row) = family(of).filter(|_| of.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) else {
             continue;
         };
-        // In a function, DECLARE_… and DEFINE_… make what is local.
+        // Inside a function, DECLARE_… and DEFINE_… define something local.
         let is_item = of == "SNMP_MIB_ITEM";
         if line.starts_with(char::is_whitespace) && !is_item {
             continue;

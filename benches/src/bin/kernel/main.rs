@@ -82,7 +82,7 @@ fn run() -> Result<bool> {
     done
 }
 
-/// In a directory that is gone afterwards.
+/// Runs `work` in a directory that is removed afterwards.
 fn with_scratch(work: impl FnOnce(&Path) -> Result<bool>) -> Result<bool> {
     let scratch = std::env::temp_dir().join(format!("schedlab-bench-kernel-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).context("no place for scratch files")?;

@@ -1,6 +1,6 @@
-//! What `kernel port` says that hunks need, against an answer of its own: what the maintainers took unchanged needs
-//! nothing that the tree has (but what they brought in a header), and a word that added code uses, that is nowhere in
-//! the tree and once in the series, is missing.
+//! Checks the needs that `kernel port` reports against independent answers: a hunk that the maintainers took unchanged
+//! needs nothing that the tree has (except what they added to a header), and a word in added code that is nowhere in
+//! the tree and once in the series is missing.
 
 use crate::pairs::{self, Pair};
 use anyhow::{Context, Result};
@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of the back-ports that applied at their original lines, this many are the cleanest: their files differ least.
+/// Of the backports that applied at their original lines, this many are the cleanest: those whose files differ least.
 const CLEANEST: usize = 30;
 
-/// Prints the table and the misses after it; false: a bar is missed.
+/// Prints the table, and the misses after it; false if a bar is missed.
 pub(crate) fn run(trees: &[PathBuf; 4], pairs: &[Pair], scratch: &Path, misses: &mut String) -> Result<bool> {
     let files: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.file).collect();
     let series = scratch.join("newer.diff");
@@ -63,7 +63,7 @@ fn shown(pair: &Pair) -> String {
     String::from_utf8_lossy(&pair.hunk.to_bytes()).into_owned()
 }
 
-/// What the newer series does to a file.
+/// The diff of a file in the newer series.
 fn diff(trees: &[PathBuf; 4], file: &str) -> Result<Vec<u8>> {
     let labels = [format!("a/{file}"), format!("b/{file}")];
     let mut diff = Command::new("diff");
@@ -71,7 +71,7 @@ fn diff(trees: &[PathBuf; 4], file: &str) -> Result<Vec<u8>> {
     Ok(diff.args([trees[0].join(file), trees[1].join(file)]).output().context("the program diff")?.stdout)
 }
 
-/// By file and number of the hunk in it what the program says.
+/// What the program reports, by file and number of the hunk in it.
 type Found = BTreeMap<(String, usize), Value>;
 
 fn port(series: &Path, onto: &Path, from: Option<&Path>, scratch: &Path) -> Result<Found> {
@@ -93,7 +93,7 @@ fn port(series: &Path, onto: &Path, from: Option<&Path>, scratch: &Path) -> Resu
     Ok(found)
 }
 
-/// The names that a pair's hunk is said to need, states or all else.
+/// The names that a pair's hunk is reported to need: states, or everything else.
 fn needs(found: &Found, pair: &Pair, is_state: bool) -> Vec<String> {
     let needs = found.get(&(pair.file.clone(), pair.number)).and_then(|value| value["needs"].as_array());
     let needs = needs.into_iter().flatten().filter(|need| (need["kind"] == "state") == is_state);
@@ -140,7 +140,7 @@ fn brought(trees: &[PathBuf; 4]) -> Result<HashSet<Vec<u8>>> {
     Ok(out)
 }
 
-/// A header by its path, all else as a word.
+/// A header is looked up by its path, everything else as a word.
 fn is_there(name: &str, here: &HashSet<Vec<u8>>, tree: &Path) -> bool {
     if name.ends_with(".h") || name.contains('/') {
         return ["include", "include/uapi", "."].iter().any(|folder| tree.join(folder).join(name).is_file());
@@ -148,7 +148,7 @@ fn is_there(name: &str, here: &HashSet<Vec<u8>>, tree: &Path) -> bool {
     here.contains(name.as_bytes())
 }
 
-/// Of the words that must be missing, how many are reported. Definitions are in headers, or follow a type.
+/// How many of the words that must be missing are reported. Definitions are in headers, or follow a type.
 fn missing(series: &[u8], found: &Found, here: &HashSet<Vec<u8>>, misses: &mut String) -> (usize, usize) {
     let mut places: BTreeMap<String, Vec<(String, usize, bool)>> = BTreeMap::new();
     for file in parse(series).iter().flat_map(|patch| &patch.files) {
@@ -157,7 +157,7 @@ fn missing(series: &[u8], found: &Found, here: &HashSet<Vec<u8>>, misses: &mut S
                 text.trim_ascii_start().starts_with(b"*") || text.windows(2).any(|w| w == b"/*" || w == b"//")
             };
             let added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if !is_comment(text)));
-            // Text in quotes is no code.
+            // Text in quotes is not code.
             for code in added.flat_map(|line| line.text().split(|&byte| byte == b'"').step_by(2)) {
                 for word in words(code).filter(|word| !here.contains(*word)) {
                     let before = code[..word.as_ptr() as usize - code.as_ptr() as usize].trim_ascii_end();
@@ -183,8 +183,8 @@ fn missing(series: &[u8], found: &Found, here: &HashSet<Vec<u8>>, misses: &mut S
     (said, all)
 }
 
-/// Back-ports that patch puts at their very lines and that are the maintainers': with a state that they are said to
-/// need, of all; the same of the cleanest.
+/// Of the backports that patch applies at their exact lines and that are the maintainers': how many are reported to
+/// need a state, of how many; and the same for the cleanest ones.
 fn states(trees: &[PathBuf; 4], same: &[&Pair], scratch: &Path, misses: &mut String) -> Result<[(usize, usize); 2]> {
     let mut clean: Vec<(usize, &Pair)> = Vec::new();
     for pair in same {

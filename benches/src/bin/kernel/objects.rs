@@ -1,4 +1,4 @@
-//! The functions of compiled objects, as `objdump` shows them: their code with names instead of addresses.
+//! The functions in compiled objects, from `objdump`: their code with names instead of addresses.
 
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -8,12 +8,12 @@ use std::process::Command;
 /// A function of an object: its code without addresses, and what it calls or jumps to by name.
 #[derive(Default, Clone)]
 pub(crate) struct Code {
-    /// Instructions, and below each the name, or the text, that it refers to.
+    /// Instructions, each followed by the name, or the text, that it refers to.
     pub(crate) lines: Vec<String>,
     pub(crate) calls: BTreeSet<String>,
-    /// Those of `calls` of which only a part is called: the rest was inlined.
+    /// Those of `calls` of which only a part is called, because the rest was inlined.
     pub(crate) parts: BTreeSet<String>,
-    /// The objects that have it.
+    /// The objects that contain it.
     pub(crate) files: BTreeSet<String>,
 }
 
@@ -26,7 +26,8 @@ impl Code {
     }
 }
 
-/// The objects of these folders of a build, each function by name; functions of one name in several objects are one.
+/// The objects in these folders of a build: each function by name. Functions of the same name in several objects are
+/// merged.
 pub(crate) fn objects(build: &Path, folders: &[String]) -> Result<BTreeMap<String, Code>> {
     let mut out: BTreeMap<String, Code> = BTreeMap::new();
     for folder in folders {
@@ -53,7 +54,7 @@ fn objdump(file: &Path, options: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&run.stdout).into_owned())
 }
 
-/// What lies where in an object: relocations name sections and offsets for what is local.
+/// The positions in an object: for local symbols, relocations name a section and an offset.
 #[derive(Default)]
 struct Places {
     symbols: HashMap<String, BTreeMap<i64, String>>,
@@ -96,7 +97,7 @@ impl Places {
         let (base, addend) = to.split_at(cut);
         let digits = addend.get(3..).and_then(|digits| i64::from_str_radix(digits, 16).ok()).unwrap_or(0);
         let addend = if addend.starts_with('-') { -digits } else { digits };
-        // On x86 these count from the end of the instruction.
+        // On x86 these are relative to the end of the instruction.
         let is_relative = ["R_X86_64_PC32", "R_X86_64_PLT32"].contains(&kind);
         let at = addend + if is_relative { 4 } else { 0 };
         if let Some(text) = self.texts.get(base) {
@@ -113,13 +114,13 @@ impl Places {
     }
 }
 
-/// `ADDRESS <NAME>:` begins a function; a relocation is below its instruction, and what the instruction itself seems to
-/// lead to is nothing then.
+/// `ADDRESS <NAME>:` begins a function. A relocation is on the line below its instruction, whose own target is then
+/// meaningless.
 fn read(said: &str, places: &Places, file: &str, out: &mut BTreeMap<String, Code>) {
     let (mut name, mut target): (Option<String>, Option<&str>) = (None, None);
     for line in said.lines() {
         if let Some(begun) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")).map(|(_, name)| name) {
-            // A label of the assembler's is none.
+            // Not a label of the assembler.
             if begun.starts_with('.') {
                 continue;
             }
@@ -139,17 +140,17 @@ fn read(said: &str, places: &Places, file: &str, out: &mut BTreeMap<String, Code
             }
             code.lines.push(unnumbered(&to, name.as_deref().unwrap_or_default()));
         } else if let Some((_, text)) = line.split_once(":\t") {
-            // `# 38 <f+0x38>` says again where a relative address leads.
+            // `# 38 <f+0x38>` repeats the target of a relative address.
             let text = text.split("  # ").next().unwrap_or_default().trim();
             let operation = text.split_whitespace().next().unwrap_or_default();
             let is_jump = operation.starts_with('j') || ["call", "b", "bl"].contains(&operation);
-            // Fills the gap to an aligned address.
+            // Padding up to an aligned address.
             let is_filler = operation.starts_with("nop") || text.starts_with("data16") || text == "xchg   %ax,%ax";
             if !is_filler {
                 code.lines.push(if is_jump { operation.to_owned() } else { text.to_owned() });
             }
             leads_to(&name, target.take(), out);
-            // The target of a jump within the section is shown by name, and the name only where it is another
+            // The target of a jump within the section is shown with a name, which matters only if it is another
             // function's.
             let named = text.split_once('<').and_then(|(_, rest)| rest.split('>').next());
             target = named.filter(|named| is_jump && !named.contains('+'));
@@ -165,8 +166,8 @@ fn leads_to(name: &Option<String>, target: Option<&str>, out: &mut BTreeMap<Stri
     }
 }
 
-/// A name that is referred to, without the numbers that the compiler and the kernel's macros count up; a place in the
-/// function itself is only that.
+/// A name that is referred to, without the numbers that the compiler and the kernel's macros add; a place in the
+/// function itself has no name.
 fn unnumbered(to: &str, own: &str) -> String {
     if to.starts_with('"') {
         return to.to_owned();
@@ -183,7 +184,7 @@ fn unnumbered(to: &str, own: &str) -> String {
     if offset.is_empty() { name.to_owned() } else { format!("{name}+{offset}") }
 }
 
-/// Without what the compiler adds to the name of a copy or of a part, and `SYSCALL_DEFINE` to that of a system call.
+/// A name without what the compiler adds for a copy or a part of a function, and `SYSCALL_DEFINE` for a system call.
 pub(crate) fn plain(name: &str) -> &str {
     let name = name.split('.').next().unwrap_or(name);
     let entries = ["__x64_", "__ia32_", "__arm64_", "__se_", "__do_"];

@@ -1,4 +1,4 @@
-//! A hunk of the newer series beside the maintainers' own version of it in the older one.
+//! A hunk of the newer series, paired with the maintainers' version of it in the older one.
 
 use anyhow::{Context, Result};
 use schedlab_kernel::{Hunk, Line, Placement, apply, parse, split, widened};
@@ -6,29 +6,29 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A back-port with a known answer.
+/// A backport with a known answer.
 pub(crate) struct Pair {
     pub(crate) file: String,
     /// Number of the hunk among those of the file, from 0.
     pub(crate) number: usize,
     /// Hunk of the newer series.
     pub(crate) hunk: Hunk,
-    /// The same with more of the newer file's text around it.
+    /// The same hunk with more context lines from the newer file.
     pub(crate) wide: Hunk,
-    /// The maintainers' own, at its exact lines.
+    /// The maintainers' hunk, at its exact lines.
     pub(crate) counterpart: Hunk,
-    /// Both change the same lines, trailing blanks aside.
+    /// Both change the same lines, apart from trailing white space.
     pub(crate) is_same: bool,
     /// The older file before and after the counterpart.
     pub(crate) old: Vec<u8>,
     pub(crate) right: Vec<u8>,
 }
 
-/// Counterparts are alike in this share of their changed lines, and no other hunk comes as near.
+/// A counterpart shares at least this part of the changed lines, and no other hunk shares as much.
 const ALIKE: f64 = 0.6;
 const APART: f64 = 0.05;
 
-/// C files that both series changed and all four trees have.
+/// C files that both series changed and that exist in all four trees.
 pub(crate) fn files(trees: &[PathBuf; 4]) -> Result<Vec<String>> {
     let newer = differing(&trees[0], &trees[1])?;
     let mut files = differing(&trees[2], &trees[3])?;
@@ -38,7 +38,7 @@ pub(crate) fn files(trees: &[PathBuf; 4]) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Files that are in both trees and not the same.
+/// Files that are in both trees and differ.
 pub(crate) fn differing(a: &Path, b: &Path) -> Result<Vec<String>> {
     let out = Command::new("diff").arg("-rq").args([a, b]).output().context("the program diff")?;
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -47,7 +47,7 @@ pub(crate) fn differing(a: &Path, b: &Path) -> Result<Vec<String>> {
     Ok(said.lines().filter_map(name).collect())
 }
 
-/// Lines in which a file of the older series differs from the same of the newer one.
+/// Number of lines in which a file differs between the older and the newer series.
 pub(crate) fn difference(trees: &[PathBuf; 4], file: &str) -> Result<usize> {
     let hunks = hunks(&trees[0].join(file), &trees[2].join(file))?;
     Ok(hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| !matches!(line, Line::Context(_))).count())
@@ -58,7 +58,7 @@ fn hunks(a: &Path, b: &Path) -> Result<Vec<Hunk>> {
     Ok(parse(&out.stdout).into_iter().flat_map(|patch| patch.files).flat_map(|file| file.hunks).collect())
 }
 
-/// The lines that a hunk removes and adds, without trailing blanks.
+/// The lines that a hunk removes and adds, without trailing white space.
 pub(crate) fn changed(hunk: &Hunk) -> Vec<Vec<u8>> {
     let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
     lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
@@ -98,7 +98,8 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
     Ok(out)
 }
 
-/// Ratcliff and Obershelp's measure, as Python's difflib has it: twice the lines in matching blocks by all lines.
+/// The measure of Ratcliff and Obershelp, as in Python's difflib: twice the lines in matching blocks divided by all
+/// lines.
 fn ratio(a: &[Vec<u8>], b: &[Vec<u8>]) -> f64 {
     if a.is_empty() && b.is_empty() { 1.0 } else { 2.0 * matching(a, b) as f64 / (a.len() + b.len()) as f64 }
 }
@@ -108,7 +109,8 @@ fn matching(a: &[Vec<u8>], b: &[Vec<u8>]) -> usize {
     for (j, line) in b.iter().enumerate() {
         places.entry(line).or_default().push(j);
     }
-    // The longest block, of equals the first in `a`, then in `b`: lengths of blocks that end at each line of `b`.
+    // The longest block; of equally long ones the first in `a`, then in `b`. `lengths` has the blocks that end at each
+    // line of `b`.
     let (mut best, mut lengths) = ((0, 0, 0), HashMap::<usize, usize>::new());
     for (i, line) in a.iter().enumerate() {
         let mut next = HashMap::new();

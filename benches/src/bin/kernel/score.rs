@@ -1,4 +1,4 @@
-//! What the rehearsal said of each pair, beside what patch did and what the maintainers did.
+//! Compares what the rehearsal proposed for each pair with what patch did and with what the maintainers did.
 
 use crate::pairs::{Pair, changed};
 use anyhow::{Context, Result};
@@ -36,21 +36,21 @@ impl Share {
 pub(crate) struct Score {
     as_patch: Share,
     patch_right: Share,
-    /// Of patch's failures: same, adapted.
+    /// For the failures of patch: same changes, and adapted ones.
     proposed_right: [Share; 2],
-    /// Wrong ones of each confidence.
+    /// Wrong proposals by confidence.
     wrong: BTreeMap<&'static str, Share>,
-    /// Of the wrong ones that are not guesses: the counterpart has all of their lines, and more.
+    /// Of the wrong ones that are not guesses: those whose lines are all in the counterpart, which has more.
     among_others: Share,
     place: Share,
     place_of_failures: Share,
     flagged_misplaced: Share,
     flagged_right: Share,
-    /// The second design: what is flagged, or belongs elsewhere by more of the text around it.
+    /// The second design: a hunk also counts as flagged if it belongs elsewhere according to more context.
     wide_misplaced: Share,
     wide_right: Share,
     took: Duration,
-    /// What went wrong, to be read.
+    /// The details of what went wrong.
     pub(crate) misses: String,
 }
 
@@ -129,7 +129,7 @@ impl Score {
         );
     }
 
-    /// Prints the table; false: a bar is missed.
+    /// Prints the table; false if a bar is missed.
     pub(crate) fn print(&self) -> bool {
         let wrong = |name: &str| self.wrong.get(name).copied().unwrap_or_default();
         let [same, adapted] = self.proposed_right;
@@ -170,13 +170,13 @@ fn name(confidence: Confidence) -> &'static str {
     }
 }
 
-/// Whether these lines are among those, in their order.
+/// Whether `lines` are a subsequence of `those`.
 fn is_among(lines: &[Vec<u8>], those: &[Vec<u8>]) -> bool {
     let mut those = those.iter();
     lines.iter().all(|line| those.any(|other| other == line))
 }
 
-/// Within the lines that the maintainers changed, give or take the context of a diff.
+/// Whether the line is within the lines that the maintainers changed, extended by the context of a diff.
 fn stands_at(line: usize, pair: &Pair) -> bool {
     let (before, behind) = pair.counterpart.context();
     let first = pair.counterpart.old_start + before;
@@ -184,7 +184,7 @@ fn stands_at(line: usize, pair: &Pair) -> bool {
     (first.saturating_sub(3)..=last + 3).contains(&line)
 }
 
-/// What the program says and does.
+/// The verdict and the result of the program `patch`.
 fn patch(pair: &Pair, scratch: &Path) -> Result<(Verdict, Vec<u8>)> {
     let file = scratch.join("f");
     std::fs::write(&file, &pair.old)?;

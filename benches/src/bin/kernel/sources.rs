@@ -1,4 +1,4 @@
-//! The C files of a tree, and what each function and macro in them leads to by name.
+//! The C files of a tree, and the names that each function and macro in them refers to.
 
 use super::objects::{Code, plain};
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use schedlab_kernel::source::{Function, Unit};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// All C files of folders of a tree, headers among them, by path in the tree.
+/// All C files and headers in folders of a tree, by path.
 pub(crate) fn units(tree: &Path, folders: &[&str]) -> Result<Vec<(String, Vec<u8>)>> {
     let (mut out, mut open) = (Vec::new(), folders.iter().map(|folder| tree.join(folder)).collect::<Vec<_>>());
     while let Some(folder) = open.pop() {
@@ -27,7 +27,8 @@ pub(crate) fn units(tree: &Path, folders: &[&str]) -> Result<Vec<(String, Vec<u8
 
 const HEADER: &str = ".h";
 
-/// What is compiled together: a file, all headers, and the smaller files of the scheduler, which two others include.
+/// The files that are compiled together: a file, all headers, and the smaller files of the scheduler, which two others
+/// include.
 fn compiled_in(path: &str) -> &str {
     match path {
         _ if path.ends_with(HEADER) => HEADER,
@@ -37,7 +38,7 @@ fn compiled_in(path: &str) -> &str {
     }
 }
 
-/// The words of a text that could be names.
+/// The words of a text that may be names.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
@@ -51,19 +52,19 @@ pub(crate) fn built_name(function: &Function) -> String {
     }
 }
 
-/// Names that each function or macro of the sources leads to.
+/// Names that each function or macro of the sources refers to.
 #[derive(Default)]
 pub(crate) struct Static {
     pub(crate) functions: HashMap<String, HashSet<String>>,
     macros: HashMap<String, HashSet<String>>,
-    /// Where each function is: only what a file includes can be inlined in it.
+    /// The file of each function, because a function can only inline what its file includes.
     places: HashMap<String, HashSet<String>>,
-    /// Of the names looked for, those in the text of a function.
+    /// For each function, those of the searched names that are in its text.
     mentions: HashMap<String, HashSet<String>>,
 }
 
 impl Static {
-    /// `holds` says whether an `#if` may hold.
+    /// `holds` tells whether an `#if` condition may hold.
     pub(crate) fn add(&mut self, (path, unit): (&str, &Unit), holds: &dyn Fn(&str) -> bool) {
         for function in unit.functions.iter().filter(|function| holds(&function.condition)) {
             self.places.entry(built_name(function)).or_default().insert(compiled_in(path).to_owned());
@@ -75,7 +76,7 @@ impl Static {
         }
     }
 
-    /// Remembers which of `wanted` stand in each function of the file, calls or not.
+    /// Records which of `wanted` occur in each function of the file, as calls or otherwise.
     pub(crate) fn mention(
         &mut self,
         (unit, text): (&Unit, &[u8]),
@@ -89,8 +90,8 @@ impl Static {
         }
     }
 
-    /// Whether, by the source, `from` calls `to`: itself, through macros, or through functions that its code does
-    /// not call, which are those that were inlined into it.
+    /// Whether `from` calls `to` according to the source: directly, through macros, or through functions that its code
+    /// does not call because they were inlined.
     pub(crate) fn leads(&self, from: &str, to: &str, code: &Code) -> bool {
         self.find(from, code, &|name| name == to).is_some()
     }
@@ -98,12 +99,12 @@ impl Static {
     /// Whether one function can be inlined in another: it is in the same file or in a header.
     pub(crate) fn is_near(&self, from: &str, name: &str) -> bool {
         let [from, of] = [from, name].map(|name| self.places.get(name));
-        // What a header has can be compiled with any file.
+        // A header can be compiled with any file.
         let is_free = |places: &HashSet<String>| places.contains(HEADER);
         of.is_none_or(|of| is_free(of) || from.is_none_or(|from| is_free(from) || !from.is_disjoint(of)))
     }
 
-    /// The first name that `is` one, of those that `from` leads to.
+    /// The first name that satisfies `is`, among those that `from` refers to.
     pub(crate) fn find(&self, from: &str, code: &Code, is: &dyn Fn(&str) -> bool) -> Option<String> {
         let (mut open, mut seen) = (vec![from.to_owned()], HashSet::new());
         while let Some(name) = open.pop() {

@@ -1,4 +1,4 @@
-//! Functions whose text differs, as other programs see it: ctags says where each is, gcc takes off the comments.
+//! Functions whose text differs according to other programs: ctags finds them, gcc removes the comments.
 
 use super::changed::Said;
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// The texts of all functions of one name.
 type Texts = BTreeMap<String, Vec<Vec<u8>>>;
 
-/// `files` are those that differ, of each tree.
+/// `files` are the files that differ, for each tree.
 pub(crate) fn compare(trees: [&Path; 2], files: [Vec<String>; 2], said: &Said) -> Result<()> {
     let [before, after] = [texts(trees[0], &files[0])?, texts(trees[1], &files[1])?];
     let mut differ = BTreeSet::new();
@@ -58,7 +58,7 @@ fn texts(tree: &Path, files: &[String]) -> Result<Texts> {
     Ok(out)
 }
 
-/// ctags names what `SYSCALL_DEFINE3(name, …)` and the like define after the macro.
+/// For `SYSCALL_DEFINE3(name, …)` and the like, ctags gives the name of the macro.
 fn named(name: &str, text: &[u8]) -> String {
     if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
         return name.to_owned();

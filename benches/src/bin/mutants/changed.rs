@@ -1,20 +1,20 @@
-//! What damage changed, as another reader of the trace finds it.
+//! What the damage changed, according to another reader of the trace.
 
 use schedlab_benches::formats::lines::Text;
 use schedlab_benches::formats::reference::{Happened, What};
 use std::collections::BTreeMap;
 
-/// All that the other reader finds changed.
+/// The only thing that the other reader finds changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Time,
-    /// Where an event was traced, or where it sends a thread.
+    /// Where an event was traced, or the CPU to which it moves a thread.
     Cpu,
-    /// Whose it is.
+    /// The thread of an event.
     Thread,
-    /// In which a thread leaves its CPU.
+    /// The state in which a thread leaves its CPU.
     State,
-    /// One event is another one now.
+    /// The kind of an event.
     Kind,
     Gone,
     More,
@@ -32,11 +32,11 @@ pub(crate) const CHANGES: [(Change, &str); 8] = [
     (Change::Several, "several of these"),
 ];
 
-/// How the events of a mutant differ from those of the whole trace.
+/// How the events of a mutant differ from those of the intact trace.
 pub(crate) fn change(whole: &Text, mutant: &Text) -> Change {
     let (gone, came) = (without(whole, mutant), without(mutant, whole));
     match (gone.len(), came.len()) {
-        // Names that the reference does not tell apart.
+        // The names are not distinguished by the reference.
         (0, 0) => return Change::Kind,
         (_, 0) => return Change::Gone,
         (0, _) => return Change::More,
@@ -48,7 +48,7 @@ pub(crate) fn change(whole: &Text, mutant: &Text) -> Change {
     if all.all(|change| change == first) { first } else { Change::Several }
 }
 
-/// Events of one that the other has not, in the order of their times.
+/// Events in one text that are not in the other, in the order of their times.
 fn without<'a>(one: &'a Text, other: &Text) -> Vec<&'a Happened> {
     let key = |event: &Happened| format!("{event:?}");
     let mut there = BTreeMap::<String, usize>::new();

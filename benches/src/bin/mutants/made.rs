@@ -19,9 +19,9 @@ pub(crate) enum Made {
     /// Written to standard output.
     PerfPipe(&'static [&'static str]),
     PerfScript,
-    /// Converted to this version and compression; as it is where there is none.
+    /// Converted to this version and compression; unconverted if `None`.
     Dat(Option<[&'static str; 2]>),
-    /// Written here: no trace-cmd of Debian has zlib.
+    /// Written here, because Debian's trace-cmd is built without zlib.
     DatZlib,
     /// SchedViz's archive.
     Pages,
@@ -37,10 +37,10 @@ pub(crate) enum Made {
 }
 
 impl Made {
-    /// How sentences begin that are said of every such trace.
+    /// Beginnings of the sentences that are reported for every trace of this kind.
     pub(crate) fn said_of_all(self) -> &'static [&'static str] {
         match self {
-            // Each CPU begins at its oldest event, and nobody says whether there were older ones.
+            // Each CPU begins at its oldest event, and nothing shows whether there were older ones.
             Self::Perf(["--overwrite"]) => &["the events of CPU", "gaps: ", "reported_lost: "],
             Self::PerfScript => &["the interrupt context of wakings"],
             _ => &[],
@@ -89,7 +89,7 @@ fn perf(options: &[&str], load: &Command, path: &Path) -> Result<()> {
 
 fn pipe(options: &[&str], load: &Command, path: &Path) -> Result<()> {
     let mut command = record(options);
-    // What the load prints must not get into the pipe.
+    // The output of the load must not get into the pipe.
     command.args(["-o", "-", "--", "sh", "-c", "exec \"$@\" >/dev/null", "sh"]);
     command.arg(load.get_program()).args(load.get_args()).stdout(File::create(path)?).stderr(Stdio::null());
     ensure!(command.status()?.success(), "perf record into a pipe failed");
@@ -141,7 +141,7 @@ fn recording(schedlab: &Path, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The files that SchedViz's `trace.sh` packs, with `trace_clock` beside them.
+/// The files that SchedViz's `trace.sh` packs, and `trace_clock`.
 fn tar(parts: &Parts, path: &Path) -> Result<()> {
     let dir = path.with_extension("dir");
     let put = |name: &str, bytes: &[u8]| {
@@ -165,7 +165,7 @@ fn tar(parts: &Parts, path: &Path) -> Result<()> {
     Ok(std::fs::remove_dir_all(&dir)?)
 }
 
-/// The same pages and layouts as a trace.dat, for trace-cmd to read.
+/// The same pages and formats as a trace.dat, which trace-cmd can read.
 pub(crate) fn dat_of_tar(path: &Path) -> Result<Vec<u8>> {
     let dir = path.with_extension("unpacked");
     if dir.exists() {
@@ -199,12 +199,12 @@ fn zip(name: &str, plain: &[u8]) -> Result<Vec<u8>> {
     let packed = stream.finish()?;
     let mut crc = flate2::Crc::new();
     crc.update(plain);
-    // Version, flags, deflate, time and date, sum, sizes, length of the name and of what follows it.
+    // Version, flags, deflate, time and date, checksum, sizes, lengths of the name and of the extra field.
     let mut about = [20u16, 0, 8, 0, 0x21].map(u16::to_le_bytes).concat();
     about.extend([crc.sum(), packed.len() as u32, plain.len() as u32].map(u32::to_le_bytes).concat());
     about.extend([name.len() as u16, 0].map(u16::to_le_bytes).concat());
     let local = [b"PK\x03\x04", &about[..], name.as_bytes(), &packed].concat();
-    // A comment, the disk, attributes, and where the file begins.
+    // Comment, disk, attributes, and the offset of the file.
     let central = [b"PK\x01\x02\x14\x03", &about[..], &[0; 14], name.as_bytes()].concat();
     let mut end = b"PK\x05\x06\0\0\0\0\x01\0\x01\0".to_vec();
     end.extend([central.len() as u32, local.len() as u32].map(u32::to_le_bytes).concat());

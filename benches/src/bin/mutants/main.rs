@@ -28,20 +28,20 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 const MUTANTS: usize = 1000;
-/// Until nothing is missing.
+/// Recordings are repeated up to this often until nothing is missing.
 const RECORDINGS: usize = 20;
 const LIMIT: Duration = Duration::from_secs(5);
 const LIMIT_BYTES: u64 = 512 << 20;
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Refused,
-    /// The same numbers as the whole trace.
+    /// The same numbers as the intact trace.
     Same,
-    /// Others, and a word that something is missing or wrong.
+    /// Other numbers, and a report that something is missing or wrong.
     Told,
-    /// Others in silence, as the recorder's own reader has it.
+    /// Other numbers without a report, as from the recorder's own reader.
     Payload,
     Header,
     Layout,
@@ -107,14 +107,14 @@ fn main() -> Result<ExitCode> {
     Ok(if bad > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What all mutants of a specimen took at most.
+/// The maxima over all mutants of a specimen.
 #[derive(Default)]
 struct Most {
     took: Duration,
     rss_bytes: u64,
 }
 
-/// What became of all mutants of a specimen.
+/// The results of all mutants of a specimen.
 #[derive(Default)]
 struct Tried {
     name: &'static str,
@@ -146,8 +146,8 @@ impl Tried {
 }
 
 impl Lab {
-    /// A trace in which nothing is missing, and what is reported about it: every complaint about a mutant is one about
-    /// the mutation.
+    /// A trace in which nothing is missing, and what is reported for it, so that any other complaint about a mutant is
+    /// due to the mutation.
     fn specimen(&self, kind: &specimen::Kind) -> Result<(Specimen, Told)> {
         let _busy = program::keep_cpus_busy()?;
         let mut missing = String::new();
@@ -194,7 +194,7 @@ impl Lab {
         Ok(all)
     }
 
-    /// Outer `Err`: a panic, a hang or too much memory.
+    /// The outer `Err` is a panic, a hang or too much memory.
     fn ask(
         &self,
         specimen: &Specimen,
@@ -217,7 +217,7 @@ impl Lab {
 }
 
 enum Judged {
-    /// And why, where it is bad.
+    /// And the reason, if it is bad.
     Fate(Fate, String),
     Payload(Change),
 }
@@ -247,7 +247,8 @@ fn judge(specimen: &Specimen, mutant: &Mutant, told: &Told, whole: &Told, refere
     Judged::Fate(fate, why)
 }
 
-/// Whether a sentence says nothing that is not known of the whole trace: another time of the same begin is the same.
+/// Whether a sentence is already reported for the intact trace; a different time after the same beginning does not
+/// matter.
 fn is_like(known: &str, sentence: &str) -> bool {
     let words = |text: &str| text.split_once(" before ").map(|(words, _)| words.to_owned());
     known == sentence || words(known).is_some_and(|known| Some(known) == words(sentence))

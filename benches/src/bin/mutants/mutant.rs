@@ -1,9 +1,9 @@
-//! What is done to a trace.
+//! The mutations of a trace.
 
 use schedlab_stats::Random;
 use std::ops::Range;
 
-/// The most bytes that are zeroed, or change places.
+/// Most bytes that are zeroed or swapped.
 const MOST: usize = 4096;
 
 /// A change of a file, by byte offsets.
@@ -17,7 +17,7 @@ pub(crate) enum Mutant {
         at: usize,
     },
     Zero(Range<usize>),
-    /// As many bytes from either place.
+    /// The same number of bytes at both places.
     Swap {
         first: usize,
         second: usize,
@@ -26,7 +26,7 @@ pub(crate) enum Mutant {
 }
 
 impl Mutant {
-    /// Each kind in turn, at a place that is drawn. `length`: of the file, more than one byte.
+    /// Each kind in turn, at a random place. `length` is that of the file, more than one byte.
     pub(crate) fn draw(number: usize, length: usize, random: &mut Random) -> Self {
         let at = random.below(length);
         let bytes = 1 + random.below(MOST.min(length - at).min(length / 2));
@@ -52,7 +52,7 @@ impl Mutant {
         bytes
     }
 
-    /// Whether it changes anything of these bytes.
+    /// Whether it changes any of these bytes.
     pub(crate) fn touches(&self, data: &Range<usize>) -> bool {
         let overlaps = |from: usize, to: usize| from < data.end && to > data.start;
         match self {

@@ -1,4 +1,4 @@
-//! A small trace of each format, and who reads it beside us.
+//! A small trace of each format, and its other reader.
 
 use crate::made::{self, Made};
 use crate::mutant::Mutant;
@@ -43,14 +43,14 @@ pub(crate) const KINDS: [Kind; 19] = [
 pub(crate) struct Specimen {
     pub(crate) name: &'static str,
     made: Made,
-    /// Of a directory: all of its files, one behind the other.
+    /// For a directory: all of its files, one after the other.
     pub(crate) bytes: Vec<u8>,
     /// The files, below [`path`](Self::path) or [`mutant`](Self::mutant); one without a name is the trace itself.
     files: Vec<(PathBuf, Range<usize>)>,
     /// Where events and their containers are; everything outside is header.
     pub(crate) data: Range<usize>,
     pub(crate) path: PathBuf,
-    /// Where its mutants lie, one at a time.
+    /// Where its mutants are written, one at a time.
     pub(crate) mutant: PathBuf,
 }
 
@@ -77,7 +77,7 @@ impl Specimen {
         super::plain(self.name)
     }
 
-    /// Writes a mutant, or the trace as it is, below `at`. Of a directory a cut ends one file.
+    /// Writes a mutant, or the trace itself, below `at`. In a directory, a cut shortens one file.
     pub(crate) fn write(&self, mutant: Option<&Mutant>, at: &Path) -> Result<()> {
         let bytes = mutant.map_or_else(|| self.bytes.clone(), |mutant| mutant.of(&self.bytes));
         if self.files.len() > 1 {
@@ -92,13 +92,14 @@ impl Specimen {
         Ok(())
     }
 
-    /// Whether nothing is said to be missing that is not missing of every trace of the kind.
+    /// Whether nothing is reported missing except what is missing in every trace of this kind.
     pub(crate) fn is_whole(&self, wrong: &[String]) -> bool {
         wrong.iter().all(|sentence| self.made.said_of_all().iter().any(|words| sentence.starts_with(words)))
     }
 
-    /// What another reader makes of a file in silence; `None` where it complains, dies, or there is none. Formats of which
-    /// every byte is summed, or that nobody else reads here, have none: each silent difference is a defect then.
+    /// The other reader's view of a file that it accepts without complaint; `None` if it complains or crashes, or if
+    /// there is no other reader. For formats in which every byte is checksummed, or that nothing else reads here, there
+    /// is none, so any silent difference is a defect.
     pub(crate) fn read(&self, path: &Path) -> Option<Text> {
         let bytes = || std::fs::read(path).ok();
         let path_text = path.to_str()?;
@@ -130,7 +131,7 @@ impl Specimen {
     }
 }
 
-/// The files of a directory in the order of their names, or the one without a name that a file is.
+/// The files of a directory sorted by name; a single file has no name.
 fn names(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![PathBuf::new()]);
@@ -145,24 +146,24 @@ fn below(path: &Path, name: &Path) -> PathBuf {
     if name.as_os_str().is_empty() { path.to_owned() } else { path.join(name) }
 }
 
-/// Where its events lie.
+/// The position of its events.
 fn data(made: Made, bytes: &[u8]) -> Result<Range<usize>> {
     let word = |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     Ok(match made {
-        // The first file of a directory has the header, and all others are events.
+        // The first file of the directory has the header, all others only events.
         Made::Perf(["--threads"]) => word(40).context("no header of perf.data")? as usize..bytes.len(),
         Made::Perf(_) => {
             let (at, size) = word(40).zip(word(48)).context("no header of perf.data")?;
             at as usize..(at + size) as usize
         }
-        // Behind what describes the events, which are all of the file but some ten kB.
+        // After the description of the events, which takes some ten kB; the rest is events.
         Made::Dat(_) => {
             let formats = b"print fmt: ";
             let last = bytes.windows(formats.len()).rposition(|window| window == formats);
             last.unwrap_or(0)..bytes.len()
         }
         Made::Text { .. } => bytes.windows(2).rposition(|window| window == b"\n#").map_or(0, |at| at + 1)..bytes.len(),
-        // Blocks from the first bytes on.
+        // The file consists of blocks from its first byte.
         _ => 0..bytes.len(),
     })
 }

@@ -1,5 +1,5 @@
-//! What recording adds to an operation, beside the same events alone and beside `perf record` of them: arms in an order drawn
-//! anew for each block, costs as differences within blocks.
+//! What recording adds to an operation, compared with enabling the same events only and with `perf record` of them:
+//! arms in random order in each block, costs as differences within blocks.
 
 use super::{Lab, counter};
 use anyhow::{Context, Result, bail};
@@ -7,21 +7,21 @@ use schedlab_benches::{program, table};
 use schedlab_stats::{Estimate, Random, ratio_of_means, t_estimate};
 use std::ffi::OsString;
 
-/// A workload whose operations get dearer.
+/// A workload whose operations become slower.
 pub(crate) struct Subject {
-    /// Which, without a length.
+    /// The workload, without a length.
     pub(crate) workload: &'static str,
     /// Length of a trial.
     length: &'static str,
-    /// The metric, operations a second.
+    /// The metric, operations per second.
     metric: &'static str,
     /// What an operation is.
     operation: &'static str,
-    /// The most that recording may add, a share; `None` where the bar is the events alone.
+    /// Maximum share that recording may add; `None` if the bar is the cost of the events alone.
     most: Option<f64>,
 }
 
-/// The busiest there is for a recorder.
+/// The busiest workload there is for a recorder.
 pub(crate) const PING_PONG: Subject = Subject {
     workload: "pipe:pin=same",
     length: "duration=500ms",
@@ -45,7 +45,7 @@ enum Arm {
     Plain,
     Unread,
     Recorded,
-    /// By our recorder out of rings of perf.
+    /// By our recorder, from perf ring buffers.
     Rings,
     Perf,
 }
@@ -64,7 +64,7 @@ impl Arm {
     }
 }
 
-/// The perf to be compared with: `$SCHEDLAB_PERF`, or that of PATH.
+/// The perf to compare with: `$SCHEDLAB_PERF`, or the one in PATH.
 fn perf() -> OsString {
     std::env::var_os("SCHEDLAB_PERF").unwrap_or_else(|| "perf".into())
 }
@@ -119,7 +119,7 @@ fn row(subject: &Subject, arm: Arm, plain: &[f64], added: &dyn Fn(Arm) -> Vec<f6
     let mut bars = Vec::new();
     if arm == Arm::Recorded {
         bars.push(match subject.most {
-            // The cost of the events alone is in the row above: if they cost more than that, no recorder is cheaper.
+            // The cost of the events alone is in the row above: if it exceeds the bar, no recorder can meet it.
             Some(most) => {
                 format!("≤ {:.0} %: {}", 100.0 * most, table::met(share.is_some_and(|e| e.mean <= most)))
             }
@@ -144,7 +144,7 @@ fn ns_an_operation(arm: Arm, subject: &Subject, lab: &Lab) -> Result<f64> {
     let spec = format!("{}{separator}{}", subject.workload, subject.length);
     let bench = [spec.as_str(), "--latency", "off", "--counters", "basic"];
     let (dir, data) = (lab.path("short")?, lab.path("perf.data")?);
-    // Left by the trial before, if there was one.
+    // Left by the previous trial, if there was one.
     _ = std::fs::remove_dir_all(&dir);
     let traced = ["--trace", dir.as_str(), "--events", "min"];
     let outcome = match arm {

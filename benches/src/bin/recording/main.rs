@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BLOCKS: usize = 30;
-/// For the run that must lose nothing: 100 M events at half a million a second, which is the rate of a slow virtual
+/// For the run that must not lose events: 100 M events at half a million per second, the rate of a slow virtual
 /// machine.
 const LONG: &str = "duration=300s";
 
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A directory of the benchmark's own, removed with it.
+/// A temporary directory of the benchmark, removed on drop.
 struct Lab(PathBuf);
 
 impl Lab {
@@ -65,7 +65,7 @@ impl Drop for Lab {
     }
 }
 
-/// Pages that lie in memory, into blocks that are thrown away: the best of five runs over 50,000 pages, 200 MB.
+/// Encodes pages in memory into blocks that are discarded: the best of five runs over 50,000 pages, 200 MB.
 fn encode() -> Result<()> {
     let mut rows = Vec::new();
     for threads in [2, 40, 400] {
@@ -89,7 +89,7 @@ fn encode() -> Result<()> {
 
 struct Encoded {
     million_a_second: f64,
-    /// Bytes an event before and after compression.
+    /// Bytes per event before and after compression.
     whole: f64,
     stored: f64,
 }
@@ -117,7 +117,7 @@ impl Encoded {
     }
 }
 
-/// A long recording of the busiest events there are.
+/// A long recording of the busiest events.
 fn lossless(lab: &Lab) -> Result<()> {
     let dir = lab.path("long")?;
     let spec = format!("{},{LONG}", PING_PONG.workload);

@@ -1,5 +1,5 @@
-//! A surface as trials see it: each with an error of its own, none with a drift, which paired contrasts would cancel and single
-//! samples would not.
+//! A surface as trials measure it: each trial has an error of its own, and there is no drift, which paired contrasts
+//! would cancel and single samples would not.
 
 use crate::surface::Surface;
 use schedlab_stats::Random;
@@ -12,11 +12,12 @@ pub(crate) struct Lab<'a> {
 
 impl<'a> Lab<'a> {
     pub(crate) fn new(surface: &'a Surface, seed: u64) -> Self {
-        // Not the stream that the search draws from.
+        // A different stream from that of the search.
         Self { surface, random: Random::new(seed ^ 0x5EA4_C400_0000_0000) }
     }
 
-    /// Gains of some points in this many blocks: half of a block's variance is the control's, which all of them share.
+    /// Gains of the points in this many blocks: half of a block's variance is that of the control, which all points
+    /// share.
     pub(crate) fn gains(&mut self, points: &[usize], blocks: u32) -> Vec<Vec<f64>> {
         let mut of_block = || {
             let control = self.random.normal();
@@ -30,7 +31,7 @@ impl<'a> Lab<'a> {
         (0..points.len()).map(|point| blocks.iter().map(|block| block[point]).collect()).collect()
     }
 
-    /// One trial without a control. A block's gain is of two trials on either side, so its variance is that of one trial.
+    /// One trial without a control. A block's gain has two trials on each side, so its variance is that of one trial.
     pub(crate) fn sample(&mut self, point: usize) -> f64 {
         self.surface.gains[point] + self.surface.sds[point] * self.random.normal()
     }

@@ -19,22 +19,22 @@ use schedlab_tune::search::{Options, Outcome, Search, Strategy};
 use std::time::Instant;
 use surface::Surface;
 
-/// Blocks of the grid that a search is measured against, and of the fresh trials.
+/// Blocks of the grid that a search is compared with, and of the confirmation.
 const GRID_BLOCKS: u32 = 6;
 /// Share of the grid's trials.
 const SHARE: f64 = 0.15;
-/// What is near enough to the best.
+/// What counts as near enough to the best.
 const NEAR: f64 = 0.97;
 
 /// Columns of the tables.
 const METHODS: [&str; 6] =
     ["surrogate", "halving", "random, paired", "single samples", "TPE", "whole grid, all its trials"];
 
-/// What a method named, and what it took.
+/// The point that a method named, and the trials it took.
 struct Named {
     point: usize,
     trials: u64,
-    /// Whether the interval of its fresh trials holds the truth.
+    /// Whether the interval of its confirmation trials contains the truth.
     held: Option<bool>,
 }
 
@@ -108,12 +108,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Trials of the whole grid with one control, and the share of them that a search may take.
+/// Trials of the whole grid with one control, and the part of them that a search may use.
 fn budget(surface: &Surface) -> u64 {
     (SHARE * Options::trials_of(surface.len(), GRID_BLOCKS) as f64) as u64
 }
 
-/// A search as `schedlab run` would make it; `None` where the budget does not hold one.
+/// A search as `schedlab run` would do it; `None` if the budget is too small for one.
 fn ours(surface: &Surface, strategy: Strategy, budget: u64, seeds: u64) -> Option<Vec<Named>> {
     let options = Options { least: 0.01, ..Options::for_budget(strategy, &surface.space(), 1, budget) };
     (options.least_budget(&surface.space()) <= budget)
@@ -132,7 +132,7 @@ fn one(surface: &Surface, options: Options) -> Named {
     Named { point, trials, held }
 }
 
-/// One for each seed, on all CPUs.
+/// Runs one search for each seed, on all CPUs.
 fn all(seeds: u64, one: impl Fn(u64) -> Named + Sync) -> Vec<Named> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let of_thread = |thread: u64| (0..seeds).filter(move |seed| seed % threads == thread);

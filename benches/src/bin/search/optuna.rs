@@ -1,5 +1,5 @@
-//! Optuna's TPE, from its package, driven over a pipe: one trial a point, and the best single value is named, as its
-//! `study.best_params` does.
+//! Optuna's TPE, from its package, driven through a pipe: one trial per point, and the best single value wins, as in
+//! its `study.best_params`.
 
 use crate::Named;
 use crate::lab::Lab;
@@ -9,7 +9,8 @@ use schedlab_tune::search::Scale;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-/// Reads `SEED TRIALS KIND:COUNT…` a study, answers the levels of each point, reads its value, at the end `best LEVELS`.
+/// Reads `SEED TRIALS KIND:COUNT…` for each study, prints the levels of each point, reads its value, and at the end
+/// prints `best LEVELS`.
 const DRIVER: &str = r#"
 import sys, optuna
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -29,7 +30,7 @@ for line in sys.stdin:
     print("best", *[study.best_params[str(name)] for name in range(len(knobs))], flush=True)
 "#;
 
-/// A Python that has the package.
+/// A Python interpreter that has the package.
 pub(crate) struct Python(String);
 
 impl Python {
@@ -43,7 +44,7 @@ impl Python {
         Ok(Self(python.to_owned()))
     }
 
-    /// What it names on a surface, for each seed.
+    /// The points that it names on a surface, one for each seed.
     pub(crate) fn tpe(&self, surface: &Surface, budget: u64, seeds: u64) -> Result<Vec<Named>> {
         let mut child = Command::new(&self.0)
             .args(["-c", DRIVER])

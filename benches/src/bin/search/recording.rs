@@ -1,4 +1,4 @@
-//! From the run directory of a grid to the text of a surface, as benches/data/search holds it.
+//! Converts the run directory of a grid to the text of a surface, as in benches/data/search.
 
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Contrast;
@@ -6,8 +6,8 @@ use schedlab_run::RunReader;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The first primary metric at the points of a run's grid that have one of these values in the knob `fixed`, or at all
-/// points: the mean of the units' ln(point/default), and their standard deviation.
+/// The first primary metric at the points of a run's grid, or at those with one of these values of the knob `fixed`:
+/// the mean of the units' ln(point/default), and their standard deviation.
 pub(crate) fn text(run: &Path, fixed: Option<(&str, Vec<&str>)>) -> Result<String> {
     let read = RunReader::open(run)?;
     let findings = schedlab_analyze::compare(&read.manifest, &read.trials);
@@ -44,7 +44,7 @@ pub(crate) fn text(run: &Path, fixed: Option<(&str, Vec<&str>)>) -> Result<Strin
     Ok(knobs.chain(points.into_values()).collect())
 }
 
-/// Knobs and numbers of `m=1ms w=4.5ms`.
+/// Knobs and numbers in `m=1ms w=4.5ms`.
 fn values(arm: &str) -> Option<Vec<(&str, &str)>> {
     let of = |word| {
         let (knob, value): (&str, &str) = str::split_once(word, '=')?;

@@ -1,4 +1,4 @@
-//! What else one might do with as many trials.
+//! Other methods with the same number of trials.
 
 use crate::lab::Lab;
 use crate::surface::Surface;
@@ -18,7 +18,7 @@ fn mean(gains: &[f64]) -> f64 {
     gains.iter().sum::<f64>() / gains.len() as f64
 }
 
-/// Drawn points, each beside the default as in the searches; the best mean is named. It confirms nothing.
+/// Random points, each measured with the default as in the searches; the best mean wins. There is no confirmation.
 pub(crate) fn random(surface: &Surface, budget: u64, seed: u64) -> Named {
     let (mut lab, mut draw) = (Lab::new(surface, seed), Random::new(seed));
     let mut points: Vec<usize> = (0..surface.len()).collect();
@@ -35,7 +35,8 @@ pub(crate) fn random(surface: &Surface, budget: u64, seed: u64) -> Named {
     Named { point: best_of(seen.into_iter()), trials, held: None }
 }
 
-/// A climber that believes each single trial: a step from the best so far, every fourth time anywhere.
+/// A hill climber that trusts each single trial: it steps from the best point so far, and every fourth time jumps
+/// anywhere.
 pub(crate) fn single_samples(surface: &Surface, budget: u64, seed: u64) -> Named {
     let (mut lab, mut draw) = (Lab::new(surface, seed), Random::new(seed));
     let space = surface.space();

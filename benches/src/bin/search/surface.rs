@@ -1,10 +1,11 @@
-//! Surfaces whose best point is known: drawn by formula, or the means of a whole grid of real runs, kept as text.
+//! Surfaces whose best point is known: computed by a formula, or the means of a whole grid of real runs, stored as
+//! text.
 
 use anyhow::{Context, Result, bail};
 use schedlab_tune::search::{Point, Scale, Space};
 use std::path::Path;
 
-/// Gains over the default at every point of a grid, and the standard deviation of a block's.
+/// Gains over the default at every point of a grid, and the standard deviation of a block's gain.
 pub(crate) struct Surface {
     pub(crate) name: String,
     pub(crate) knobs: Vec<(Scale, Vec<f64>)>,
@@ -27,12 +28,12 @@ impl Surface {
         self.gains.len()
     }
 
-    /// A point's place in `gains`.
+    /// The index of a point in `gains`.
     pub(crate) fn number(&self, point: &Point) -> usize {
         self.knobs.iter().zip(point).fold(0, |number, ((_, values), level)| number * values.len() + level)
     }
 
-    /// What a point has of the best, a ratio.
+    /// The rate of a point relative to the best.
     pub(crate) fn of_best(&self, point: usize) -> f64 {
         (self.gains[point] - self.gains.iter().fold(f64::MIN, |a, &b| a.max(b))).exp()
     }
@@ -41,13 +42,13 @@ impl Surface {
         self.of_best(point) >= near
     }
 
-    /// How many points are.
+    /// How many points are this near to the best.
     pub(crate) fn near(&self, near: f64) -> usize {
         (0..self.len()).filter(|&point| self.is_near(point, near)).count()
     }
 }
 
-/// So many values from 1 upwards in equal ratios.
+/// Values from 1 upwards in equal ratios.
 fn ratios(count: usize) -> (Scale, Vec<f64>) {
     (Scale::Log, (0..count).map(|i| 1.25f64.powi(i as i32)).collect())
 }
@@ -65,10 +66,10 @@ fn bell(x: usize, centre: f64, width: f64) -> f64 {
     (-((x as f64 - centre) / width).powi(2)).exp()
 }
 
-/// An error of 5 % a trial, as messaging has in the virtual lane (docs/studies/cfs-granularity.md).
+/// An error of 5 % per trial, as messaging has in the virtual lane (docs/studies/cfs-granularity.md).
 const ERROR: f64 = 0.05;
 
-/// Those by formula.
+/// The surfaces computed by a formula.
 pub(crate) fn drawn() -> Vec<Surface> {
     let square = || vec![ratios(16), ratios(16)];
     let ridge = |at: &[usize]| {
@@ -101,7 +102,7 @@ pub(crate) fn drawn() -> Vec<Surface> {
     ]
 }
 
-/// Those of the files beside this program, by name.
+/// The surfaces in the files next to this program, by name.
 pub(crate) fn recorded() -> Result<Vec<Surface>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/search");
     let mut files: Vec<_> = std::fs::read_dir(&dir)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! The way back, for mutants: the events of a trace as [`super::encode`] writes it, or nothing where its framing is broken.
+//! Decodes a trace that [`super::encode`] wrote, for mutants: its events, or nothing if its framing is broken.
 
 use crate::formats::reference::{Happened, State, What};
 
@@ -7,7 +7,7 @@ enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The events in the order of their times; `None` where a length, a wire type, a field or its number does not fit.
+/// The events in the order of their times; `None` if a length, a wire type or a field is invalid.
 pub fn decode(trace: &[u8]) -> Option<Vec<Happened>> {
     let mut events = Vec::new();
     for (field, packet) in fields(trace)? {
@@ -16,7 +16,7 @@ pub fn decode(trace: &[u8]) -> Option<Vec<Happened>> {
             match part {
                 (super::field::FTRACE_EVENTS, Value::Bytes(of)) => bundle(of, &mut events)?,
                 (super::field::FTRACE_EVENTS, _) => return None,
-                // Of another kind, as most packets of a trace are.
+                // Another kind of packet, as most in a trace are.
                 _ => {}
             }
         }
@@ -100,7 +100,7 @@ fn what_of(kind: u32, message: &[u8]) -> Option<What> {
         114 => What::WakeupNew { tid: of(2)?, target_cpu: of(5)? },
         491 => What::Migrate { tid: of(2)?, orig_cpu: of(4)?, dest_cpu: of(5)? },
         239 => What::Fork { child: of(4)? },
-        // A changed kind is an event like any other.
+        // A changed kind is a valid event.
         _ => What::Other,
     })
 }
@@ -162,7 +162,7 @@ mod tests {
         layout.compact = true;
         let (bytes, kept) = encode(&events, layout);
         assert_eq!(kept, events, "whoever got the CPU last leaves it");
-        // Columns do not say who leaves.
+        // Compact events do not contain the previous thread.
         for event in &mut events {
             if let What::Switch { prev, .. } = &mut event.what {
                 *prev = 0;
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_another_kind_is_passed_over() {
-        // A byte that is no bundle, and the same after one flipped bit: `process_stats`.
+        // A byte that is not a bundle, and the same after one flipped bit: `process_stats`.
         let packet = |tag: u8| decode(&[1 << 3 | 2, 3, tag, 1, 0]);
         assert_eq!(packet(1 << 3 | 2), None);
         assert_eq!(packet((1 << 3 | 2) ^ 1 << 6), Some(vec![]));

@@ -1,5 +1,5 @@
-//! Perfetto traces byte by byte from the events of another trace: numbers of messages and fields from the published schema
-//! (protos/perfetto/trace), no line from our own writer.
+//! Encodes Perfetto traces byte by byte from the events of another trace: message and field numbers are from the
+//! published schema (protos/perfetto/trace), no code is from our own writer.
 
 mod decode;
 
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 /// How a trace is laid out.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// `sched_switch` and `sched_waking` as columns.
+    /// `sched_switch` and `sched_waking` in compact form, as columns.
     pub compact: bool,
-    /// Packets inside of packets, deflated.
+    /// Packets nested in packets, compressed with deflate.
     pub compressed: bool,
-    /// Each CPU's packets are a sequence of their own.
+    /// The packets of each CPU are a separate sequence.
     pub sequences: bool,
     /// What is missing, and what shows it.
     pub hole: Option<Hole>,
@@ -25,32 +25,33 @@ pub struct Layout {
 pub struct Hole {
     /// First slice that is gone.
     pub from: usize,
-    /// First one after it that is there.
+    /// First slice after it that is in the trace.
     pub to: usize,
     /// The CPU, or all CPUs.
     pub cpu: Option<u32>,
-    /// What the next bundle or its packet says.
+    /// How the next bundle or its packet marks the hole.
     pub mark: Mark,
 }
 
-/// What shows a hole.
+/// How a hole is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `lost_events` of the bundle.
     LostEvents,
     /// `previous_packet_dropped` of the packet.
     PacketDropped,
-    /// `previous_bundle_end_timestamp` of every bundle: it is that of a bundle that is not there.
+    /// `previous_bundle_end_timestamp` of every bundle: after the hole it is that of a missing bundle.
     PreviousEnd,
-    /// `previous_packet_dropped`, and `last_read_event_timestamp` of every bundle: how far what is dropped went (v44 to 46).
+    /// `previous_packet_dropped`, and `last_read_event_timestamp` of every bundle, which shows how far the dropped part
+    /// reached (v44 to 46).
     LastRead,
-    /// An `error` of the bundle, as of a page that could not be parsed.
+    /// An `error` of the bundle, as for a page that could not be parsed.
     Error,
     /// Overruns in the `FtraceStats` at the end.
     Overrun,
 }
 
-/// So many pieces of a trace, each of them a packet for each CPU.
+/// A trace has this many slices, each with one packet per CPU.
 pub const SLICES: usize = 48;
 
 mod field {
@@ -63,10 +64,10 @@ mod field {
     pub(super) const COMPRESSED_PACKETS: u32 = 50;
 }
 
-/// `FTRACE_PARSE_STATUS_ABI_INVALID_DATA_LENGTH`: any but 0, 1.
+/// `FTRACE_PARSE_STATUS_ABI_INVALID_DATA_LENGTH`; any value but 0 and 1 will do.
 const INVALID_LENGTH: u64 = 4;
 
-/// A trace, and the events that are in it, as a reader can know them.
+/// A trace, and its events as far as a reader can know them.
 pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
     let (mut packets, mut kept) = (vec![system()], Vec::new());
     let each = events.len().div_ceil(SLICES);
@@ -100,7 +101,7 @@ pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
     if layout.hole.is_some_and(|hole| hole.mark == Mark::Overrun) {
         packets.push(overrun(layout.hole.and_then(|hole| hole.cpu).unwrap_or(0)));
     }
-    // What was lost lies before the event that follows it, as the sort keeps it.
+    // A loss comes before the event that follows it; the stable sort keeps that order.
     kept.sort_by_key(|event| event.ts);
     if layout.compact {
         infer_prev(&mut kept);
@@ -108,7 +109,8 @@ pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
     (whole(packets, layout.compressed), kept)
 }
 
-/// Columns do not say who leaves: it is who got the CPU last. Events are in the order of their times.
+/// Fills in the previous thread, which compact events lack: the thread that got the CPU last. Events are in the order
+/// of their times.
 pub fn infer_prev(events: &mut [Happened]) {
     let mut current: BTreeMap<u32, u32> = BTreeMap::new();
     for Happened { cpu, what, .. } in events {
@@ -186,7 +188,7 @@ fn packet(
     packet
 }
 
-/// `CompactSched` of the switches and wakings.
+/// `CompactSched` with the switches and wakings.
 fn columns(events: &[&Happened]) -> Vec<u8> {
     let mut packed: [Vec<u8>; 13] = Default::default();
     let [mut switched, mut woken] = [0; 2];
@@ -221,7 +223,7 @@ fn columns(events: &[&Happened]) -> Vec<u8> {
     message
 }
 
-/// As Linux 4.14 and newer print `R+`, `S` and `X`.
+/// As printed by Linux 4.14 and newer: `R+`, `S` and `X`.
 fn number_of(state: State) -> u64 {
     match state {
         State::Runnable => 0x100,
@@ -230,7 +232,7 @@ fn number_of(state: State) -> u64 {
     }
 }
 
-/// A `FtraceEvent`; `None` for those that are columns.
+/// A `FtraceEvent`; `None` for events in compact form.
 fn single(event: &Happened, compact: bool) -> Option<Vec<u8>> {
     let wake = |tid: u32, target_cpu: u32| vec![(2, tid), (3, 120), (5, target_cpu)];
     let (kind, pid, fields) = match event.what {
@@ -253,7 +255,7 @@ fn single(event: &Happened, compact: bool) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// A `SystemInfo`: the kernel's release decides what the numbers of states mean.
+/// A `SystemInfo`: the kernel's release decides what the numbers of thread states mean.
 fn system() -> Vec<u8> {
     let (mut utsname, mut info, mut packet) = (Vec::new(), Vec::new(), Vec::new());
     bytes(&mut utsname, 1, b"Linux");
@@ -263,7 +265,7 @@ fn system() -> Vec<u8> {
     packet
 }
 
-/// A `FtraceStats` of the end: of this CPU events were overwritten.
+/// A final `FtraceStats` that reports overwritten events on this CPU.
 fn overrun(cpu: u32) -> Vec<u8> {
     let (mut of_cpu, mut stats, mut packet) = (Vec::new(), Vec::new(), Vec::new());
     number(&mut of_cpu, 1, u64::from(cpu));

@@ -1,4 +1,4 @@
-//! What each event means for the thread that it is about.
+//! The effect of each event on the state of its thread.
 
 use super::{Found, Gap, Happened, State, What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ enum Phase {
 enum Start {
     #[default]
     Waking,
-    /// A `sched_wakeup` without its waking.
+    /// A `sched_wakeup` without a preceding waking.
     Wakeup,
     New,
 }
@@ -26,13 +26,13 @@ enum Start {
 #[derive(Debug, Clone, Default)]
 struct Thread {
     phase: Phase,
-    /// It left its CPU, or came onto it, at this event.
+    /// The thread left its CPU, or got it, at this event.
     since: usize,
-    /// The wait began at this event: a waking, or the switch-out before which that came.
+    /// The wait began at this event: a waking, or the switch-out if the waking came before it.
     from: usize,
     start: Start,
     queued: bool,
-    /// Woken before anything else was seen of it: it may have been on a CPU then.
+    /// The thread was woken before anything else was seen of it, so it may have been on a CPU.
     unsure: bool,
     /// The event of a waking that came before the switch-out.
     pending: Option<usize>,
@@ -45,7 +45,7 @@ pub(super) struct Machine<'a> {
     events: &'a [Happened],
     gaps: Vec<Gap>,
     threads: BTreeMap<u32, Thread>,
-    /// A `sched_waking` is in the trace.
+    /// Whether the trace has `sched_waking` events.
     wakings: bool,
     found: Found,
 }
@@ -64,21 +64,21 @@ impl<'a> Machine<'a> {
         self.events[at].ts
     }
 
-    /// Whether something is missing between two events on one of these CPUs (`None`: on any).
+    /// Whether events are missing between two events on one of these CPUs (`None`: on any).
     fn is_doubtful(&self, from: usize, to: usize, cpus: Option<&BTreeSet<u32>>) -> bool {
         let begun = self.ts(from);
         let overlaps = |gap: &&Gap| gap.from < to && self.ts(gap.to) > begun;
         self.gaps.iter().filter(overlaps).any(|gap| cpus.is_none_or(|cpus| cpus.contains(&gap.cpu)))
     }
 
-    /// The thread on this CPU may have left it in the gap that ends now.
+    /// The thread on this CPU may have left it during the gap that ends now.
     pub(super) fn lose_sight(&mut self, cpu: u32) {
         for thread in self.threads.values_mut().filter(|t| t.phase == Phase::Running && t.on == cpu) {
             (thread.phase, thread.pending) = (Phase::Unknown, None);
         }
     }
 
-    /// The thread of an id; one that had it and ended is another thread.
+    /// The thread with an id; if a thread with this id has ended, a new one.
     fn thread(&mut self, tid: u32) -> &mut Thread {
         let thread = self.threads.entry(tid).or_default();
         if thread.phase == Phase::Dead {
@@ -120,7 +120,7 @@ impl<'a> Machine<'a> {
         let thread = self.thread(tid);
         match thread.phase {
             Phase::Running => {}
-            // It was on the CPU all the time, so that waking came before the switch-out.
+            // The thread was on the CPU all the time, so the waking came before the switch-out.
             Phase::Woken if thread.unsure && thread.start == Start::Waking => thread.pending = Some(thread.from),
             _ => thread.pending = None,
         }
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
             (Phase::Asleep, Some(waking)) => {
                 (came.since, self.is_doubtful(waking, at, None) || self.is_doubtful(came.since, at, cpus))
             }
-            // Woken while it waited: out of a sleep, if it ran and slept unseen.
+            // Woken while it waited: that ended a sleep, if the thread ran and slept unseen.
             (Phase::Preempted, Some(_)) => (came.since, self.is_doubtful(came.since, at, None)),
             (Phase::Preempted, None) => (came.since, self.is_doubtful(came.since, at, cpus)),
             (Phase::Woken, _) => {
@@ -174,7 +174,7 @@ impl<'a> Machine<'a> {
                 return;
             }
             Phase::Unknown => thread.unsure = true,
-            // A second waking: what was thought of the first is wrong, and this one is right.
+            // A second waking: the conclusion from the first one was wrong, this one counts.
             _ => {}
         }
         (thread.phase, thread.from, thread.start) = (Phase::Woken, at, Start::Waking);
@@ -187,7 +187,7 @@ impl<'a> Machine<'a> {
         let is_known = pending.is_some_and(|waking| !self.is_doubtful(waking, at, None));
         let thread = self.thread(tid);
         match thread.phase {
-            // Still on its CPU when a queue has it: the sleep was cancelled.
+            // A thread that is enqueued while it is still on its CPU did not sleep: the sleep was cancelled.
             Phase::Running => {
                 thread.pending = None;
                 return;

@@ -1,6 +1,6 @@
-//! Waits of a list of events by a state machine of its own, written from the rules of `docs/traces.md` and not from
-//! the engine of `crates/trace`: gaps are found in a first pass, waits in a second one, and each wait is then held
-//! against all gaps.
+//! Computes the waits in a list of events with a separate state machine, written from the rules in `docs/traces.md` and
+//! not from the engine in `crates/trace`: gaps are found in a first pass, waits in a second one, and each wait is then
+//! checked against all gaps.
 
 mod machine;
 
@@ -14,7 +14,7 @@ pub struct Happened {
     pub ts: u64,
     /// Where it was traced.
     pub cpu: u32,
-    /// Which.
+    /// The kind of event.
     pub what: What,
 }
 
@@ -58,11 +58,11 @@ pub enum What {
     Fork {
         child: u32,
     },
-    /// An end or a rename: moves the last known moment of its CPU, and nothing else.
+    /// The end or rename of a thread: only shows that its CPU was recorded at this time.
     Told,
     /// An event that `trace latency` does not read.
     Other,
-    /// Events are missing on this CPU from its event before to this time.
+    /// Events are missing on this CPU between its previous event and this time.
     Lost,
 }
 
@@ -90,19 +90,19 @@ pub struct Found {
     pub wakeup: Waits,
     /// From a switch-out while runnable to the next switch-in.
     pub preempt: Waits,
-    /// Waits that a gap overlaps.
+    /// Waits that overlap a gap.
     pub censored: u64,
 }
 
-/// From the event at `from` to that at `to` something is missing on this CPU.
+/// Between the events at `from` and `to` something is missing on this CPU.
 struct Gap {
     cpu: u32,
     from: usize,
     to: usize,
 }
 
-/// The waits of a trace whose events are in the order of their times; `in_turn`: its recorder starts the CPUs one after the
-/// other, CPU 0 first.
+/// The waits in a trace whose events are in the order of their times; `in_turn`: its recorder starts the CPUs one after
+/// the other, CPU 0 first.
 pub fn waits(events: &[Happened], in_turn: bool) -> Found {
     let mut gaps = gaps(events);
     if in_turn {
@@ -119,7 +119,7 @@ pub fn waits(events: &[Happened], in_turn: bool) -> Found {
     machine.found()
 }
 
-/// Before the first switch of a CPU that started later than CPU 0, a thread that waits across it may have run there.
+/// Gaps before the first switch of each CPU that started later than CPU 0: a waiting thread may have run there.
 fn starts(events: &[Happened]) -> Vec<Gap> {
     let mut begun = BTreeSet::from([0]);
     let switches = events.iter().enumerate().filter(|(_, event)| matches!(event.what, What::Switch { .. }));
@@ -127,8 +127,8 @@ fn starts(events: &[Happened]) -> Vec<Gap> {
     firsts.map(|(to, event)| Gap { cpu: event.cpu, from: to.saturating_sub(1), to }).collect()
 }
 
-/// A gap goes from a CPU's last event that is read to a switch away from somebody who had not been put there, or to where
-/// a loss ends.
+/// A gap goes from the last event of a CPU that was read to a switch away from a thread that was not put there, or to
+/// the end of a loss.
 fn gaps(events: &[Happened]) -> Vec<Gap> {
     let (mut last, mut current) = (BTreeMap::new(), BTreeMap::new());
     let mut gaps = Vec::new();
@@ -209,7 +209,7 @@ mod tests {
             switch(1, 1, 0, Runnable, 8),
             waking(10, 0, 7),
             switch(11, 1, 8, Runnable, 9),
-            // 5 was never seen to leave.
+            // Thread 5 was never seen to leave.
             switch(20, 0, 6, Asleep, 0),
             switch(30, 0, 0, Runnable, 7),
             switch(31, 1, 9, Asleep, 8),
