@@ -1,9 +1,10 @@
-//! Packs `docs/json.md`, which `schedlab explain-json` reads: a fifth of its 100 kB.
+//! Compresses `docs/json.md`, which `schedlab explain-json` reads, to a fifth of its 100 kB.
 //!
-//! Keeps the released binary small at link time, where Rust's own linker is the default: equal functions once (also those
-//! whose address is taken: Rust promises no function an address of its own, and we compare none), and the relocations of a static-pie packed, which its start code understands since
-//! glibc 2.36: 200 kB less. And no tables for unwinding, which the compiler and the prebuilt standard library bring though
-//! a panic aborts: 900 kB less. A backtrace would have no names anyway.
+//! Keeps the released binary small at link time, if Rust's own linker is the default. Identical functions are merged,
+//! including those whose address is taken: Rust does not promise that functions have different addresses, and we
+//! compare none. The relocations of a static-pie are packed, which its start code supports since glibc 2.36: this saves
+//! 200 kB. The tables for unwinding, which the compiler and the prebuilt standard library emit although a panic aborts,
+//! are left out: this saves 900 kB. A backtrace would have no names anyway.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ fn link_small() {
     }
 }
 
-/// `glibc 2.36`, as the host links it in.
+/// `glibc 2.36`, as linked in from the host.
 fn glibc() -> Option<(u32, u32)> {
     let said = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?.stdout;
     let said = String::from_utf8(said).ok()?;

@@ -78,8 +78,8 @@ fn interest() -> f64 {
     OF_INTEREST.ln_1p()
 }
 
-/// The truth of a claim: *holds* if the difference is above zero, *does not hold* if it is below what is of interest.
-/// Rounding errors in sums are ignored.
+/// The answer *holds* says that the difference is above zero, *does not hold* that it is below what is of interest; in
+/// between neither answer is wrong. Rounding errors in sums are ignored.
 fn larger(by: f64) -> Option<bool> {
     match by {
         _ if by <= 1e-9 => Some(false),

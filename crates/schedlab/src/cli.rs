@@ -1,4 +1,5 @@
-//! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
+//! The command line: parsing without side effects. Commands turn these structs into plans; the libraries never see
+//! clap.
 
 pub(crate) mod exec;
 pub(crate) mod help;
@@ -365,7 +366,7 @@ pub(crate) struct Tune {
 }
 
 impl TuneAction {
-    /// Whether it only reads: it neither sets nor restores anything.
+    /// Whether it only reads, without setting or restoring anything.
     pub(crate) fn only_looks(&self) -> bool {
         matches!(self, Self::Show { .. } | Self::Catalog { .. })
     }

@@ -1,4 +1,4 @@
-//! Exit codes, a contract with scripts.
+//! Exit codes; scripts rely on them.
 
 use schedlab_analyze::trace::ScopeError;
 use schedlab_bench::BenchError;
@@ -10,24 +10,25 @@ use std::fmt;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
-/// Error: one line on standard error says which.
+/// Error; a line on standard error describes it.
 pub(crate) const ERROR: u8 = 1;
 /// Usage error: the command line or the plan is invalid on every machine.
 const USAGE: u8 = 2;
-/// Asked for with `--fail-on`: the answer is no.
+/// With `--fail-on`: a primary metric is worse.
 pub(crate) const WORSE: u8 = 3;
-/// Asked for with `--fail-on`: there is no answer.
+/// With `--fail-on`: there is no verdict.
 pub(crate) const INCONCLUSIVE: u8 = 4;
-/// Nothing of the run is judged.
+/// The run is void.
 pub(crate) const VOID: u8 = 5;
 // 3 worse, 4 inconclusive and, where the machine changed, 5 come from `schedlab_analyze::exit_status`.
 
-/// 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP: what a shell says of a program that the signal ended.
+/// 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP: the code that a shell reports for a program ended by the
+/// signal.
 pub(crate) fn of_signal(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(ERROR)
 }
 
-/// A wrong command line, in words.
+/// The message for an invalid command line.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -39,13 +40,13 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Ends the function with a [`Usage`] error, as `bail!` with another.
+/// Returns a [`Usage`] error from the function, like `bail!` for other errors.
 macro_rules! usage {
     ($($words:tt)*) => { return Err($crate::exit::Usage(format!($($words)*)).into()) };
 }
 pub(crate) use usage;
 
-/// What clap says of the command line, printed where it belongs: help and the version on standard output.
+/// Prints clap's message where it belongs: help and version on standard output.
 pub(crate) fn of_the_command_line(error: &anyhow::Error) -> u8 {
     let Some(error) = error.downcast_ref::<clap::Error>() else { return ERROR };
     // The reader of the output may be gone.

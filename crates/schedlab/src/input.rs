@@ -1,15 +1,15 @@
-//! Files that the user names and that are read whole: plans and other tools' logs. They may be links, pipes or standard input, and
-//! are waited for as `cat` would; one that never ends is refused.
+//! Files named by the user that are read as a whole: plans and other tools' logs. They may be links, pipes or standard
+//! input, and are waited for as by `cat`; one that never ends is refused.
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Most bytes of one: a plan has some kB, a log of a night of benchmarks some MB.
+/// Maximum size: a plan has some kB, a log of a night of benchmarks some MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// All bytes of a file, or one more than `most`, which shows that it is longer.
+/// All bytes of a file, or one more than `most` if it is longer.
 pub(crate) fn at_most(file: &Path, most: u64) -> Result<Vec<u8>> {
     let unread = || format!("{} cannot be read", file.display());
     let mut bytes = Vec::new();
@@ -31,8 +31,8 @@ pub(crate) fn text(file: &Path) -> Result<String> {
     String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
 }
 
-/// All bytes of a file of an untrusted tree or series. What is not a regular file counts as missing: a pipe would be
-/// waited for.
+/// All bytes of a file in an untrusted tree or series. A file that is not regular counts as missing, because reading a
+/// pipe would block.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(file)?.is_file() {
         return Err(io::Error::new(ErrorKind::NotFound, "it is not a regular file"));

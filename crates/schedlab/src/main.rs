@@ -1,4 +1,4 @@
-//! The binary: clap, the terminal, exit codes, wiring. Everything worth a unit test lives in a library crate.
+//! The binary: clap, the terminal, exit codes, wiring. Everything worth a unit test is in a library crate.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         schedlab_sys::backtrace::capture_none();
         tell_panics();
     }
-    // Before clap: a trial process parses no command line and allocates as little as it can.
+    // Before clap: a trial process has no command line to parse, and allocates as little as possible.
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
     if first.as_ref().is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if first.is_some_and(|a| a == commands::tune::NET_KNOBS) {
         return finish(commands::tune::net_knobs().map(|()| exit::DONE));
     }
-    // In a guest of ours the same file is the first process, and the kernel's helper.
+    // In a guest of ours this binary is also the first process, and the kernel's helper.
     if let Some(role) = schedlab_vm::guest::Role::of(std::process::id(), std::env::args_os().next().as_deref()) {
         return ExitCode::from(role.run());
     }
@@ -42,13 +42,13 @@ fn main() -> ExitCode {
     finish(commands::run())
 }
 
-/// The standard library's own hook would unwind for a backtrace, which a release has no tables for.
+/// The standard library's hook would unwind for a backtrace, for which a release has no tables.
 fn tell_panics() {
     std::panic::set_hook(Box::new(|panic| output::say(format_args!("schedlab: {panic}"))));
 }
 
-/// A release ends at a panic without unwinding, so no guard puts the host back: a process of its own does, by the
-/// journal, as after SIGKILL. It waits for the end of this one.
+/// A release aborts on a panic without unwinding, so no guard restores the host. A separate process does, from the
+/// journal, as after a SIGKILL, once this one has ended.
 fn restore_after_a_panic() {
     let owner = std::process::id();
     let says_it = std::panic::take_hook();
@@ -63,7 +63,7 @@ fn restore_after_a_panic() {
 }
 
 fn finish(result: anyhow::Result<u8>) -> ExitCode {
-    // The command has reported and stored what it has; the exit code must show scripts that it was interrupted.
+    // The command has reported and stored its results; the exit code must show scripts that it was interrupted.
     let end_requested = Interrupt::seen().map(exit::of_signal);
     match result {
         Ok(code) => ExitCode::from(end_requested.unwrap_or(code)),
@@ -72,7 +72,7 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
         Err(error) if error.is::<clap::Error>() => ExitCode::from(exit::of_the_command_line(&error)),
         Err(error) => {
             let text = format!("{error:#}");
-            // If the unknown setting is the name of a knob, there is a specific fix, which replaces the general one.
+            // If the unknown setting is the name of a knob, a specific advice replaces the general one.
             let knob = knob_of_that_name(&error);
             let told = knob.and_then(|knob| Some(format!("{}{knob}", text.split_once("unknown setting")?.0)));
             output::say(format_args!("schedlab: {}", told.unwrap_or(text)));
@@ -81,7 +81,7 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// What is not a setting may be a knob of the catalogue, which knows its place.
+/// An unknown setting may be a knob of the catalogue, which knows its place.
 fn knob_of_that_name(error: &anyhow::Error) -> Option<String> {
     let key = |cause: &(dyn std::error::Error + 'static)| match (cause.downcast_ref(), cause.downcast_ref()) {
         (Some(SettingError::Unknown { key, .. }), _)

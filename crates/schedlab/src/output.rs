@@ -1,6 +1,7 @@
-//! What the binary prints: results on standard output, messages on standard error. All control sequences except our own
-//! colours are removed here, whatever page, message or guest they come from. A reader that has seen enough (`schedlab
-//! list | head`) is no error and does not change the exit code, and a closed standard error does not end a run.
+//! The output of the binary: results on standard output, messages on standard error. All control sequences except our
+//! own colours are removed here, whether they come from a page, a message or a guest. A reader that closes the pipe
+//! (`schedlab list | head`) is not an error and does not change the exit code, and a closed standard error does not end
+//! a run.
 
 use crate::cli::OutputOptions;
 use anyhow::{Context, Result};
@@ -11,14 +12,14 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
-/// Writes results to standard output, which is one of a kind: every command's results go through here.
+/// Writes results to standard output; all results of commands go through here.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let stdout = io::stdout();
     let colours = stdout.is_terminal();
     to(Plain::new(stdout.lock(), colours), write).context("standard output cannot be written")
 }
 
-/// The same for what is not text: traces for other programs.
+/// The same for binary data: traces for other programs.
 pub(crate) fn bytes_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     to(io::stdout().lock(), write).context("standard output cannot be written")
 }
@@ -36,27 +37,27 @@ pub(crate) fn print_line(line: impl Display) -> Result<()> {
     to_stdout(|out| writeln!(out, "{line}"))
 }
 
-/// Results in sentences: on a terminal in lines that fit.
+/// Prints results in sentences, wrapped on a terminal.
 pub(crate) fn print_fitted(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
     print_line(fitted(&String::from_utf8_lossy(&text), columns(io::stdout())))
 }
 
-/// Columns of a terminal; no limit if it is not one.
+/// The width of a terminal; no limit if it is not one.
 fn columns(of: impl std::os::fd::AsFd) -> usize {
     schedlab_sys::terminal::columns(of).map_or(usize::MAX, usize::from)
 }
 
-/// An answer for programs, in the room that `--top` leaves.
+/// Prints a JSON result, shortened as `--top` says.
 pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
     print_line(schedlab_plan::json::answer(schema, value, Room::of(top))?)
 }
 
-/// An answer of an object a line, which has no member `shortened`, says so when it is cut.
+/// Printed when a result with one object per line is cut, because it has no member `shortened`.
 pub(crate) const LINES_CUT: &str = "output cut at 20 kB: --top N prints N lines, --top 0 all";
 
-/// Such an answer: `top` lines of it, or as many as fit in the usual size.
+/// Prints such a result: `top` lines, or as many as fit into the usual size.
 pub(crate) fn print_answer_lines(whole: &str, top: Option<usize>) -> Result<()> {
     let most = top.filter(|top| *top > 0).unwrap_or(usize::MAX);
     let ends = whole.match_indices('\n').map(|(at, _)| at + 1).take(most);
@@ -68,12 +69,12 @@ pub(crate) fn print_answer_lines(whole: &str, top: Option<usize>) -> Result<()> 
     Ok(())
 }
 
-/// `--top` of an answer whose rows are cut to it already: no others are.
+/// `--top` for a result whose rows are already cut; other lists are not.
 pub(crate) fn rows_are_cut(top: Option<usize>) -> Option<usize> {
     top.map(|rows| if rows == 0 { 0 } else { usize::MAX })
 }
 
-/// Findings as JSON, or as a page for this terminal.
+/// Prints findings as JSON, or as text for this terminal.
 pub(crate) fn print_findings<T: Serialize>(
     answer: &OutputOptions,
     schema: &str,
@@ -87,7 +88,7 @@ pub(crate) fn print_page(page: &Document) -> Result<()> {
     to_stdout(|out| page.text(terminal_width(), colour(), out))
 }
 
-/// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.
+/// Width of text on standard output: from `COLUMNS`, else that of the terminal, else that of a mail.
 pub(crate) fn terminal_width() -> usize {
     let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|columns| *columns > 0);
     asked.or_else(|| schedlab_sys::terminal::columns(io::stdout()).map(usize::from)).unwrap_or(80)
@@ -98,12 +99,12 @@ pub(crate) fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Talk: on a terminal in lines that fit.
+/// Prints a message on standard error, wrapped on a terminal.
 pub(crate) fn say(line: impl Display) {
     say_whole(fitted(&line.to_string(), columns(io::stderr())));
 }
 
-/// Each line that is too long in several; a line that fits stays as it is laid out.
+/// Wraps lines that are too long; lines that fit keep their layout.
 pub(crate) fn fitted(text: &str, columns: usize) -> String {
     let of_line = |line: &str| match line.chars().count() > columns {
         true => {
@@ -116,7 +117,7 @@ pub(crate) fn fitted(text: &str, columns: usize) -> String {
     text.lines().map(of_line).collect::<Vec<_>>().join("\n")
 }
 
-/// One line of talk that is there to be copied.
+/// Prints one line of a message that is meant to be copied, without wrapping.
 pub(crate) fn say_whole(line: impl Display) {
     let _ = to(io::stderr(), |out| writeln!(Plain::new(out, false), "{line}"));
 }

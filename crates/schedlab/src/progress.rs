@@ -1,6 +1,6 @@
-//! The progress line on standard error: how far the run is, how long it still takes, and the estimate with its interval. On
-//! a terminal it rewrites itself; in a log it is a line for each look, or for each tenth of a run that does not look. What
-//! happened once is a line of the run's own log as well.
+//! The progress line on standard error: how far the run is, how long it will still take, and the estimate with its
+//! interval. On a terminal it is rewritten; in a log there is a line for each look, or for each tenth of a run without
+//! looks. Single events are also written to the run's log.
 
 mod line;
 mod remaining;
@@ -18,26 +18,26 @@ use schedlab_trial::Event;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Listens to the trial loop.
+/// Receives the events of the trial loop.
 pub(crate) struct Progress {
     line: Line,
     block: Option<(u32, u32)>,
     remaining: Remaining,
-    /// The estimates as last worked out.
+    /// The latest estimates, as text.
     state: String,
-    /// When the run began, and the workload.
+    /// When the run and the workload began.
     began: [Instant; 2],
-    /// When the next interval may be worked out.
+    /// When the next interval may be computed.
     next_interval: Instant,
     /// Names, in the manifest's order.
     arms: Vec<String>,
-    /// The shortest distinct name of each workload.
+    /// The shortest unique name of each workload.
     workloads: Vec<String>,
     log: RunLog,
 }
 
 impl Progress {
-    /// Starts with a run that begins, or that continues if it has `trials` already.
+    /// For a new run, or for one that continues if it has `trials` already.
     pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
         let settings = || manifest.arms.iter().flat_map(|arm| &arm.settings);
@@ -76,13 +76,13 @@ impl Progress {
         self.note(line);
     }
 
-    /// To the run's log alone. The log is an account for a person; where it cannot be written, as on a full disk, neither
-    /// can the next trial be stored, and that error is the one to report.
+    /// Writes only to the run's log. If the log cannot be written, as on a full disk, neither can the next trial be
+    /// stored, and that error is the one to report.
     pub(crate) fn note(&self, line: &str) {
         let _ = self.log.line(&plain::line(line));
     }
 
-    /// Whose trial it is; a switchback trial holds all arms.
+    /// The arm of a trial; a switchback trial has all arms.
     fn arm(&self, arm: Option<u32>) -> String {
         let name = arm.and_then(|arm| self.arms.get(arm as usize));
         name.map_or("both arms".into(), |name| format!("arm `{name}`"))
@@ -98,7 +98,7 @@ impl Progress {
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
-                // A round of a study has too few for a verdict, and none is asked of it.
+                // A round of a study has too few blocks for a verdict, and needs none.
                 let enough = Some(*blocks as usize).filter(|&blocks| blocks >= LEAST_UNITS);
                 let detectable = enough
                     .and_then(|blocks| schedlab_analyze::forecast(manifest, trials, *workload, blocks))
@@ -138,7 +138,7 @@ impl Progress {
             self.say(&format!("trial {} of {} failed: {reason}", record.trial, self.arm(record.arm)));
         }
         for mark in &record.marks {
-            // On a shared machine they are many: the report counts them.
+            // On a shared machine they are many, so the report only counts them.
             self.note(&format!("trial {} of {}: {}", record.trial, self.arm(record.arm), mark_text(mark)));
         }
         let block = (record.workload, record.block);
@@ -149,8 +149,9 @@ impl Progress {
         if self.block.replace(block).is_some() {
             self.remaining.done += 1;
         }
-        // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
-        // it takes a hundredth of the time at most, since what it costs grows with the run; a log has ten of them.
+        // With a budget the interval is shown at the looks, because computing it in between would take time from the
+        // trials. Otherwise it may take a hundredth of the time, because its cost grows with the run; a log has ten of
+        // them.
         let (looks, is_tenth) = match manifest.design {
             Design::Fixed { blocks: most } | Design::OpenEnded { max_blocks: most } => {
                 (false, Remaining::is_tenth(record.block, most))
@@ -191,19 +192,19 @@ fn mark_text(mark: &Mark) -> String {
     }
 }
 
-/// Most contrasts of a line.
+/// Maximum number of contrasts in a line.
 const MOST_CONTRASTS: usize = 4;
 
 /// The first primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
     if manifest.factorial.is_some() {
-        // No arm of it is a question of its own, and they are many.
+        // Its arms are not separate questions, and they are many.
         return String::new();
     }
     let contrasts = schedlab_analyze::primary_contrasts(manifest, trials, workload);
     let metrics: BTreeSet<&str> = contrasts.iter().map(|c| c.metric.as_str()).collect();
     let line = contrasts.iter().filter_map(|c| {
-        // A difference is in the unit of its metric, which is not known here.
+        // A difference has the unit of its metric, which is not known here.
         let effect = c.contrast.effect.filter(|effect| effect.scale == Scale::Ratio)?;
         let arm = manifest.arms.get(c.contrast.arm as usize)?;
         let on = if metrics.len() > 1 { format!(" {}", c.metric) } else { String::new() };
@@ -212,10 +213,10 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
     short_list(line.collect())
 }
 
-/// A line of the first few; how many others there are.
+/// The first few in a line, and how many others there are.
 fn short_list(mut all: Vec<String>) -> String {
     let others = all.len().saturating_sub(MOST_CONTRASTS);
-    // "And one more" takes the room of the one.
+    // "And one more" would be as long as the one itself.
     if others > 1 {
         all.truncate(MOST_CONTRASTS);
         all.push(format!("{others} more"));

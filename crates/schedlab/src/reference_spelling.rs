@@ -1,15 +1,15 @@
-//! The spellings of the references, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
-//! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it, and `schedlab bench
-//! messaging -g2 -l 200 -pT` what hackbench does. Long options with one dash cannot be parsed by clap. Also, an option of
-//! the form `no|yes` may have no value, which means yes.
+//! Translates the spellings of the original tools before the command line is parsed: `schedlab bench transact -i 5000
+//! -pair 3 -deadline_us 2500 -v -trace -raw_data` means the same as for libhwbinder_latency and schd-dbg, and `schedlab
+//! bench messaging -g2 -l 200 -pT` the same as for hackbench. clap cannot parse long options with one dash. Also, an
+//! option of the form `no|yes` may have no value, which means yes.
 
 use std::ffi::OsString;
 
-/// What a reference's option becomes.
+/// What an original tool's option becomes.
 enum Ours {
-    /// Alone: this argument.
+    /// Without a value: this argument.
     Flag(&'static str),
-    /// Each of these with its value, which gets the unit in the reference's name (`-deadline_us`).
+    /// Each of these with its value, which gets the unit in the original name (`-deadline_us`).
     Valued(&'static [&'static str]),
 }
 
@@ -37,7 +37,7 @@ const MESSAGING: &[(&str, Ours)] = &[
     ("-F", Ours::Flag("--fifo=yes")),
 ];
 
-/// The reference's options of the workload that `bench` is asked for, by the name before its arguments.
+/// The original tool's options for the workload of `bench`, by the name before its arguments.
 fn reference_of(workload: &str) -> &'static [(&'static str, Ours)] {
     match workload.split([':', '/']).next() {
         Some("transact") => TRANSACT,
@@ -46,9 +46,9 @@ fn reference_of(workload: &str) -> &'static [(&'static str, Ours)] {
     }
 }
 
-/// The whole command line, program name first: references' options of `bench` replaced, and switches of `bench` and `ab` given
-/// their value; other commands are left alone. `switches` are the long options of the form `no|yes`. What follows `--`
-/// is another program's line.
+/// Translates the whole command line, including the program name: replaces the original tools' options of `bench`, and
+/// adds missing values to switches of `bench` and `ab`; other commands are not changed. `switches` are the long options
+/// of the form `no|yes`. Words after `--` belong to another program.
 pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
     let command = arguments.get(1).and_then(|command| command.to_str()).unwrap_or_default();
     if !["bench", "ab"].contains(&command) {
@@ -60,7 +60,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !reference_of(a).is_empty());
     let reference = named.filter(|_| of_bench).map(reference_of).unwrap_or_default();
     let mut ours = Vec::with_capacity(arguments.len());
-    // The next one is the last.
+    // The next word is the last one.
     let mut rest = arguments;
     rest.reverse();
     while let Some(argument) = rest.pop() {
@@ -79,14 +79,14 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                 let unit = theirs.rsplit_once('_').map_or("", |(_, unit)| unit);
                 let value = if value.is_empty() { rest.pop() } else { Some(value.into()) };
                 for option in *options {
-                    // Without a value clap says what is missing.
+                    // Without a value, clap reports what is missing.
                     let Some(value) = &value else {
                         ours.push((*option).into());
                         continue;
                     };
                     let mut argument = OsString::from(format!("{option}="));
                     argument.push(value);
-                    // A value that is not a number is in the message as it was typed.
+                    // A value that is not a number appears in the message as it was typed.
                     if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
                         argument.push(unit);
                     }
@@ -103,14 +103,14 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     ours
 }
 
-/// Adds `--OPTION=VALUE` of a reference, of which getopt's users take the last one (`-T -P`).
+/// Adds `--OPTION=VALUE` for an original option; as with getopt, the last one wins (`-T -P`).
 fn last_counts(ours: &mut Vec<OsString>, argument: OsString) {
     let name = argument.to_str().and_then(|text| text.split_inclusive('=').next()).unwrap_or_default().to_owned();
     ours.retain(|earlier| !earlier.to_str().is_some_and(|earlier| earlier.starts_with(&name)));
     ours.push(argument);
 }
 
-/// What an argument has after an option of the reference, as getopt reads it: `-g2`, `-pT`; `None` if it is another.
+/// The rest of an argument after an original option, as getopt parses it: `-g2`, `-pT`; `None` if it is another option.
 fn joined<'a>(theirs: &str, text: &'a str) -> Option<&'a str> {
     let more = text.strip_prefix(theirs)?;
     (more.is_empty() || theirs.len() == 2).then_some(more)

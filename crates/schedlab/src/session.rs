@@ -1,4 +1,4 @@
-//! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
+//! Connects an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
 use crate::output::say;
 use crate::progress::Progress;
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Undoes what a killed run left behind, before anything else is measured; says so when there was something. What could
-/// not be undone is an error: it would be measured. That another run changes this host meanwhile, or that its journals are
-/// another user's to read, is only said, once.
+/// Restores what a killed run left behind, before anything is measured, and reports it. What could not be restored is
+/// an error, because it would be measured. If another run is changing this host, or if the journals are another user's,
+/// that is only reported, once.
 pub(crate) fn restore_leftovers() -> Result<()> {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.load(Relaxed) {
@@ -35,7 +35,8 @@ pub(crate) fn restore_leftovers() -> Result<()> {
                  affected by those settings"
             ));
         }
-        // As with sudo -E. A run that changes settings of this host is refused later, when it opens the journal.
+        // For example with sudo -E. A run that changes settings of this host is refused later, when it opens the
+        // journal.
         Err(TuneError::State { path, source }) if source.kind() == ErrorKind::PermissionDenied => {
             SAID.store(true, Relaxed);
             say(format_args!(
@@ -59,7 +60,7 @@ fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
     schedlab_tune::restore_leftovers(Of::Killed, &Roots::default(), &schedlab_tune::state_dir())
 }
 
-/// After a reboot nothing was cleaned up, and the values may have been set to stay.
+/// After a reboot nothing had to be cleaned up, and the values may have been meant to stay.
 pub(crate) fn say_restored(one: &Restored) {
     let killed = match one.outcome {
         RestoreOutcome::Rebooted => "",
@@ -83,7 +84,7 @@ fn report_restored(restored: &[Restored]) -> Result<()> {
     )
 }
 
-/// Refuses a run that changes this host while another does, before it has a directory.
+/// Refuses a run that changes this host while another one does, before it has a directory.
 pub(crate) fn host_is_free_for(manifest: &Manifest) -> Result<()> {
     if manifest.arms.iter().any(|arm| arm.settings.iter().any(Setting::is_host_wide)) {
         report_restored(&of_killed_runs()?)?;
@@ -91,7 +92,7 @@ pub(crate) fn host_is_free_for(manifest: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Removes the tracefs instances of killed recordings. Those of another user's are that user's to remove.
+/// Removes the tracefs instances of killed recordings. Another user's are left to that user.
 pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
     match tracer::remove_orphans(Path::new(net_name::RUN_ROOT), Path::new("/proc")) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
@@ -99,7 +100,7 @@ pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
     }
 }
 
-/// Removes the named network namespaces of killed runs. Those of another user's runs are that user's to remove.
+/// Removes the named network namespaces of killed runs. Another user's are left to that user.
 pub(crate) fn orphaned_namespaces() -> Result<Vec<String>> {
     match net_name::remove_orphans(Path::new(net_name::RUN_ROOT)) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
@@ -107,26 +108,26 @@ pub(crate) fn orphaned_namespaces() -> Result<Vec<String>> {
     }
 }
 
-/// Below a run directory: the traces of trials, each with its trial's number.
+/// Subdirectory of a run directory with the traces of trials, each named by its trial's number.
 pub(crate) const TRACES: &str = "traces";
 
 /// A run that has ended.
 pub(crate) struct Ended {
-    /// Complete.
+    /// The complete manifest.
     pub(crate) manifest: Manifest,
     /// All rows.
     pub(crate) trials: Vec<TrialRecord>,
-    /// Whether the run directory could be sealed: what was measured is to be reported even where the disk is full.
+    /// Whether the run directory could be sealed: the results must be reported even if the disk is full.
     pub(crate) sealed: Result<()>,
 }
 
 /// A run that has a directory.
 pub(crate) struct Begun {
-    /// As it begins, or continues.
+    /// The manifest at the beginning, or on resuming.
     pub(crate) manifest: Manifest,
     /// Writer of its directory.
     pub(crate) writer: RunWriter,
-    /// What an interrupted run has measured.
+    /// Trials of the interrupted run.
     pub(crate) trials: Vec<TrialRecord>,
 }
 
@@ -139,23 +140,23 @@ pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn TrialHost) -> Result<End
     let sealed =
         if manifest.end() == RunEnd::Interrupted { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
     let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
-    // The loop keeps of a trial what stopping asks for; the report is made of all that was stored.
+    // The loop keeps only what the stopping rule needs of a trial; the report needs everything that was stored.
     let trials = packed(dir).context("the run cannot be read again for its report")?.trials;
     Ok(Ended { manifest, trials, sealed })
 }
 
-/// Whether this is a guest of schedlab. Its run cannot be resumed: the next boot is another one.
+/// Whether this is a guest of schedlab. Its run cannot be resumed, because the next boot is a different one.
 pub(crate) fn is_guest() -> bool {
     Provenance::of_command_line(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()).is_some()
 }
 
-/// A run for a report: of its trials what reports look at.
+/// A run for a report, with only the parts of its trials that reports need.
 pub(crate) fn packed(dir: &Path) -> Result<schedlab_run::Run, RunError> {
     let mut packer = Packer::default();
     RunReader::open_with(dir, &mut |manifest, record| Some(packer.pack(manifest, record)))
 }
 
-/// The loop, with the terminal and the signals of this process.
+/// Runs the trial loop, with the terminal and the signals of this process.
 fn conduct(
     dir: &Path,
     manifest: Manifest,
@@ -170,7 +171,7 @@ fn conduct(
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
     if store.keeper.is_some() {
-        // Without it trials are no run.
+        // Trials without a manifest are not a run.
         store.manifest(&manifest)?;
     }
     let mut experiment = Experiment {
@@ -196,17 +197,17 @@ fn conduct(
     Ok(manifest)
 }
 
-/// A signal ends a run of this host after its trial, which may be long: the first one is answered. Guests have an answer of
-/// their own.
+/// A signal ends a run of this host after its current trial, which may be long, so the first signal gets an answer.
+/// Guests answer themselves.
 fn answered(interrupt: Interrupt, manifest: &Manifest) -> Option<Answering> {
     const ANSWER: &str = "\nschedlab: the run ends after this trial, and can be resumed; another signal ends it now\n";
-    // Below the line of the progress.
+    // Below the progress line.
     let line = if std::io::stderr().is_terminal() { ANSWER } else { &ANSWER[1..] };
     (manifest.kernels.is_empty() && !is_guest()).then(|| interrupt.answer_with(line))
 }
 
-/// Where a run or a study goes: to `out`, or to its usual place; one that begins has the first of that name that holds
-/// nothing yet.
+/// The directory of a run or study: `out`, or its default; a new one gets the first directory of that name that is
+/// still empty.
 pub(crate) fn directory(out: Option<&Path>, name: &str, resume: bool) -> PathBuf {
     match out {
         Some(out) => out.to_owned(),
@@ -215,7 +216,7 @@ pub(crate) fn directory(out: Option<&Path>, name: &str, resume: bool) -> PathBuf
     }
 }
 
-/// What a run of this file is called.
+/// The name of a run of this file.
 pub(crate) fn name_of(file: &Path) -> String {
     file.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned())
 }
@@ -230,7 +231,7 @@ pub(crate) fn default_out(name: &str) -> PathBuf {
     Path::new("out").join(if name.is_empty() { "run" } else { &name })
 }
 
-/// The first of the directory itself, `<dir>-2`, `<dir>-3`, … that holds nothing yet.
+/// The first empty one of `<dir>`, `<dir>-2`, `<dir>-3`, …
 pub(crate) fn unused(dir: PathBuf) -> PathBuf {
     let free = |dir: &Path| std::fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none());
     let numbered = |n: u32| PathBuf::from(format!("{}-{n}", dir.display()));
@@ -240,7 +241,7 @@ pub(crate) fn unused(dir: PathBuf) -> PathBuf {
 /// The run directory as the loop's store.
 struct Directory<'a> {
     writer: &'a mut RunWriter,
-    /// In a guest, which may die: what is stored leaves it at once.
+    /// Used in a guest, which may die: what is stored is sent to the host at once.
     keeper: Option<Keeper>,
 }
 
@@ -259,7 +260,7 @@ impl Store for Directory<'_> {
     fn manifest(&mut self, manifest: &Manifest) -> Result<()> {
         let file = self.writer.update_manifest(manifest).context("the manifest could not be stored")?;
         self.keep(&file)?;
-        // As it is now: once a trial would be most of what leaves the guest.
+        // The list is sent here and not with each trial, because it would then be most of what the guest sends.
         self.keep(&self.writer.stored())
     }
 }

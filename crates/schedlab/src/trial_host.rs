@@ -1,5 +1,6 @@
-//! Where the trials of a plan run: on this host, or in guests that are booted for them. Either turns a plan into a manifest, in
-//! which workloads are checked, defaults spelled out, and kernels found; who describes, runs or resumes it only reads that.
+//! Where the trials of a plan run: on this host, or in guests that are booted for them. Both turn a plan into a
+//! manifest, in which workloads are checked, defaults spelled out, and kernels found; describing, running and resuming
+//! only need the manifest.
 
 use crate::commands::doctor::environment;
 use crate::commands::vm::trials::Guests;
@@ -17,7 +18,7 @@ pub(crate) trait TrialHost {
     /// The manifest of a run that is about to begin; what cannot work here is refused.
     fn prepare(&self, plan: &Plan) -> Result<Manifest>;
 
-    /// Describes the plan and what would be run here, for `--dry-run`: nothing is started, tried or written.
+    /// Describes the plan and what would be run here, for `--dry-run`; starts, tries and writes nothing.
     fn describe(&self, plan: &Plan) -> Result<String>;
 
     /// Reads the environment again to continue the run in `dir`; an error if the run began in another place.
@@ -43,7 +44,7 @@ pub(crate) fn of(plan: &Plan) -> Result<Box<dyn TrialHost>> {
     })
 }
 
-/// A watch over this host.
+/// Monitors this host.
 pub(crate) fn watch() -> Watch {
     Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())
 }
@@ -84,14 +85,14 @@ impl TrialHost for ThisHost {
         Some(watch())
     }
 
-    /// Without round-trip probes: they would be one more disturbance, and the check is not compared.
+    /// Without round-trip probes, which would be another disturbance, and are not compared.
     fn at_end(&self) -> Option<Environment> {
         Some(environment(false))
     }
 }
 
-/// The plan with the arms of its factorial: its factors are tried on the host first, and those that cannot be set here
-/// are left out.
+/// The plan with the arms of its factorial: its factors are tried on the host first, and those that cannot be set are
+/// left out.
 fn settled(plan: &Plan) -> Result<Plan> {
     if plan.factors.is_empty() {
         return Ok(plan.clone());
@@ -111,8 +112,8 @@ fn settled(plan: &Plan) -> Result<Plan> {
     Ok(settled)
 }
 
-/// Whether this machine lacks a file, a program or room: every trial after it would fail as well, and it says nothing about
-/// what was to be run.
+/// Whether this machine lacks a file, a program or space: every following trial would fail as well, and the error says
+/// nothing about the workload.
 pub(crate) fn is_of_machine(error: &Error) -> bool {
     error.downcast_ref::<VmError>().is_some_and(VmError::is_of_machine) || error.is::<std::io::Error>()
 }

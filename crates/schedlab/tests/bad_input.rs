@@ -1,4 +1,4 @@
-//! Bad input: one clear line each, what to do next, nothing half-written.
+//! Bad input: one clear line each, with what to do next, and nothing half-written.
 
 mod program;
 
@@ -6,7 +6,7 @@ use program::{Lab, schedlab};
 use std::io::Write;
 use std::process::Stdio;
 
-/// Runs, and checks that it fails with one line that contains all of `words`.
+/// Runs the command, and checks that it fails with one line that contains all of `words`.
 fn refused(arguments: &[&str], words: &[&str]) {
     let ran = schedlab(arguments);
     assert!(ran.code == 1 || ran.code == 2, "{arguments:?} ended with {}: {}", ran.code, ran.stdout);
@@ -75,7 +75,7 @@ fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
     let first = cpu.trim().split([',', '-']).next().unwrap();
     let apart = format!("pipe:pin=apart,cpus={first}");
     refused(&["ab", "-w", &apart, "--b", "nice=1", "--out", &out], &["pin=apart needs two CPUs", "pin=same"]);
-    // One CPU is of no tier but its own.
+    // A single CPU has no other CPU at any tier.
     let tier = format!("pipe:pin=llc,cpus={first}");
     refused(&["ab", "-w", &tier, "--b", "nice=1", "--dry-run"], &["pin=llc: no two CPUs"]);
     assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
@@ -167,7 +167,7 @@ fn what_never_ends_is_refused_and_a_pipe_is_read() {
         refused(&[&arguments[..], &["-o", &lab.path("out")]].concat(), &["/dev/zero", "never ends"]);
     }
     assert!(!std::path::Path::new(&lab.path("out")).exists());
-    // Where a user names a pipe, it is read as a file is.
+    // A pipe named by the user is read like a file.
     let plan =
         "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
     let mut read = program::command();

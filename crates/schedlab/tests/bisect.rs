@@ -1,5 +1,5 @@
-//! Histories of settings bisected by the real binary: the planted cost is found, a killed study goes on, and what cannot be
-//! bisected is said in a sentence.
+//! Histories of settings bisected by the real binary: the planted cost is found, a killed study continues, and the
+//! reason is given for what cannot be bisected.
 
 mod program;
 
@@ -8,7 +8,7 @@ use program::sources::{git, write as source};
 use program::{Lab, json};
 use std::path::Path;
 
-/// A history of settings in which everything from `change` on has a spin many times as long as a round trip.
+/// A history of settings in which every member from `change` on has a spin many times as long as a round trip.
 fn history(lab: &Lab, members: usize, change: usize) {
     let plan = "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same,loops=60\"\n\
                 [[arm]]\nname = \"a\"\n";
@@ -33,15 +33,15 @@ fn the_member_with_the_cost_is_found_and_the_study_is_kept() {
     assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&4.into(), &5.into()));
     assert!(answer["answer"]["probability"].as_f64().unwrap() >= 0.95);
     assert!(answer["ends"]["hi"].as_f64().unwrap() < 1.0, "{}", found.stdout);
-    // Not of the trials that told the ends apart; where no others straddle the change, not at all. How wide its interval is
-    // depends on what else runs here.
+    // Not from the trials that told the ends apart; if no others straddle the change, there is no value. The width of
+    // its interval depends on other load.
     assert!(answer["change"]["value"].as_f64().is_none_or(|value| value < 1.0), "{}", found.stdout);
     let rounds = answer["rounds"].as_u64().unwrap();
     assert!((2..=20).contains(&rounds), "{rounds}");
     let between = std::fs::read_to_string(lab.path("out/bisect-plan/between.toml")).unwrap();
     assert!(between.contains("plant=spin:300.005us") && between.contains("set = \"plant=spin:4ns\""), "{between}");
     assert_eq!(answer["why"], serde_json::Value::Null, "it was not asked");
-    // Told again, it is the same answer without a trial; a cut last round is run.
+    // Replayed, the study gives the same result without a trial; an incomplete last round is run.
     let last = lab.path(&format!("out/bisect-plan/rounds/{rounds:03}"));
     std::fs::remove_dir_all(last).unwrap();
     let again = from(&lab, &[&BISECT[..], &["0", "7", "--resume"]].concat()).success();
@@ -68,7 +68,7 @@ fn what_cannot_be_set_is_skipped_and_said() {
     history(&lab, 6, 3);
     let arms = std::fs::read_to_string(lab.path("arms")).unwrap();
     let mut lines: Vec<&str> = arms.lines().collect();
-    // Less than -1 is out of range, and not everybody may write it at all.
+    // Less than -1 is out of range, and not every user may write it at all.
     lines[3] = "sysctl:kernel.sched_rt_runtime_us=-2";
     std::fs::write(lab.path("arms"), lines.join("\n")).unwrap();
     let found = from(&lab, &[&BISECT[..], &["0", "5"]].concat()).success();
@@ -76,7 +76,7 @@ fn what_cannot_be_set_is_skipped_and_said() {
     assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&2.into(), &4.into()), "{answer}");
     assert!(answer["members"][3]["skipped"].as_str().is_some_and(|why| !why.is_empty()), "{answer}");
     assert!(answer["sentence"].as_str().unwrap().contains("one of 2 members"), "{answer}");
-    // The round in which it was seen is replayed before the member is known to be skipped.
+    // The round that showed it is replayed before the member is known to be skipped.
     let again = from(&lab, &[&BISECT[..], &["0", "5", "--resume"]].concat()).success();
     assert_eq!(json(&again.stdout), answer, "{}", again.stderr);
     assert!(!again.stderr.lines().any(|line| line.starts_with("round ")), "{}", again.stderr);

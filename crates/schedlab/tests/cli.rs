@@ -1,4 +1,4 @@
-//! The real binary, driven end to end as a user would.
+//! The real binary, driven end to end like by a user.
 
 mod program;
 
@@ -70,7 +70,7 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     schedlab(&[&arguments[..], &["--out", &out]].concat()).success();
     let reread = schedlab(&["report", &out, "--json", "--top", "0"]).success();
     assert!(!reread.stderr.contains("not sealed"), "{}", reread.stderr);
-    // What the verdict is depends on the machine; that it rests on six blocks of equal arms does not.
+    // The verdict depends on the machine; that it uses six blocks of equal arms does not.
     let contrast = json(&reread.stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
     assert_eq!((contrast["units"].as_u64(), contrast["is_aa"].as_bool()), (Some(6), Some(true)));
     let again = schedlab(&[&arguments[..], &["--out", &out]].concat()).failure();
@@ -95,7 +95,7 @@ fn progress_calls_an_arm_by_its_name() {
 fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let lab = Lab::new("planted");
     let out = lab.path("run");
-    // By operations and not by time: a trial whose CPU is taken away ends later, and has done something.
+    // With a number of operations and not a time: a trial whose CPU is taken away ends later, but has done its work.
     let arguments =
         ["ab", "-w", "pipe:pin=same,loops=100", "--a", "plant=spin:0ns", "--b", "plant=spin:1ms", "--trials", "6"];
     let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat());
@@ -140,7 +140,7 @@ fn every_report_format_is_written_from_files_alone() {
     assert!(page.contains("<svg") && !page.contains("http://") | page.contains("http://www.w3.org"), "self-contained");
     assert!(std::fs::read_to_string(&md).unwrap().lines().count() > 5);
     assert!(std::fs::read_dir(&svg).unwrap().count() > 0);
-    // A file of the run that is read is not replaced by its report; the run's own report is.
+    // An input file of a run is not overwritten by its report; an existing report is.
     let manifest = format!("{out}/manifest.json");
     let before = std::fs::read(&manifest).unwrap();
     let ran = schedlab(&["report", &out, "--html", &manifest]).failure();
@@ -218,7 +218,7 @@ fn two_runs_of_one_boot_are_confounded() {
     assert!(std::process::Command::new("cp").args(["-r", &b, &again]).status().unwrap().success());
     let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &again, "--json", "--top", "0"]).success().stdout);
     let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
-    // Not twice the half: a run that repeated a block has more trials than the other.
+    // Not compared as half of the total: a run that repeated a block has more trials than the other.
     let of_b = json(&schedlab(&["report", &b, "--json", "--top", "0"]).success().stdout);
     assert_eq!(total(&pooled), total(&findings) + total(&of_b), "three runs, two of them on one side");
 }
@@ -253,7 +253,7 @@ fn completions_know_workloads_settings_kernels_and_places() {
     assert!(bash.contains("debian:6.12") && bash.contains("plant=spin:25ns") && bash.contains("burn"), "{bash}");
 }
 
-/// The exit code and standard error when nobody reads standard output, or when it is a full disk.
+/// The exit code and standard error if standard output has no reader, or is a full disk.
 fn unread(arguments: &[&str], stdout: impl Into<std::process::Stdio>) -> (Option<i32>, String) {
     let mut command = program::command();
     let child = command.args(arguments).stdout(stdout).stderr(std::process::Stdio::piped()).spawn().unwrap();

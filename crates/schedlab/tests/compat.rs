@@ -1,5 +1,5 @@
-//! What we print in a reference's form: its keys in its order, numbers that are those of our own samples and metrics, and
-//! texts that our importers, made for the references' own output, take for theirs.
+//! Output in an original tool's format: its keys in its order, numbers that match our own samples and metrics, and
+//! texts that our importers, made for the original tools, accept.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -10,10 +10,10 @@ use schedlab_plan::{TrialOutcome, TrialRecord};
 use schedlab_run::RunReader;
 use std::path::Path;
 
-/// The keys of a JSON text, in the order in which they stand there.
+/// The keys of a JSON text, in order.
 fn keys(text: &str) -> Vec<&str> {
     let quoted: Vec<&str> = text.split('"').collect();
-    // Every other piece stands between quotes; a key's closing quote is followed by a colon.
+    // Every other piece is in quotes; a key's closing quote is followed by a colon.
     let pairs = quoted.chunks_exact(2).zip(quoted.iter().skip(2).step_by(2));
     pairs.filter(|(_, after)| after.trim_start().starts_with(':')).map(|(pair, _)| pair[1]).collect()
 }
@@ -21,7 +21,7 @@ fn keys(text: &str) -> Vec<&str> {
 const TIMES: [&str; 5] = ["avg", "wst", "bst", "miss", "meetR"];
 const PERCENTILES: [&str; 4] = ["p50", "p90", "p95", "p99"];
 
-/// An object of hwbinder's or schd-dbg's, its name first.
+/// The keys of an object of hwbinder or schd-dbg, its name first.
 fn object(name: &'static str, has_percentiles: bool) -> Vec<&'static str> {
     let mut keys = vec![name, "SYNC", "S", "I", "R", "other_ms"];
     keys.extend(TIMES);
@@ -61,13 +61,13 @@ fn schd_dbgs_keys_stand_in_its_order() {
     assert_eq!(keys(&ran.stdout), expected, "{}", ran.stdout);
 }
 
-/// `P0 3 other-caller tid: … : 0.012345 ms`, in nanoseconds, five digits of them.
+/// The values of `P0 3 other-caller tid: … : 0.012345 ms` lines, in nanoseconds, with five digits.
 fn told_ns(said: &str, class: &str) -> Vec<f64> {
     let lines = said.lines().filter(|line| line.contains(&format!("{class}-caller")));
     lines.map(|line| line.trim_end_matches(" ms").rsplit(' ').next().unwrap().parse::<f64>().unwrap() * 1e6).collect()
 }
 
-/// The raw data hold the FIFO class alone, as the reference's; `-v` tells the other one.
+/// The raw data contain only the FIFO class, like the reference's; `-v` prints the other one.
 #[test]
 fn numbers_of_both_classes_are_those_of_every_transaction_told() {
     for compat in ["hwbinder", "schd-dbg"] {
@@ -94,7 +94,7 @@ fn numbers_of_both_classes_are_those_of_every_transaction_told() {
     }
 }
 
-/// Keys of Google Benchmark 1.8 for a run of one iteration count, and what its compare.py looks up.
+/// The keys of Google Benchmark 1.8 for a run of one iteration count, and those that its compare.py looks up.
 #[test]
 fn google_benchmarks_keys_stand_in_its_order() {
     let ran = schedlab(&["bench", "throughput:loops=20,transport=pipe", "--benchmark_format=json"]).success();
@@ -119,7 +119,7 @@ fn google_benchmarks_keys_stand_in_its_order() {
     (0..15).for_each(|_| expected.extend(of_a_run));
     assert_eq!(keys(&ran.stdout), expected, "{}", ran.stdout);
     for run in json(&ran.stdout)["benchmarks"].as_array().unwrap() {
-        // It matches runs of two files by name and unit, and sorts and divides the rest.
+        // It matches runs of two files by name and unit, and sorts and divides the other values.
         assert!(run["name"] == run["run_name"] && run["time_unit"] == "ns" && run["run_type"] == "iteration", "{run}");
         assert!(run["real_time"].as_f64().unwrap() > 0.0 && run["cpu_time"].as_f64().unwrap() > 0.0, "{run}");
         let bytes: f64 = run["name"].as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap();
@@ -128,7 +128,7 @@ fn google_benchmarks_keys_stand_in_its_order() {
     }
 }
 
-/// Imports two copies of a text as two arms; the trials.
+/// Imports two copies of a text as two arms; returns the trials.
 fn imported(name: &str, text: &str) -> Vec<TrialRecord> {
     let lab = Lab::new(&format!("compat-{name}"));
     let (a, b, out) = (lab.path("a"), lab.path("b"), lab.path("run"));
@@ -172,6 +172,6 @@ fn our_importers_take_our_text_for_the_references() {
     let ours: TrialOutcome = serde_json::from_value(ours).unwrap();
     let trials = imported("hackbench", &ours.native_lines.join("\n"));
     let (printed, measured) = (value(trials[0].outcome.as_ref().unwrap(), "time_s"), value(&ours, "time_s"));
-    // hackbench cuts to milliseconds.
+    // hackbench truncates to milliseconds.
     assert!((0.0..0.001).contains(&(measured - printed)), "{measured} s, printed as {printed} s");
 }

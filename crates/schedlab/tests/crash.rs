@@ -1,4 +1,4 @@
-//! SIGKILL at any moment: the host is restored by the next start, and no finished trial is lost.
+//! SIGKILL at any moment: the next start restores the host, and no finished trial is lost.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -10,10 +10,10 @@ use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Harmless: the slice that cgroup bandwidth hands out, in µs.
+/// A harmless sysctl: the slice of cgroup bandwidth, in µs.
 const SYSCTL: &str = "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
 
-/// One schedlab changes this host at a time: so do the tests of this file.
+/// Only one schedlab at a time may change this host, so the tests of this file take turns.
 static HOST: Mutex<()> = Mutex::new(());
 
 fn host_is_ours() -> MutexGuard<'static, ()> {
@@ -24,8 +24,8 @@ fn value() -> String {
     std::fs::read_to_string(SYSCTL).unwrap_or_default().trim().to_owned()
 }
 
-/// Starts an A/B that alternates the sysctl, kills it after a while, and waits until it is gone. `sees_change`: not before the
-/// sysctl is seen changed, however long a loaded machine takes to get there (at most ten seconds).
+/// Starts an A/B that alternates the sysctl, kills it after a while, and waits until it is gone. With `sees_change` it
+/// waits until the sysctl has changed, for up to ten seconds on a loaded machine.
 fn killed_run(out: &str, after: Duration, sees_change: Option<&str>) {
     let mut child = program::command()
         .args(["ab", "-w", "pipe:pin=same", "--b", "sysctl:kernel.sched_cfs_bandwidth_slice_us=4321", "--trials", "50"])
@@ -60,7 +60,7 @@ fn a_killed_sysctl_run_is_undone_by_the_next_start() {
         let sees_change = (i % 5 == 0).then_some(original.as_str());
         killed_run(&lab.path(&format!("run{i}")), Duration::from_millis(100 + i * 37 % 400), sees_change);
         changed += u64::from(value() != original);
-        // Every other time by the command, else by any next start.
+        // Every other time with `tune restore`, otherwise at the next start of any command.
         if i % 2 == 0 {
             schedlab(&["tune", "restore"]).success();
         } else {
@@ -71,7 +71,7 @@ fn a_killed_sysctl_run_is_undone_by_the_next_start() {
     assert!(changed > 0, "no kill hit a moment at which the sysctl was changed: the test showed nothing");
 }
 
-/// All sysctls that can be written, as files of the kernel: what nobody here wrote is as it was. Process ids go on.
+/// All writable sysctls as files, to check that none changed. Process ids are left out, because they advance.
 fn sysctls() -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
     use std::os::unix::fs::PermissionsExt;
     let (mut found, mut open) = (std::collections::BTreeMap::new(), vec![Path::new("/proc/sys").to_owned()]);
@@ -88,7 +88,7 @@ fn sysctls() -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
     found
 }
 
-/// One value after the other, killed in the middle, resumed, and looked at from outside.
+/// A sweep over values, killed in the middle, resumed, and observed from outside.
 #[test]
 fn a_sweep_ends_with_every_sysctl_as_before() {
     let _host = host_is_ours();
@@ -125,7 +125,7 @@ fn a_sweep_ends_with_every_sysctl_as_before() {
     assert!(changed.is_empty() && before.len() > 100, "{changed:?} of {}", before.len());
 }
 
-/// Cgroups of ours in every hierarchy, wherever a run may have put them.
+/// Our cgroups in every hierarchy, wherever a run may have created them.
 fn our_cgroups(of_pid: u32) -> Vec<std::path::PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![Path::new("/sys/fs/cgroup").to_owned()]);
     while let Some(directory) = open.pop() {
@@ -195,7 +195,7 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     assert!(unsealed.stderr.contains("not sealed"), "{}", unsealed.stderr);
     let before = count_values(&json(&unsealed.stdout));
     assert!(before >= 1, "finished trials can be read");
-    // What is not the same experiment is refused before a file is touched.
+    // A different experiment is refused before any file is touched.
     let (manifest, torn) = (Path::new(&out).join("manifest.json"), Path::new(&out).join("trials/99999999.rec"));
     let begun = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&torn, "torn").unwrap();
@@ -215,7 +215,7 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     std::fs::write(&manifest, begun).unwrap();
     let resumed = schedlab(&["run", &plan, "--out", &out, "--resume", "--json", "--top", "0"]).success();
     assert!(!torn.exists(), "it was set aside");
-    // Beside them stand blocks that were repeated because the machine disturbed them.
+    // There may also be blocks that were repeated because the machine disturbed them.
     let used = json(&resumed.stdout)["workloads"][0]["counts"]["used"].as_u64();
     assert_eq!(used, Some(24), "six blocks of two in each of two arms, warm-up aside");
     assert!(schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr.contains("complete"));
@@ -236,7 +236,7 @@ fn wait_for_trials(out: &str, wanted: usize) {
     panic!("no trials appeared in {out}");
 }
 
-/// Values of the control that are not warm-up.
+/// Number of values of the control without warm-up.
 fn count_values(findings: &serde_json::Value) -> usize {
     let trials = findings["workloads"][0]["metrics"][0]["values"][0]["trials"].as_array().cloned().unwrap_or_default();
     trials.iter().filter(|t| t["used"] == true).count().max(trials.iter().filter(|t| t["note"] != "warm-up").count())

@@ -1,4 +1,4 @@
-//! `exec`: any command as a workload and as a load; whatever it does, nothing of it is left behind.
+//! `exec`: any command as a workload and as a load; whatever it does, none of its processes is left behind.
 
 mod program;
 
@@ -6,7 +6,7 @@ use program::{Lab, json, schedlab, wait_until};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A length of sleep that nobody else on the machine asks for, so that /proc tells whose it is.
+/// A sleep time that no other process uses, so that /proc shows whose it is.
 fn mark(number: u32) -> String {
     format!("{}.{number}", 100_000 + std::process::id())
 }
@@ -107,7 +107,7 @@ fn a_command_that_fails_outlives_its_time_or_hides_its_figure_is_an_error_and_le
     assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 4, "cleanup ran each time");
 }
 
-/// Starts a long command with a daemon of its own, kills one process of it all, and sees everybody gone in two seconds.
+/// Starts a long command with a daemon, kills one of all processes, and checks that all are gone within two seconds.
 fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
     let (lab, sleep) = (Lab::new(&format!("exec-kill{number}")), mark(number));
     let script = format!("(setsid sleep {sleep} &) ; sleep {sleep}; :");
@@ -119,8 +119,8 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
         .spawn()
         .unwrap();
     wait_until("two sleeps", || with_argument(&sleep).len() == 2);
-    // One sleep is the shell's child; the other one comes to the subreaper, the shell's parent, when what forked it has ended.
-    // Until then the shell is above both.
+    // One sleep is the shell's child; the other one becomes a child of the subreaper, the shell's parent, when the
+    // process that forked it has ended. Until then the shell is an ancestor of both.
     let is_it = |p: u32| parent_of(parent_of(p)) == schedlab.id();
     let subreaper = || {
         let parents: Vec<u32> = with_argument(&sleep).into_iter().map(parent_of).collect();
@@ -142,7 +142,7 @@ fn whoever_is_killed_the_whole_tree_ends() {
     assert!(error.contains("was killed by signal 9"), "{error}");
     let error = killed(4, |_, subreaper| parent_of(subreaper));
     assert!(error.contains("trial process died"), "{error}");
-    // The program itself cannot say anything any more.
+    // The killed program itself cannot print anything.
     killed(5, |schedlab, _| schedlab);
 }
 

@@ -1,4 +1,4 @@
-//! Exit codes, a contract with scripts: which words are usage errors, what ends by a signal, what leaves nothing to compare.
+//! Exit codes, on which scripts rely: which words are usage errors, what a signal ends, what leaves nothing to compare.
 
 mod program;
 
@@ -78,7 +78,7 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
     ] {
         let ran = schedlab(&arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
-        // One prefix, whoever found it.
+        // The same prefix for all errors.
         assert!(code == 0 || ran.stderr.starts_with("schedlab: "), "{arguments:?}: {}", ran.stderr);
         assert!(!ran.stderr.contains("error:"), "{arguments:?}: {}", ran.stderr);
     }
@@ -88,7 +88,7 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
 fn an_arm_that_is_not_applied_is_known_before_anything_is_measured() {
     let lab = Lab::new("not-applied");
     let out = lab.path("run");
-    // Less than -1 is out of range, and not everybody may write it at all.
+    // Less than -1 is out of range, and not every user may write it at all.
     let refused = "sysctl:kernel.sched_rt_runtime_us=-2";
     let ran = schedlab(&["ab", "-w", "pipe:pin=same", "--b", refused, "--trials", "6", "--trial", "20ms", "-o", &out]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
@@ -100,7 +100,7 @@ fn an_arm_that_is_not_applied_is_known_before_anything_is_measured() {
     assert!(ran.stdout.contains("`B` is not applied") && !ran.stdout.contains("% faster"), "{}", ran.stdout);
 }
 
-/// Starts a run, sends it the signal when a tenth of its blocks are done, and answers its code and what it said.
+/// Starts a run, sends it the signal when a tenth of its blocks are done, and returns its exit code and output.
 fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, String) {
     let mut child = program::command()
         .args(arguments)
@@ -135,7 +135,7 @@ fn a_run_that_is_told_to_end_says_by_its_code_and_how_to_go_on() {
         let run = || schedlab_run::RunReader::open(std::path::Path::new(&lab.path(&dir))).unwrap();
         let before = run().trials.len();
         assert!(before > 8 && run().manifest.ended == "interrupted", "{said}");
-        // The line does what it says, and says the same when it is told to end.
+        // The printed command line works, and prints the same when it is told to end.
         let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         let (ended, said) = ended_by(signal, &words, &lab.path(""));
         assert_eq!(ended, Some(code), "{said}");
@@ -166,7 +166,7 @@ fn two_commands_are_compared_without_a_third() {
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.starts_with("• B (`sleep 0.5`) is ") && text.contains("] than A (`true`): 6 "), "{page}");
     assert!(!text.contains("makes true") && !text.contains("option:command=true: "), "{page}");
-    // The same in the words of a setting.
+    // The same, written as a setting.
     let plan = |arguments: &[&str]| schedlab(&[&["ab"], arguments, &["--seed", "1", "--dry-run"]].concat());
     let of_settings = ["-w", "exec", "--a", "option:command=true", "--b", "nice=1;option:command=sleep 0.1"];
     let arms = |plan: &str| plan.lines().filter(|line| line.starts_with("set = ")).collect::<Vec<_>>().join(", ");
@@ -181,7 +181,7 @@ fn two_commands_are_compared_without_a_third() {
         let ran = plan(arguments);
         assert!(ran.code == 2 && ran.stderr.contains(needle), "{arguments:?}: {} {}", ran.code, ran.stderr);
     }
-    // A command that only one side has leaves the other without.
+    // A command that only one side has leaves the other one without.
     let one = schedlab(&["ab", "-w", "exec", "--a", "option:command=true", "--b", "nice=1", "--dry-run"]);
     assert!(one.code == 2 && one.stderr.contains("there is no command"), "{}", one.stderr);
 }

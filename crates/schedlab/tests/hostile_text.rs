@@ -1,5 +1,5 @@
-//! Names from run directories and traces: whatever they hold, nothing on standard output, on standard error or in a report
-//! steers a terminal, turns the direction of text, or is taken for HTML.
+//! Names from run directories and traces: whatever they contain, nothing on standard output, on standard error or in a
+//! report controls the terminal, reverses the direction of text, or becomes HTML.
 
 mod program;
 
@@ -137,7 +137,7 @@ fn a_run_directory_steers_no_reader() {
     clean("HTML", &html);
     clean("Markdown", &md);
     assert!(!html.contains("<img src"), "HTML");
-    // Indented code shows what it holds.
+    // Indented code is shown verbatim.
     let prose = md.lines().filter(|line| !line.starts_with("    ")).collect::<Vec<_>>().join("\n");
     assert!(
         md.contains("&lt;img src") && !prose.contains("<img") && !prose.contains("](") && !prose.contains("```"),
@@ -200,7 +200,7 @@ fn a_small_trace_does_not_fill_a_disk() {
     let file = lab.path("trace.txt");
     let mut text = String::from("# tracer: nop\n#\n");
     for at in 0..8_000 {
-        // As many CPUs as a trace can name.
+        // The largest number of CPUs that a trace can name.
         let cpu = if at == 0 { 8_191 } else { at % 2 };
         let (prev, next) = [(7, 0), (0, 7)][at / 2 % 2];
         let name = |pid: i32| if pid == 0 { "swapper/0" } else { "task" };

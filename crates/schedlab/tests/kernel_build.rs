@@ -1,4 +1,4 @@
-//! `kernel port --build`, with a program called `make` of the test's.
+//! `kernel port --build`, with a fake program called `make`.
 
 mod program;
 
@@ -6,8 +6,8 @@ use program::sources::{MISPLACED, TEXT, git, write};
 use program::{Lab, json, wait_until};
 use schedlab_sys::signal::{SIGINT, SIGTERM, kill};
 
-/// A tree that a program called `make` of the test's builds: configured with nothing, compiled where no file has the
-/// word BROKEN. What the compiler says then, and what was written, is the test's.
+/// A tree that is built by a fake `make`: configuring does nothing, and compiling succeeds if no file contains the word
+/// BROKEN. The test provides the compiler's messages and the written files.
 fn tree_with_make(lab: &Lab) {
     for file in ["Makefile", "Kconfig", "kernel/sched/core.c"] {
         write(lab, &format!("tree/{file}"), b"int core;\n");
@@ -54,7 +54,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     write(&lab, "q/2.patch", patch(2, "x.c", "latch").as_bytes());
     write(&lab, "q/3.patch", format!("Subject: three\n\n--- a/kernel/x.c\n+++ b/kernel/x.c\n{broken}").as_bytes());
     write(&lab, "q/4.patch", patch(4, "unused.c", "never").replace("lock(x)", "latch(x)").as_bytes());
-    // A script that may be run and a link: both are in the copy as the patch says.
+    // An executable script and a link: both are in the copy as the patch says.
     let script = "diff --git a/scripts/s.sh b/scripts/s.sh\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/s.sh\n@@ -0,0 +1 @@\n+#!/bin/sh\n";
     let link = "diff --git a/scripts/l b/scripts/l\nnew file mode 120000\n--- /dev/null\n+++ b/scripts/l\n@@ -0,0 +1 @@\n+s.sh\n\\ No newline at end of file\n";
     let first = std::fs::read_to_string(lab.path("q/1.patch")).unwrap();
@@ -101,7 +101,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     );
     assert_eq!((&steps[2]["errors"][0]["line"], &steps[2]["errors"][0]["function"]), (&12.into(), &"second".into()));
     assert_eq!(std::fs::read_to_string(lab.path("tree/kernel/x.c")).unwrap(), TEXT, "the tree stays as it is");
-    // Of a name that only the compiler missed the JSON knows who brought it.
+    // If only the compiler missed a name, the JSON names the commit that added it.
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
     git(&lab, "", &["init", "-q", &lab.path("from")]);
     let commit = |file: &str, text: &[u8]| {
@@ -119,7 +119,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     let failed = found.lines().map(json).find(|line| line["build"] == "failed").unwrap();
     let commits: Vec<_> = failed["needs"].as_array().unwrap().iter().filter(|need| need["kind"] == "commit").collect();
     assert_eq!((commits.len(), &commits[0]["name"]), (1, &brought.into()), "{failed}");
-    // A tree that does not compile by itself is said to be one; a workload that is none is refused before that.
+    // A tree that does not compile without patches is reported as such; an unknown workload is refused before that.
     write(&lab, "tree/kernel/x.c", TEXT.replace("unlock", "BROKEN").as_bytes());
     let ran = port(&[]).failure();
     assert!(ran.stderr.contains("the tree does not compile without the series"), "{}", ran.stderr);
@@ -128,7 +128,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
 }
 
-/// Told to end, a build leaves no compiler behind and no kernel, and says how to go on.
+/// A build that is told to end leaves no compiler and no kernel behind, and prints how to continue.
 #[test]
 fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
     let lab = Lab::new("kernel-build-told");
@@ -156,7 +156,7 @@ fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
         assert_eq!(ran.code, code, "{words:?}: {}", ran.stderr);
         assert!(ran.stderr.contains("interrupted; what is compiled is kept"), "{words:?}: {}", ran.stderr);
         assert!(words[0] != "kernel" || ran.stdout.contains("1 hunk of 1 patch"), "it was rehearsed: {}", ran.stdout);
-        // It was killed, and ends when it next gets a CPU; whoever is its parent now may not have waited for it yet.
+        // It was killed, and ends when it next gets a CPU; its new parent may not have waited for it yet.
         wait_until("the compiler ends", || {
             let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             matches!(state.rsplit_once(") ").map_or("", |(_, rest)| &rest[..1]), "" | "Z" | "X")
@@ -165,7 +165,7 @@ fn a_build_that_is_told_to_end_ends_its_compilers_and_can_go_on() {
         assert_eq!(kernels, 0, "{words:?}");
         std::fs::remove_file(compiler).unwrap();
     }
-    // The same command goes on: nothing is locked or in the way.
+    // The same command continues: no lock or file is in the way.
     std::fs::remove_file(lab.path("endless")).unwrap();
     std::fs::remove_file(lab.path("asked")).unwrap();
     let ran: program::Ran = command(&port).output().unwrap().into();

@@ -59,8 +59,8 @@ fn a_cover_letter_is_no_patch() {
     assert!(ran.code != 0 && ran.stderr.contains("contains no diff"), "{}", ran.stderr);
 }
 
-/// Of three patches the first is put right, the second is there already, and of the third a hunk is left out; what is
-/// written goes in with `git apply`, and nothing else is written anywhere.
+/// Of three patches the first is adapted, the second is already present, and a hunk of the third is left out; the
+/// written series applies with `git apply`, and nothing is written elsewhere.
 #[test]
 fn the_adapted_series_applies_and_stays_in_its_directory() {
     let lab = Lab::new("kernel-port-write");
@@ -119,7 +119,7 @@ fn the_adapted_series_applies_and_stays_in_its_directory() {
     let (head, tail) = TEXT.split_at(TEXT.find("int second").unwrap());
     let ported = head.replace("first(int", "first(long") + &tail.replace("compute", "recompute");
     assert_eq!(std::fs::read_to_string(&source).unwrap(), ported);
-    // Written once, it may be edited.
+    // A written series may have been edited, so it is not overwritten.
     let again = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]);
     assert_eq!((again.code, again.stderr.contains("it is not empty")), (1, true), "{}", again.stderr);
     let file = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &series]);
@@ -142,7 +142,7 @@ fn a_patch_to_a_file_with_crlf_says_how_git_am_takes_it() {
     git(&lab, "tree", &["commit", "-qm", "base"]);
     git(&lab, "tree", &["am", "-q", "--keep-cr", &lab.path("out/0001-caf.patch")]);
     assert_eq!(git(&lab, "tree", &["log", "-1", "--format=%s"]), "café\n");
-    // Of lines without a CR there is nothing to say.
+    // For lines without a CR nothing is reported.
     write(&lab, "tree/x.c", b"a\nb\nc\n");
     let plain = write(&lab, "p.patch", mail.replace('\r', "").as_bytes());
     let ran =
@@ -173,7 +173,7 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     assert!(ran.stderr.contains("has none of the files that the series changes"), "{}", ran.stderr);
 }
 
-/// A series and trees of somebody else's: pipes and devices are not waited for, and a file has a largest size.
+/// An untrusted series and tree: reading does not block on pipes and devices, and file sizes are limited.
 #[test]
 fn series_and_trees_of_others_are_regular_files_of_some_size() {
     let lab = Lab::new("kernel-hostile-series");
@@ -197,7 +197,7 @@ fn series_and_trees_of_others_are_regular_files_of_some_size() {
     }
 }
 
-/// As GNU patch does, which would not follow a link out of the tree either.
+/// As in GNU patch, which does not follow a link out of the tree either.
 #[test]
 fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
     let lab = Lab::new("kernel-port-links");
@@ -226,7 +226,7 @@ fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
     );
 }
 
-/// A kernel has some, and none is of the series.
+/// Kernels have some links, and none is in the series.
 #[test]
 fn links_of_the_tree_that_a_series_is_from_are_not_reported() {
     let lab = Lab::new("kernel-port-from-links");
@@ -241,7 +241,7 @@ fn links_of_the_tree_that_a_series_is_from_are_not_reported() {
     assert!(!ran.stderr.contains("symbolic link"), "{}", ran.stderr);
 }
 
-/// Files that get another name or mode, or that come and go without a line, are said like hunks are.
+/// Files that are renamed, get a new mode, or are created or deleted without lines, are reported like hunks.
 #[test]
 fn a_patch_that_only_renames_or_changes_a_mode_is_shown() {
     let lab = Lab::new("kernel-port-files");
@@ -292,7 +292,7 @@ fn a_patch_that_only_renames_or_changes_a_mode_is_shown() {
     assert_eq!((&found[3]["outcome"], &found[3]["taken"]), (&"left out".into(), &false.into()));
 }
 
-/// What is written lies outside of the trees, replaces nothing that is read, and is looked at before the work.
+/// Output is written outside of the trees, replaces no input, and is checked before the work.
 #[test]
 fn nothing_is_written_into_a_tree_or_over_a_patch() {
     let lab = Lab::new("kernel-port-places");

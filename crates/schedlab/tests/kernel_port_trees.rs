@@ -1,11 +1,11 @@
-//! `kernel port` with what it learns from trees besides the files to patch: their history, and the tree of the series.
+//! `kernel port` with trees other than that of the files to patch: their history, and the tree of the series.
 
 mod program;
 
 use program::sources::{MISPLACED, TEXT, git, write};
 use program::{Lab, json, schedlab};
 
-/// A checkout: five patches, of which its history has the first four in one way each, the fourth taken back since.
+/// A checkout and five patches: its history has the first four, each in a different way, and has reverted the fourth.
 #[test]
 fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     let lab = Lab::new("kernel-port-history");
@@ -77,25 +77,25 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     let text = schedlab(&["kernel", "port", &series, "--onto", &tree]).success().stdout;
     let not_there = "fixes deadbeef1234 (never was): not in the history of its files; it may not be needed";
     assert!(text.contains(not_there) && text.contains(&format!("reverted by {}", &back[..12])), "{text}");
-    // Applied again, it is there.
+    // Applied again, it is present.
     commit(&[(5, "a"), (15, "b, adapted"), (25, "c"), (35, "d")], "Reapply \"fourth\"");
     let of_commit = write(&lab, "fourth.patch", mail(&fourth, "fourth", "", 35, "d").as_bytes());
     let text = schedlab(&["kernel", "port", &of_commit, "--onto", &tree]).success().stdout;
     assert!(!text.contains("reverted by") && text.contains(&format!("already: {}", &fourth[..12])), "{text}");
-    // Without its newest commits it knows less, and says that there is less.
+    // A shallow clone knows less, and reports that.
     let clone = lab.path("clone");
     git(&lab, "", &["clone", "-q", "--depth=1", &format!("file://{tree}"), &clone]);
     let text = schedlab(&["kernel", "port", &series, "--onto", &clone]).success().stdout;
     assert!(text.contains("not in what was read of the history"), "{text}");
-    // A checkout that git will not read is a tree as any other.
+    // A checkout that git cannot read is treated as a plain tree.
     write(&lab, "broken/.git", b"gitdir: nowhere\n");
     write(&lab, "broken/x.c", lines(&[]).as_bytes());
     let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("broken")]).success();
     assert!(ran.stderr.contains("whose history cannot be read") && ran.stdout.contains("5 apply"), "{}", ran.stderr);
 }
 
-/// The source has a history: the commit that brought a name, the one that wrote a line that the target lacks, one that
-/// the target has under another id, and others. The series itself and what comes after it count for nothing.
+/// The source has a history: the commit that added a name, the one that added a line that the target lacks, one that
+/// the target has under another id, and others. The series itself and later commits do not count.
 #[test]
 fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_for_in_the_target() {
     let lab = Lab::new("kernel-port-prerequisites");
@@ -132,7 +132,7 @@ fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_fo
     let series = write(&lab, "s.patch", git(&lab, "from", &["format-patch", "-1", "--stdout"]).as_bytes());
     write(&lab, "from/net/x.c", feature.replace("corked(x)", "corked(x) > 1").as_bytes());
     commit(&lab, "x: later");
-    // The target has one of them as a pick, with other lines around it.
+    // The target has one of them as a cherry-pick, with other lines around it.
     write(&lab, "onto/net/x.c", TEXT.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1).as_bytes());
     git(&lab, "onto", &["commit", "-qam", &format!("y: check\n\n[ Upstream commit {known} ]\n")]);
     let onto = lab.path("onto");
@@ -160,14 +160,14 @@ fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_fo
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    // Taken into the target, they are there: one by its text alone, one by the line that names it.
+    // Once applied to the target they are found: one by its text alone, one by the line that names it.
     write(&lab, "onto/include/a.h", header("int corked(int);\n").as_bytes());
     git(&lab, "onto", &["commit", "-qam", &format!("b\n\n(cherry picked from commit {brought})\n")]);
     let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
     assert!(text.contains("prerequisites: 1 commit of 4") && !text.contains("corked  ("), "{text}");
 }
 
-/// A tree that the series was not made for has no contract to compare.
+/// For a tree that the series was not written for there is no contract to compare.
 #[test]
 fn a_source_tree_without_the_series_is_refused_or_doubted() {
     let lab = Lab::new("kernel-port-from");
@@ -183,7 +183,7 @@ fn a_source_tree_without_the_series_is_refused_or_doubted() {
     assert!(!port("tree").success().stderr.contains("only without"));
 }
 
-/// Two places of one function that three lines of context do not tell apart: where the series is from is told.
+/// Two places in one function that three context lines cannot distinguish; the tree of the series is given.
 #[test]
 fn a_place_in_the_same_function_is_doubted_by_the_tree_that_the_series_is_from() {
     let lab = Lab::new("kernel-port-doubt");
@@ -194,7 +194,7 @@ fn a_place_in_the_same_function_is_doubted_by_the_tree_that_the_series_is_from()
     let text = |names: &[&str]| {
         format!("int f(int x)\n{{\n{}\treturn x;\n}}\n", names.iter().map(|n| block(n)).collect::<String>())
     };
-    // The second block of where it is from stands first in the target.
+    // In the target, the source's second block comes first.
     write(&lab, "from/kernel/x.c", text(&["alpha", "beta", "gamma"]).as_bytes());
     write(&lab, "tree/kernel/x.c", text(&["beta", "gamma", "delta", "epsilon"]).as_bytes());
     let hunk =
@@ -208,7 +208,7 @@ fn a_place_in_the_same_function_is_doubted_by_the_tree_that_the_series_is_from()
     assert!(told.stdout.contains(why) && told.stdout.contains("1 flagged"), "{}", told.stdout);
 }
 
-/// What the tree has no more is named with the last release that had it.
+/// What the tree no longer has is reported with the last release that had it.
 #[test]
 fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
     let lab = Lab::new("kernel-port-last");
@@ -240,7 +240,7 @@ fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
     }
     let ran = schedlab(&["kernel", "port", &patch, "--onto", &lab.path("tree"), "--json", "-"]).success();
     assert_eq!(ran.stdout.matches("\"last_in\":\"v6.10\"").count(), 2, "{}", ran.stdout);
-    // Functions and members by their names.
+    // Functions and members, by their names.
     let uses = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,2 +1,7 @@\n+#include <linux/kept.h>\n+static int use(struct queue *q)\n+{\n\
         +\treturn old_helper(q->backlog) + new_helper();\n+}\n int first(int x)\n {\n";
     let patch = write(&lab, "uses.patch", uses.as_bytes());

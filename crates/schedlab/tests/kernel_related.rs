@@ -5,7 +5,7 @@ mod program;
 use program::sources::{TEXT, git, write};
 use program::{Lab, json, schedlab};
 
-/// A feature, its follow-up, a fix, and what has nothing to do with it; the target has one of them.
+/// A feature, its follow-up, a fix, and unrelated commits; the target has one of them.
 #[test]
 fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     let lab = Lab::new("kernel-related");
@@ -43,7 +43,7 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     let mistyped = ["kernel", "related", "other_think", "wake_wide", "--tree", &lab.path("t"), "--range", "v1.."];
     let said = schedlab(&mistyped).success().stderr;
     assert!(said.contains("other_think: no commit of v1.. changes anything") && !said.contains("wake_wide"), "{said}");
-    // The history alone says the same.
+    // A bare clone gives the same result.
     git(&lab, "", &["clone", "-q", "--bare", &lab.path("t"), &lab.path("t.git")]);
     let bare = ["kernel", "related", &feature, "--tree", &lab.path("t.git"), "--range", "v1..", "--json"];
     assert_eq!(ids(json(&schedlab(&bare).success().stdout)["related"].as_array().unwrap()), ids(&found));
@@ -70,14 +70,14 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
 
 const THREE: &str = "int aaa_fn(int x)\n{\n\tx++;\n\treturn x;\n}\n\nint bbb_fn(int x)\n{\n\tx++;\n\treturn x;\n}\n\nint ccc_fn(int x)\n{\n\treturn x;\n}\n";
 
-/// What `related` answers for a name in the history of a directory behind the tag `v1`.
+/// The output of `related` for a name in the history of a directory since the tag `v1`.
 fn answer(lab: &Lab, tree: &str, more: &[&str]) -> serde_json::Value {
     let tree = lab.path(tree);
     let all = [&["kernel", "related", "--tree", &tree, "--range", "v1..", "--json"], more].concat();
     json(&schedlab(&all).success().stdout)
 }
 
-/// A change counts for the function that it stands in, not for the one that git's heading names.
+/// A change counts for the function that contains it, not for the one in git's heading.
 #[test]
 fn a_change_belongs_to_the_function_that_it_stands_in() {
     let lab = Lab::new("kernel-related-place");
@@ -104,7 +104,7 @@ fn a_change_belongs_to_the_function_that_it_stands_in() {
     assert!(subjects("ccc_fn").is_empty());
 }
 
-/// A merge belongs to what it changes itself; one that only joins two lines of history is left out.
+/// A merge counts for its own changes; one without any is left out.
 #[test]
 fn a_merge_counts_for_what_no_parent_has() {
     let lab = Lab::new("kernel-related-merge");

@@ -1,5 +1,5 @@
-//! SIGKILL of any one process, for every workload and both kinds of background load: an error of one line, and nobody and
-//! no namespace left. (`cargo xtask bench kill` shows how long it takes.)
+//! SIGKILL of any one process, for every workload and both kinds of background load: an error of one line, and no
+//! process and no namespace left. (`cargo xtask bench kill` shows how long it takes.)
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// By then all tasks are past the gate; killed before, a task is missed while the herd gathers, which is as good.
+/// By then all tasks are past the gate; if a task is killed earlier, the start fails, which is as good.
 const MIDDLE: Duration = Duration::from_millis(30);
 
 /// Kills each process of these specimens in turn.
@@ -31,7 +31,7 @@ fn kill_in_turn(specimen: &Specimen) {
                 let problems = kill.problems();
                 assert!(problems.is_empty(), "{}: {} killed: {problems:?}", specimen.line(), kill.victim);
             }
-            // A namespace that we may not make, a system call that this kernel does not have.
+            // We may not create a namespace, or this kernel lacks a system call.
             Err(error) if error.to_string().contains("needs root") || error.to_string().contains("(Linux ") => {
                 eprintln!("schedlab-skip: {}: {error}", specimen.line());
                 break;
@@ -41,7 +41,8 @@ fn kill_in_turn(specimen: &Specimen) {
     }
 }
 
-/// Those that are not in the list, as they are by default; `pipe2` is one that is, so that there always is one.
+/// Workloads that are not in the list, with their default options, and `pipe2`, which is in the list, so that there is
+/// always one.
 #[test]
 fn workloads_without_a_specimen_end_with_any_of_their_processes() {
     let is_listed = |name: &str| SPECIMENS.iter().any(|specimen| specimen.workload() == name);
@@ -79,7 +80,7 @@ fn commands_and_background_loads_end_with_any_of_their_processes() {
     kill_each(|specimen| specimen.workload() == "exec" || has_load(specimen));
 }
 
-/// Its program may have been killed before the trial could ask to end with it; then another process is its parent.
+/// The program may have been killed before the trial could ask to end with it; the trial then has another parent.
 #[test]
 fn a_trial_whose_program_is_gone_does_not_begin() {
     let order = schedlab(&["bench", "pipe:loops=5", "--dry-run"]).success().stdout;
@@ -87,7 +88,7 @@ fn a_trial_whose_program_is_gone_does_not_begin() {
         let mut command = program::command();
         command.args(["__trial", program]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // One that does not begin does not read.
+        // A trial that does not begin does not read.
         let _ = child.stdin.take().unwrap().write_all(order.as_bytes());
         child.wait_with_output().unwrap()
     };
@@ -109,7 +110,7 @@ fn failures(out: &str) -> Vec<String> {
     trials.into_iter().filter_map(why).collect()
 }
 
-/// In a run the error is a row, and the run goes on.
+/// In a run the error becomes a row, and the run continues.
 #[test]
 fn a_killed_trial_is_a_row_of_its_run() {
     let lab = Lab::new("kill-row");
@@ -119,7 +120,7 @@ fn a_killed_trial_is_a_row_of_its_run() {
     mark.put_on(command.args(plan).args(["--counters", "basic"]).stdout(Stdio::null()).stderr(Stdio::null()));
     let mut run = command.spawn().unwrap();
     let begun = Instant::now();
-    // A kill that comes with the end of a trial does nothing; the next one will.
+    // A kill at the end of a trial has no effect; the next one will.
     while failures(&out).is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(60) && run.try_wait().unwrap().is_none(), "nobody was killed");
         // The program, the trial process and two partners.
@@ -128,7 +129,7 @@ fn a_killed_trial_is_a_row_of_its_run() {
         while trial.is_alive() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Time for its row.
+        // Time for its row to be written.
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(run.wait().unwrap().success(), "the run goes on");

@@ -1,4 +1,4 @@
-//! Root beside a plain user's traps: refused or harmless, and nothing is waited for.
+//! Root and traps set by an ordinary user: they are refused or harmless, and nothing blocks on them.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -23,7 +23,8 @@ fn run(lab: &Lab) -> String {
     out
 }
 
-/// Runs a shell script as root with a `/run` of its own, in which `$S` is the binary; `None` where this process may not.
+/// Runs a shell script as root with its own `/run`, in which `$S` is the binary; `None` if this process may not do
+/// that.
 fn with_own_run(script: &str) -> Option<String> {
     let all = format!("mount -t tmpfs none /run || exit 77\n{script}");
     let mut shell = Command::new("unshare");
@@ -40,7 +41,7 @@ fn with_own_run(script: &str) -> Option<String> {
 #[test]
 fn nobody_else_can_hold_what_restoring_needs() {
     let test = "nobody_else_can_hold_what_restoring_needs";
-    // As an older schedlab, and whoever was first, left it: others could open the lock, and hold it.
+    // As left by an older schedlab, or by whoever was first: others could open the lock, and hold it.
     let Some(said) = with_own_run(
         "mkdir -p /run/schedlab/trace; touch /run/schedlab/lock; chmod 644 /run/schedlab/lock; chmod 755 /run/schedlab
          $S bench pipe:loops=10 --set sysctl:kernel.sched_cfs_bandwidth_slice_us=4000 >/dev/null
@@ -116,10 +117,10 @@ fn a_cache_of_another_user_is_refused() {
     let precious = lab.path("precious");
     std::fs::write(&precious, "data").unwrap();
     symlink(&precious, lab.path("cache/lock")).unwrap();
-    // A description that nobody writes, which would be waited for.
+    // A pipe without a writer in place of a kernel's description: reading it would block.
     std::fs::create_dir(lab.path("cache/kernels/theirs")).unwrap();
     drop(schedlab_sys::fd::named_pipe(Path::new(&lab.path("cache/kernels/theirs/entry.json"))).unwrap());
-    // As much of a source tree as is looked at before the cache is.
+    // The parts of a source tree that are checked before the cache.
     for file in ["Makefile", "Kconfig", "kernel/sched/core.c"] {
         let file = lab.path("tree/") + file;
         std::fs::create_dir_all(Path::new(&file).parent().unwrap()).unwrap();
@@ -143,12 +144,12 @@ fn what_is_written_beside_other_files_goes_through_no_link() {
     let precious = lab.path("precious");
     std::fs::write(&precious, "data").unwrap();
     symlink(&precious, lab.path("report.html.part")).unwrap();
-    // A killed process's draft, whose lock the kernel dropped.
+    // A temporary file of a killed process, whose lock the kernel released.
     let killed = lab.path(".schedlab-0123456789abcdef.part");
     std::fs::write(&killed, "half").unwrap();
     schedlab(&["report", &out, "--html", &lab.path("report.html")]).success();
     assert!(!Path::new(&killed).exists());
-    // Every picture that there would be, prepared by somebody.
+    // Every picture that would be written already exists, created by another user.
     let svg = lab.path("svg");
     schedlab(&["report", &out, "--svg", &svg]).success();
     for picture in std::fs::read_dir(&svg).unwrap() {
@@ -158,7 +159,7 @@ fn what_is_written_beside_other_files_goes_through_no_link() {
     }
     schedlab(&["report", &out, "--svg", &svg]).success();
     assert!(Path::new(&lab.path("report.html")).exists());
-    // An unsealed run, whose log and manifest somebody has prepared.
+    // An unsealed run whose log and manifest were prepared by another user.
     let going = lab.path("going");
     let arms = ["ab", "-w", "pipe:pin=same,loops=10", "--b", "nice=1", "--trials", "30", "--counters", "basic"];
     let started = program::command().args(arms).args(["-o", &going]).stderr(Stdio::null()).spawn();
@@ -185,7 +186,7 @@ fn what_is_recorded_is_its_owners() {
         return;
     }
     assert_eq!((mode(&out), mode(&format!("{out}/trace.slt"))), (0o700, 0o600));
-    // A profile that others may read is there already.
+    // A profile already exists that others may read.
     let folded = lab.path("folded");
     std::fs::write(&folded, "").unwrap();
     std::fs::set_permissions(&folded, PermissionsExt::from_mode(0o644)).unwrap();

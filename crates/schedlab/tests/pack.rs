@@ -1,5 +1,5 @@
-//! A run made a pack, and packs repeated: what is there is found again, what is not is contradicted, and what is changed or
-//! hostile is refused before anything is done.
+//! Packs a run and repeats it: effects that exist are found again, others are contradicted, and changed or hostile
+//! packs are refused before anything is done.
 
 mod program;
 
@@ -7,25 +7,25 @@ use program::guests::from;
 use program::{Lab, json, schedlab};
 use std::path::Path;
 
-/// The spin makes a round trip several times as long: no disturbance hides it.
+/// The spin makes a round trip several times as long, so that no disturbance hides it.
 const SLOWER: &str = "plant=spin:1ms";
 const NOT: &str = "plant=spin:0ns";
 
-/// In one line, however wide the terminal.
+/// The text in one line, however wide the terminal is.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A run with the effect, packed.
+/// Makes a run with the effect, and packs it.
 fn packed(lab: &Lab) {
     let arms = ["--a", NOT, "--b", SLOWER, "--latency", "off", "--counters", "basic"];
-    // By loops, not by time: a trial that gets no turn for a while still ends its work.
+    // With a number of loops, not a time: a trial that gets no CPU for a while still completes its work.
     let run = ["ab", "-w", "pipe:pin=same,loops=100", "--trials", "8", "-o", "run"];
     from(lab, &[&run[..], &arms].concat()).success();
     from(lab, &["pack", "run", "-o", "p.json"]).success();
 }
 
-/// The pack with a part of it changed as its maker would have written it.
+/// Changes a part of the pack as its author could have written it.
 fn rewritten(lab: &Lab, name: &str, change: impl Fn(&mut serde_json::Value)) {
     let mut pack = json(&std::fs::read_to_string(lab.path("p.json")).unwrap());
     change(&mut pack);
@@ -45,7 +45,7 @@ fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
     assert_eq!(json(&answer)["answer"], "reproduced", "{answer}");
     assert_eq!(json(&answer)["effects"][0]["answer"], "reproduced");
     assert!(Path::new(&lab.path("out/repeat-p/tables")).is_dir(), "the run is kept");
-    // Of a run that is at its end the answer again, without a trial.
+    // A complete run gives the same result again, without a trial.
     let again = from(&lab, &["repeat", "p.json", "--resume", "--json"]).success();
     assert_eq!(json(&again.stdout), json(&answer), "{}", again.stderr);
     for (options, needle) in [
@@ -55,7 +55,7 @@ fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
         let ran = from(&lab, &[&["repeat", "p.json"], options].concat());
         assert!(ran.code == 1 && ran.stderr.contains(needle), "{options:?}: {}", ran.stderr);
     }
-    // The same claim of a setting that does nothing.
+    // The same claim for a setting without effect.
     rewritten(&lab, "nothing.json", |pack| {
         let plan = pack["plan_toml"].as_str().unwrap().replace(SLOWER, "nice=0").replace(NOT, "");
         pack["plan_toml"] = plan.into();
@@ -63,7 +63,7 @@ fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
     let ran = from(&lab, &["repeat", "nothing.json", "--fail-on", "contradicted"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(unwrapped(&ran.stdout).contains("Contradicted: not found again: 1 of 1 effect"), "{}", ran.stdout);
-    // More CPUs there may be what it needs.
+    // A larger machine may satisfy the needs.
     rewritten(&lab, "larger.json", |pack| {
         let plan = pack["plan_toml"].as_str().unwrap().replace(SLOWER, "nice=0").replace(NOT, "");
         (pack["plan_toml"], pack["machine"]["cpus"]) = (plan.into(), 4096.into());
@@ -85,7 +85,7 @@ fn a_pack_names_neither_host_nor_place() {
     }
     assert!(!pack.contains(&lab.path("")) && !pack.contains("\"hostname\"") && !pack.contains("ffff8"), "{pack}");
     assert!(pack.len() < 1 << 20);
-    // What is shown is what is written, and showing writes nothing.
+    // The preview equals what is written, and writes nothing.
     let shown = from(&lab, &["pack", "run", "--dry-run", "--json"]).success().stdout;
     let mut written = json(&pack);
     written.as_object_mut().unwrap().remove("crc32");
@@ -95,7 +95,7 @@ fn a_pack_names_neither_host_nor_place() {
     assert!(!Path::new(&lab.path("run.pack.json")).exists());
     let text = from(&lab, &["repeat", "p.json", "--dry-run"]).success().stdout;
     assert!(text.contains("run = \"pipe/1:") && text.contains("out/repeat-p"), "{text}");
-    // What this machine lacks is known before anything is run.
+    // Missing hardware is reported before anything is run.
     let there = |text: &str| text.replace("cpus=all", "cpus=4000");
     rewritten(&lab, "larger", |pack| {
         pack["plan_toml"] = there(pack["plan_toml"].as_str().unwrap()).into();
@@ -158,7 +158,7 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         ran.stdout
     );
     assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
-    // What lower is better of there is a rate here.
+    // A metric that is better if lower there is a rate here.
     rewritten(&lab, "reversed", |pack| {
         (pack["effects"][0]["unit"], pack["effects"][0]["direction"]) = ("ms".into(), "lower_is_better".into());
     });
@@ -184,7 +184,7 @@ fn a_stranger_runs_no_command_unasked() {
     let shown = from(&lab, &["repeat", "hostile", "--dry-run"]).success().stdout;
     assert!(shown.contains("Only with --trust") && shown.contains("touch owned"), "{shown}");
     assert!(!Path::new(&lab.path("owned")).exists() && !Path::new(&lab.path("out")).exists());
-    // A policy that a workload gives its own threads, or an arm by an option of it.
+    // A policy that a workload gives its own threads, or that an arm sets with an option of the workload.
     for (spec, settings) in [("timer/1:policy=fifo:99", NOT), ("timer/1:policy=other", "option:policy=fifo:99")] {
         rewritten(&lab, "first", |pack| {
             let plan = pack["plan_toml"].as_str().unwrap().replace(NOT, settings);

@@ -1,4 +1,4 @@
-//! `schedlab profile` end to end, where perf events are permitted.
+//! `schedlab profile` end to end, if perf events are permitted.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -6,7 +6,7 @@ mod program;
 
 use program::{Lab, json, schedlab};
 
-/// Whether this process may sample its children, tried by doing it.
+/// Whether this process may sample its children, found out by trying.
 fn permitted(test: &str) -> bool {
     let ran = schedlab(&["profile", "--json", "--", "true"]);
     if ran.code != 0 && ran.stderr.contains("perf events are refused") {
@@ -38,7 +38,7 @@ fn a_workload_is_profiled_per_operation() {
     let total: f64 = functions.iter().map(|f| f["share"].as_f64().unwrap()).sum();
     assert!(total > 0.0 && total < 1.0 + 1e-9, "{total}");
     assert!(ran.stderr.contains("round_trips_per_s"), "{}", ran.stderr);
-    // The samples of set-up and clean-up are in neither.
+    // The samples of set-up and clean-up are in neither file.
     let folded = std::fs::read_to_string(&file).unwrap();
     let samples: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert_eq!(samples as f64, number("samples"));
@@ -55,7 +55,7 @@ fn a_command_and_its_children_are_profiled_and_their_functions_have_names() {
     }
     let lab = Lab::new("profile-command");
     let file = lab.path("cat.folded");
-    // A shell whose child burns 0.3 s of CPU time, and says something, which is no result of ours.
+    // A shell whose child uses 0.3 s of CPU time; its output is not part of our result.
     let line = "echo hello; awk 'BEGIN { for (i = 0; i < 4000000; i++) x += i % 7 }'";
     let ran = schedlab(&["profile", "-F", "2000", "--folded", &file, "--", "sh", "-c", line]).success();
     assert!(ran.stderr.contains("hello") && !ran.stdout.contains("hello"), "{}", ran.stdout);
@@ -91,7 +91,7 @@ fn a_function_is_annotated_or_the_nearest_is_named() {
     assert!(!json(&ran.stdout)["functions"].as_array().unwrap().is_empty());
 }
 
-/// As docs/profile.md has it, on every kernel.
+/// The example in docs/profile.md, on every kernel.
 #[test]
 fn the_example_of_the_page_is_annotated() {
     let test = "the_example_of_the_page_is_annotated";
@@ -99,7 +99,7 @@ fn the_example_of_the_page_is_annotated() {
         return;
     }
     let spec = "pipe:pin=same,duration=400ms";
-    // Samples of a clock fall where interrupts are let in, and on some virtual machines in a run none falls there.
+    // Samples of a clock are taken where interrupts are enabled; on some virtual machines none is taken there in a run.
     for _ in 0..8 {
         let ran = schedlab(&["profile", "-F", "4999", "--json", "--annotate", "pipe_write", "bench", spec]);
         let found = json(&ran.stdout);
@@ -115,7 +115,7 @@ fn the_example_of_the_page_is_annotated() {
         if annotated {
             return;
         }
-        // Since 6.15 there are two that end so: a write to a pipe opened by name is fifo_pipe_write.
+        // Since 6.15 two functions have this ending: a write to a named pipe is fifo_pipe_write.
         let one_of_two = ran.stderr.contains("did you mean");
         assert!(one_of_two || !functions.any(is_meant), "it is in the table: {}{}", ran.stdout, ran.stderr);
     }

@@ -1,4 +1,4 @@
-//! Recording as a user does it: what a workload did is in the file. They need tracefs and say so.
+//! Recording like a user: what a workload did is in the file. The tests skip themselves without tracefs.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -22,7 +22,7 @@ fn a_recorded_ping_pong_has_two_switches_and_its_wakings_a_round_trip() {
     let tids: Vec<u32> =
         outcome["tasks"].as_array().unwrap().iter().map(|t| t["tid"].as_u64().unwrap() as u32).collect();
     let phase = |name: &str| outcome["phases"].as_array().unwrap().iter().find(|p| p["name"] == name).unwrap();
-    // Whoever releases the herd may lose its CPU to it before it has seen the end of the release.
+    // The process that releases the tasks may lose its CPU to them before it has recorded the end of the release.
     let start = phase("herd_release")["start_ns"].as_u64().unwrap();
     let end = phase("steady")["end_ns"].as_u64().unwrap();
 
@@ -31,11 +31,12 @@ fn a_recorded_ping_pong_has_two_switches_and_its_wakings_a_round_trip() {
     let during = || events.iter().filter(|e| (start..=end).contains(&e.ts));
     let switches = during().filter(|e| matches!(e.what, What::Switch { prev, .. } if ours(prev))).count();
     let wakings = during().filter(|e| matches!(e.what, What::Waking(w) if ours(w.tid) && ours(w.waker))).count();
-    // The clock of the trace is that of the workload: what happened is between its release and its end. A partner that is woken
-    // may run at once, before the other sleeps; then a round trip has one waking and not two.
+    // The trace and the workload use the same clock: all events are between the workload's release and its end. A
+    // partner that is woken may run at once, before the other one sleeps; then a round trip has one waking, not two.
     assert!((9_900..=12_000).contains(&switches), "{switches} switches in 5000 round trips");
     assert!((4_950..=10_020).contains(&wakings), "{wakings} wakings in 5000 round trips");
-    // Not the chain of switches: on some virtual machines the kernel itself leaves switches out (docs/recording.md).
+    // Not that every switch follows the previous one: on some virtual machines the kernel itself omits switches
+    // (docs/recording.md).
     assert_eq!(reader.problems().count(ProblemKind::Lost), 0);
     let recorded = outcome["counters"].as_array().unwrap().iter().find(|c| c["name"] == "trace_events").unwrap();
     assert!(recorded["count"]["exact"].as_u64().unwrap() >= 15_000, "{recorded}");
@@ -45,7 +46,7 @@ fn a_recorded_ping_pong_has_two_switches_and_its_wakings_a_round_trip() {
 fn a_command_is_recorded_to_its_end_and_its_threads_are_named() {
     let (test, lab) = ("a_command_is_recorded_to_its_end_and_its_threads_are_named", Lab::new("record-command"));
     let out = lab.path("trace");
-    // A name of its own: all of the machine is recorded, and others sleep too.
+    // A unique name: the whole machine is recorded, and other programs sleep too.
     let napper = lab.path("napper");
     std::os::unix::fs::symlink("/bin/sleep", &napper).unwrap();
     let line = format!("for i in 1 2 3; do {napper} 0.01; done");
@@ -53,7 +54,7 @@ fn a_command_is_recorded_to_its_end_and_its_threads_are_named() {
     let Some(ran) = traced(test, &command) else { return };
     let answer = json(&ran.stdout);
     assert!(answer["events"].as_u64().unwrap() > 50 && answer["lost"] == 0, "{answer}");
-    // Both commands say the same of what is missing: `trace check` begins with it, in lines of 80 columns.
+    // Both commands report the same about missing events: `trace check` begins with it, in lines of 80 columns.
     let page = schedlab(&["trace", "check", &out]).success().stdout;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&page).starts_with(&words(answer["check"].as_str().unwrap())), "{answer}\n{page}");
@@ -70,15 +71,15 @@ fn a_command_is_recorded_to_its_end_and_its_threads_are_named() {
     assert!(reader.info().command.contains("napper 0.01"), "{:?}", reader.info());
 }
 
-/// What the trace is not enough for.
+/// The analyses for which the trace lacks events.
 fn lacking(file: &str) -> serde_json::Value {
     json(&schedlab(&["trace", "check", file, "--json"]).success().stdout)["lacking"].clone()
 }
 
-/// Events by task and kind in the order of time: all that one says, and when.
+/// Events by task and kind in the order of time: the text of each, and its time.
 type Ours = BTreeMap<(u32, &'static str), Vec<(String, u64)>>;
 
-/// The events of our own tasks, named `slt-…`; `None` where some were lost.
+/// The events of our own tasks, named `slt-…`; `None` if some were lost.
 fn of_ours(file: &str) -> Option<Ours> {
     let (events, reader) = read(file);
     if reader.problems().count(ProblemKind::Lost) > 0 {
@@ -94,7 +95,7 @@ fn of_ours(file: &str) -> Option<Ours> {
         };
         match event.what {
             What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
-                // Each tracer reads the state for itself, and a zombie's parent may take it in between the two.
+                // Each tracer reads the state separately, and a zombie's parent may reap it in between.
                 let state = reader.states().letters(prev_state).replace('X', "Z");
                 add(prev, prev_comm, "leaves", format!("{prev_prio:?} {state} for {next:?}"));
                 add(next, next_comm, "comes", format!("{next_prio:?} after {prev:?}"));
@@ -114,14 +115,14 @@ fn of_ours(file: &str) -> Option<Ours> {
 #[test]
 fn rings_of_perf_tell_of_our_tasks_what_an_instance_of_tracefs_tells() {
     let (test, lab) = ("rings_of_perf_tell_of_our_tasks_what_an_instance_of_tracefs_tells", Lab::new("record-source"));
-    // Names of our own: all of the machine is recorded.
+    // Unique names, because the whole machine is recorded.
     for (name, program) in [("slt-yes", "yes"), ("slt-head", "head"), ("slt-nap", "sleep")] {
         let which = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
         let path = String::from_utf8_lossy(&which.stdout).trim().to_owned();
         std::os::unix::fs::symlink(path, lab.path(name)).unwrap();
     }
     let [yes, head, nap] = ["slt-yes", "slt-head", "slt-nap"].map(|name| lab.path(name));
-    // Both recordings are on before the first and still on after the last of them.
+    // Both recordings are running before the first event and after the last one.
     let line = format!("{yes} | {head} -c 5000000 >{nap}.out; for i in 1 2 3; do {nap} 0.01; done; sleep 0.2");
     let _busy = NeverIdle::new();
     let record = |round: u32| {
@@ -134,7 +135,7 @@ fn rings_of_perf_tell_of_our_tasks_what_an_instance_of_tracefs_tells() {
         assert!(ran.stderr.contains("read from perf's ring buffers, as asked for"), "{}", ran.stderr);
         Some([by_tracefs, by_perf].map(|dir| format!("{dir}/trace.slt")))
     };
-    // On a machine that is too busy to read them in time events are lost, and then there is nothing to compare.
+    // A machine that is too busy to read events in time loses some, and then there is nothing to compare.
     for round in 0..5 {
         let Some(files) = record(round) else { return };
         let [by_tracefs, by_perf] = files.each_ref().map(|file| lacking(file));
@@ -146,7 +147,7 @@ fn rings_of_perf_tell_of_our_tasks_what_an_instance_of_tracefs_tells() {
     panic!("in each of five rounds events were lost");
 }
 
-/// Event by event: what a kernel leaves out (docs/recording.md) it leaves out for both.
+/// Compares event by event: what the kernel omits (docs/recording.md), it omits for both.
 fn same_events(by_tracefs: &Ours, by_perf: &Ours) {
     let said = |events: &Vec<(String, u64)>| events.iter().map(|(said, _)| said.clone()).collect::<Vec<_>>();
     assert_eq!(by_tracefs.keys().collect::<Vec<_>>(), by_perf.keys().collect::<Vec<_>>());
@@ -155,7 +156,7 @@ fn same_events(by_tracefs: &Ours, by_perf: &Ours) {
     }
     let tasks: BTreeSet<u32> = by_tracefs.keys().map(|(tid, _)| *tid).collect();
     assert_eq!(tasks.len(), 5, "yes, head and three naps");
-    // Each tracer stamps for itself, and between the two stamps the host may take the CPU away: not often.
+    // Each tracer reads the clock separately, and the host may take the CPU away in between, but not often.
     let pairs = by_tracefs.iter().flat_map(|(key, first)| first.iter().zip(&by_perf[key]));
     let mut apart_ns: Vec<u64> = pairs.map(|((_, first), (_, second))| first.abs_diff(*second)).collect();
     apart_ns.sort_unstable();
@@ -188,8 +189,8 @@ fn arms_are_traced_into_the_run_directory_and_their_cost_is_a_comparison() {
         let applied = &outcome.applied;
         assert!(applied.iter().any(|a| a.setting.is_trace() && a.not_applied.is_none()), "{applied:?}");
         let (events, _) = read(&lab.path(&format!("run/traces/{:08}.slt", trial.trial)));
-        // A round trip on one CPU is two switches at least, however few of them a busy machine has let it do: none, where
-        // the CPU was taken away for all of the 30 ms.
+        // A round trip on one CPU is at least two switches. A busy machine may have allowed only a few round trips, or
+        // none if the CPU was taken away for all of the 30 ms.
         let (events, round_trips) = (events.len() as u64, outcome.operations);
         assert!(events > round_trips, "trial {}: {events} of {round_trips}", trial.trial);
         all_round_trips += round_trips;
@@ -219,8 +220,8 @@ fn slow_operations_and_cgroups_of_a_recording_are_found() {
         let sum = |of: &str| operation[of].as_array().unwrap().iter().map(|part| part["ns"].as_u64().unwrap());
         assert_eq!(operation["ns"], sum("steps").sum::<u64>(), "{operation}");
         assert_eq!(operation["ns"], sum("parts").sum::<u64>(), "{operation}");
-        // A round trip on one CPU is at least the parent, the child and the parent again. The child is a step of its own
-        // where the parent slept, and stands behind the parent's wait where it preempted the parent as it was woken.
+        // A round trip on one CPU is at least parent, child, parent. The child is a separate step if the parent slept,
+        // and comes after the parent's wait if it preempted the parent on being woken.
         let steps = operation["steps"].as_array().unwrap();
         let ran = steps.iter().filter(|step| step["did"] == "ran");
         let behind = steps.iter().flat_map(|step| step["behind"].as_array().unwrap());
@@ -251,10 +252,10 @@ fn a_missed_deadline_stops_the_flight_recorder() {
     let outcome = json(&ran.stdout);
     let notes = outcome["notes"].to_string();
     assert!(notes.contains("the trace was stopped"), "{notes}");
-    // The herd is taken down after the miss: who missed it ends after the trace does.
+    // Tasks are ended after the miss: the one that missed ends after the trace does.
     let (gone, tasks) = ended(&outcome, &lab.path("trace/trace.slt"));
     assert!(gone < tasks, "{gone} of {tasks} tasks ended before the miss");
-    // A trace that goes on shows the end of each.
+    // If the trace continues, it contains the end of each task.
     let out = lab.path("on");
     let arguments = ["bench", "transact:loops=2000", "--trace", &out, "--keep", "5s", "--json", "-", "--top", "0"];
     let outcome = json(&schedlab(&arguments).success().stdout);
@@ -262,8 +263,8 @@ fn a_missed_deadline_stops_the_flight_recorder() {
     assert!(gone == tasks && tasks > 0, "{gone} of {tasks} tasks ended");
 }
 
-/// How many of a workload's tasks end in its recording, and how many it had. (All of the machine is recorded, and others end
-/// too.)
+/// How many of a workload's tasks end in its recording, and how many tasks it had. (The whole machine is recorded, and
+/// other tasks end too.)
 fn ended(outcome: &serde_json::Value, file: &str) -> (usize, usize) {
     let tids = outcome["tasks"].as_array().unwrap().iter().filter_map(|task| task["tid"].as_u64());
     let tids: BTreeSet<u64> = tids.collect();

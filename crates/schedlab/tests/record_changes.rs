@@ -1,5 +1,5 @@
-//! What is recorded on demand beside the scheduler: system calls, and what changes where a thread may run. They need
-//! tracefs and say so.
+//! Events that are recorded on request in addition to the scheduler's: system calls, and changes of where a thread may
+//! run. The tests skip themselves without tracefs.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -16,7 +16,7 @@ fn the_system_call_of_a_sleep_is_named() {
     let out = lab.path("trace");
     let napper = lab.path("napper");
     std::os::unix::fs::symlink("/bin/sleep", &napper).unwrap();
-    // Many short ones, and no idle CPU: where the kernel leaves a switch out (docs/recording.md), a sleep has no call.
+    // Many short calls, and no idle CPU: if the kernel omits a switch (docs/recording.md), a sleep has no call.
     let _busy = NeverIdle::new();
     let line = format!("for i in $(seq 40); do {napper} 0.002; done");
     let command = ["record", "-o", &out, "--buffer", "64m", "--events", "full+syscalls", "--", "sh", "-c", &line];
@@ -39,7 +39,7 @@ fn some_cpu() -> String {
     list.split(|c: char| !c.is_ascii_digit()).next().unwrap().to_owned()
 }
 
-/// A shell that naps until a file is there, then may run on one CPU only, and naps on.
+/// A shell that sleeps repeatedly until a file exists, then restricts itself to one CPU, and sleeps on.
 struct Napping(Child);
 
 impl Napping {
@@ -61,7 +61,7 @@ impl Drop for Napping {
     }
 }
 
-/// Its waits, those of them judged without a known set, and threads of the machine with another set at the end.
+/// The number of its waits, of those judged without a known CPU set, and of threads with another set at the end.
 fn blamed(lab: &Lab, events: &str) -> Option<(u64, u64, u64)> {
     let (test, out) = ("a_thread_that_changes_its_affinity_has_the_ends_from_then_on", lab.path(events));
     let napping = Napping::new(lab);
@@ -87,10 +87,11 @@ fn a_thread_that_changes_its_affinity_has_the_ends_from_then_on() {
         return eprintln!("schedlab-skip: {test}: needs taskset");
     }
     let Some((waits, unknown, changed)) = blamed(&lab, "full") else { return };
-    // Nothing says when: start and end differ, so no wait has a known set.
+    // The time of the change is unknown: start and end differ, so no wait has a known set.
     assert!(waits > 0 && changed >= 1, "{waits} waits, {changed} changed");
     assert_eq!(unknown, waits);
     let Some((waits, unknown, changed)) = blamed(&lab, "full+syscalls") else { return };
-    // The call says when: but for a wait that it fell into, each has the set of the start or that of the end.
+    // The system call shows the time: except for the wait during the call, each wait has the set of the start or that
+    // of the end.
     assert!(waits > 1 && unknown <= 1 && changed >= 1, "{unknown} of {waits} waits, {changed} changed");
 }

@@ -1,5 +1,5 @@
-//! However a recording ends, nothing of ours stays in the kernel, and what is in its place is whole or was there before. They
-//! need tracefs and say so.
+//! However a recording ends, nothing of ours is left in the kernel, and its directory contains a complete recording or
+//! what was there before. The tests skip themselves without tracefs.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -27,7 +27,7 @@ fn a_killed_recording_leaves_nothing_after_the_next_start() {
 
     let next = schedlab(&["bench", "pipe:pin=same,duration=20ms", "--counters", "basic"]).success();
     let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-    // Another test's start may have been first, and be at it.
+    // Another test's start may have been faster, or be removing it.
     let seen = next.taken_back.iter().any(|line| line.ends_with(&format!("tracefs instance {name}\n")));
     assert!(!seen || !entry.exists(), "{:?}", next.taken_back);
     assert!(is_gone(&name, &entry), "{name} is still there: {}", next.stderr);
@@ -38,7 +38,7 @@ fn a_killed_recording_leaves_nothing_after_the_next_start() {
     assert!(check["cpus"].as_array().is_some_and(|cpus| !cpus.is_empty()), "{check}");
 }
 
-/// Whether it goes: the start of another test may be about to remove it.
+/// Whether it disappears: another test's start may be about to remove it.
 fn is_gone(name: &str, entry: &Path) -> bool {
     let deadline = Instant::now() + Duration::from_secs(60);
     while (entry.exists() || is_instance(name)) && Instant::now() < deadline {
@@ -82,7 +82,7 @@ fn whatever_measures_removes_what_a_killed_recording_left_and_whatever_reads_doe
         &["ab", "-w", pipe, "--b", "nice=1", "--dry-run"],
         &["tune", "restore", "--dry-run"],
     ] {
-        // Another test's start may remove it meanwhile: whoever does says so.
+        // Another test's start may remove it meanwhile, and then reports it.
         let ran = schedlab(arguments).success();
         assert!(ran.taken_back.is_empty() && !ran.stdout.contains("run removed"), "{arguments:?}");
         let is_told = ran.stdout.contains(&format!("tracefs instance {name} of a killed run\n"));
@@ -110,7 +110,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         (vec!["bench", "pipe", "--set", "trace=yes"], "trace=on:full"),
         (vec!["ab", "-w", "pipe", "--b", "nice=1", "--trace=ful"], "did you mean `full`"),
     ] {
-        // Nothing is to be written, but should it be, not here.
+        // Nothing should be written, but if it is, not here.
         let ran = schedlab(
             &[&arguments[..1], &["--out", &out][..2 * usize::from(arguments[0] != "bench")], &arguments[1..]].concat(),
         );
@@ -144,8 +144,7 @@ fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
     }
 }
 
-/// A recorder under way, once `begun` says of its process that what the test needs has happened; `None` where nothing can
-/// be traced here.
+/// Starts a recorder, and waits until `begun` returns true for its pid; `None` if nothing can be traced here.
 fn under_way(test: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) -> Option<Child> {
     let mut recorder =
         program::command().args(arguments).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -163,7 +162,7 @@ fn under_way(test: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) -> Opt
     Some(recorder)
 }
 
-/// Whether a file has grown since it was first seen with something in it: events are behind the recording's head then.
+/// Whether a file has grown since it was first seen non-empty: then there are events after the header of the recording.
 fn grows(file: String) -> impl Fn(u32) -> bool {
     let first = Cell::new(0);
     move |_| {
@@ -175,7 +174,7 @@ fn grows(file: String) -> impl Fn(u32) -> bool {
     }
 }
 
-/// How often a process and its descendants have left their CPUs of their own accord.
+/// Number of voluntary context switches of a process and its descendants.
 fn switches(pid: u32) -> u64 {
     let read = |file: String| std::fs::read_to_string(file).unwrap_or_default();
     let status = read(format!("/proc/{pid}/status"));
@@ -185,7 +184,7 @@ fn switches(pid: u32) -> u64 {
         + children.split_whitespace().map(|child| switches(child.parse().unwrap())).sum::<u64>()
 }
 
-/// Sends the signals one after the other; what it said, and how long it took to end.
+/// Sends the signals one after the other; returns the output, and how long the process took to end.
 fn end_requested(recorder: Child, signals: &[i32]) -> (std::process::Output, Duration) {
     let began = Instant::now();
     for signal in signals {
@@ -202,7 +201,7 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
     let (record, bench) = (lab.path("record"), lab.path("bench"));
     for (dir, arguments, signals) in [
         (&record, &["record", "-o", &record, "--", workload][..], &[SIGTERM][..]),
-        // Whatever makes the user press it again: the instance goes.
+        // The instance is removed, even if the user presses Ctrl-C again.
         (&bench, &["bench", workload, "--trace", &bench, "--keep", "5s"], &[SIGINT, SIGINT]),
     ] {
         let file = format!("{dir}/trace.slt");
@@ -239,7 +238,7 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "by itself\n");
     assert!(!entry.exists() && !read(&lab.path("trace/trace.slt")).0.is_empty());
 
-    // One that does not listen: told twice, we do not wait for it, and still take back what is ours.
+    // A command that ignores signals: after the second one we do not wait for it, and still clean up.
     let ready = lab.path("deaf-ready");
     let line = format!("trap '' TERM INT; : >{ready}; while :; do sleep 0.05; done");
     let arguments = ["record", "-o", &lab.path("deaf"), "--", "sh", "-c", &line];
@@ -279,7 +278,7 @@ fn recorders_at_once_have_files_of_their_own_or_are_refused() {
         let (done, refused): (Vec<_>, Vec<_>) = ran.iter().partition(|ran| ran.status.success());
         assert_eq!((done.len(), refused.len()), (1, 2), "{ran:?}");
         let sentence = format!("schedlab: {dir} already contains a recording: give another --out\n");
-        // What a recorder that another test killed has left may be told before it.
+        // The leftovers of a recorder that another test killed may be reported before it.
         assert!(refused.iter().all(|ran| ran.stderr.ends_with(sentence.as_bytes())), "{refused:?}");
         is_whole(&lab.path(&format!("{dir}/trace.slt")));
     }
@@ -295,7 +294,7 @@ fn a_command_that_cannot_be_started_leaves_nothing_behind() {
         eprintln!("schedlab-skip: {test}: needs tracefs ({})", ran.stderr.trim());
     }
     assert!(!Path::new(&lab.path("a")).exists());
-    // What was there before stays.
+    // What was there before is kept.
     let kept = lab.path("kept");
     std::fs::create_dir(&kept).unwrap();
     schedlab(&["record", "-o", &kept, "--", "no-such-command-here"]).failure();

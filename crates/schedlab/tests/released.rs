@@ -1,5 +1,6 @@
-//! What only the released binary can get wrong: it is linked without tables for unwinding, so nothing in it may unwind.
-//! `cargo xtask test` names it in `SCHEDLAB_BIN`; the one that cargo built for the tests is asked the same.
+//! Errors that only the released binary can have: it is linked without tables for unwinding, so nothing in it may
+//! unwind. `cargo xtask test` sets `SCHEDLAB_BIN` to it; the binary that cargo built for the tests is checked in the
+//! same way.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

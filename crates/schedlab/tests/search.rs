@@ -1,5 +1,5 @@
-//! Searches by the real binary: what is said before one, a short one with its files, and the files of `tune export` as the
-//! programs load them that they are for.
+//! Searches by the real binary: the output before one, a short one with its files, and the files of `tune export` as
+//! loaded by the programs that they are for.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -64,18 +64,18 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
     assert!(none.code == 2 && none.stderr.contains("two objectives"), "{}", none.stderr);
     let text = schedlab(&["report", &lab.path("out")]).success().stdout;
     assert!(text.contains("Measured again") && text.contains("as the search saw it"), "{text}");
-    // Told its rounds again it says the same, without a trial.
+    // A replay of its rounds gives the same output, without a trial.
     let again = search(&lab, PLAN, &["--json", "--resume"]).success();
     assert_eq!(json(&again.stdout), found);
     assert_eq!(json(&schedlab(&["report", &lab.path("out"), "--json"]).success().stdout), found);
-    // The verdict is the exit code where it is asked for.
+    // The exit code is the verdict, if requested.
     let code = match found["verdict"]["kind"].as_str() {
         Some("better" | "equivalent") => 0,
         Some("worse") => 3,
         _ => 4,
     };
     assert_eq!(search(&lab, PLAN, &["--resume", "--fail-on", "worse"]).code, code, "{}", found["verdict"]);
-    // What a report is made of is not written over by it.
+    // A report does not overwrite its own input.
     let plan = || std::fs::read_to_string(lab.path("out/plan.toml")).unwrap();
     let before = plan();
     let lost = schedlab(&["report", &lab.path("out"), "--md", &lab.path("out/plan.toml")]);
@@ -186,7 +186,7 @@ fn an_export_keeps_a_file_that_has_other_text() {
     assert_eq!(std::fs::read(format!("{out}/{name}.old1")).unwrap(), first);
 }
 
-/// Of the one test that loads files: what it leaves out for want of something.
+/// For the one test that loads files: what it leaves out because something is missing.
 fn skip(need: &str) {
     eprintln!("schedlab-skip: exported_files_are_what_their_programs_load: needs {need}");
 }
@@ -206,7 +206,7 @@ fn ran(command: &mut Command) -> String {
     text
 }
 
-/// tuned itself, in namespaces of its own: a profile directory of the test, and a sysctl that each network namespace has.
+/// tuned itself, in separate namespaces: a profile directory of the test, and a sysctl that each network namespace has.
 fn tuned_sets_it_and_takes_it_back(lab: &Lab) {
     let (own, profiles) = (lab.path("tuned"), lab.path("profiles"));
     schedlab(&["tune", "export", "-o", &own, "sysctl:net.core.somaxconn=777"]).success();
@@ -223,7 +223,7 @@ fn tuned_sets_it_and_takes_it_back(lab: &Lab) {
     assert!(during == "777" && before == after && before != during, "{said}");
 }
 
-/// The commands that are printed with the profile, with a `tuned-adm` that says how it was called.
+/// Runs the printed commands for the profile, with a fake `tuned-adm` that prints how it was called.
 fn the_profile_before_comes_back(lab: &Lab, keep: &str, said: &str) {
     let (_, line) = said.split_once("/tuned.conf: ").unwrap();
     let (apply, undo) = line.lines().next().unwrap().split_once("; undo: ").unwrap();
@@ -253,7 +253,7 @@ fn exported_files_are_what_their_programs_load() {
     let sysctl = format!("rt_period={}", period.trim());
     let settings = [&sysctl, "debugfs:sched/base_slice_ns=3000000", "thp=madvise", "nice=5"];
     let said = schedlab(&[&["tune", "export", "-o", &out], &settings[..]].concat());
-    // A locked debugfs has no file to be checked against; the unit is then of the others.
+    // With a locked debugfs there is no file to check against, so the unit has only the other settings.
     let said = if said.code == 0 {
         said
     } else {
@@ -268,7 +268,7 @@ fn exported_files_are_what_their_programs_load() {
         skip("root");
     }
     if has("sysctl") && may_write {
-        // The value it has: nothing changes.
+        // The value that it already has: nothing changes.
         let loaded = ran(Command::new("sysctl").args(["-p", &file("90-schedlab.conf")]));
         assert!(loaded.contains("kernel.sched_rt_period_us"), "{loaded}");
     }

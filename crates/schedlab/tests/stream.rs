@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// A running `schedlab bench` whose namespaces have a name of this test's own.
+/// A running `schedlab bench` whose namespaces have a name unique to this test.
 struct Streaming {
     program: Child,
     name: String,
@@ -39,7 +39,7 @@ impl Streaming {
             .unwrap();
         let streaming = Self { program, name };
         wait_until("no herd", || streaming.herd().len() == 4);
-        // Past the gate: killed before it, a task is missed while the herd gathers, which is another path.
+        // Past the gate: killing a task earlier, during the start, takes another code path.
         wait_until("nothing is sent", || sent(streaming.herd()[0]) > 1_000_000);
         streaming
     }
@@ -52,7 +52,7 @@ impl Streaming {
     fn is_named(&self) -> bool {
         ["tx", "rx"].iter().any(|side| Path::new(&format!("/run/netns/{}-{side}", self.name)).exists())
     }
-    /// Kills one process and answers what schedlab said, which must come long before the trial would end.
+    /// Kills one process and returns the output of schedlab, which must come long before the trial would end.
     fn end_by_killing(mut self, victim: u32) -> (String, Vec<u32>, Self) {
         let all: Vec<u32> = self.herd().into_iter().chain(self.trial()).collect();
         assert!(self.is_named());
@@ -68,12 +68,12 @@ impl Streaming {
 }
 
 fn is_gone(pid: u32) -> bool {
-    // A zombie of another parent's keeping runs no more.
+    // A zombie that another parent has not reaped does not run any more.
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(") ").next().is_none_or(|rest| rest.is_empty() || rest.starts_with('Z'))
 }
 
-/// Naming a namespace needs rights over the host's mounts.
+/// Naming a namespace needs permission to mount on the host.
 fn may_name(test: &str) -> bool {
     let thread = schedlab_sys::thread::current_tid();
     let probe = schedlab(&["bench", &format!("stream:loops=1,link=veth,netns=schedlab-probe-{thread}")]);
@@ -112,7 +112,7 @@ fn names_left_by_a_killed_program_are_taken_back_by_tune_restore() {
     let (victim, name) = (streaming.program.id(), streaming.name.clone());
     let (_, all, streaming) = streaming.end_by_killing(victim);
     wait_until("a task lives on", || all.iter().all(|&pid| is_gone(pid)));
-    // Another test's start may have been faster than ours, or be about it now: then the restore leaves it to that.
+    // Another test's start may have been faster, or be removing it now: then the restore leaves it to that one.
     if streaming.is_named() {
         schedlab(&["tune", "restore", "--dry-run"]).success();
         schedlab(&["tune", "restore"]).success();

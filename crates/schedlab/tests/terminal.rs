@@ -1,5 +1,5 @@
-//! What a person sees first: comparisons on less than a screen, and no table wider than the terminal.
-//! `SCHEDLAB_BLESS=1 cargo test -p schedlab --test terminal` writes the golden outputs anew.
+//! What a user sees first: comparisons that fit on a screen, and no table wider than the terminal. `SCHEDLAB_BLESS=1
+//! cargo test -p schedlab --test terminal` rewrites the golden outputs.
 
 mod program;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/traces");
 
-/// In a directory, on a terminal so wide; 0: where no terminal says how wide it is.
+/// Runs in a directory, on a terminal of this width; 0: without a terminal.
 fn at(lab: &Lab, columns: usize, arguments: &[&str]) -> Ran {
     let mut command = program::command();
     command.args(arguments).current_dir(lab.path("")).env_remove("COLUMNS");
@@ -70,7 +70,7 @@ fn a_measured_comparison_is_less_than_a_screen_and_full_is_all_of_it() {
     let ran = at(&lab, 0, &[&arguments[..], &["--trial", "20ms", "--out", "run"]].concat()).success();
     assert!(ran.stdout.lines().count() <= 25 && widest(&ran.stdout) <= 80, "{}", ran.stdout);
     assert!(ran.stdout.contains("round trips per second"), "{}", ran.stdout);
-    // On a machine that is taken away for long enough nothing is decided, and what is undecided has no plot.
+    // If the machine is taken away for long enough, nothing is decided, and undecided results have no plot.
     let decided = program::json(&at(&lab, 0, &["report", "run", "--json"]).success().stdout);
     let decided = decided["claims"].as_array().unwrap().iter().any(|claim| claim["verdict"]["kind"] == "worse");
     assert!(ran.stdout.contains('●') || !decided, "{}", ran.stdout);
@@ -128,7 +128,7 @@ fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
     let looks = manifest["looks"].as_array().unwrap().len();
     let lines = said.lines().filter(|line| line.contains(" % of the budget, block ") && line.contains(" left"));
     assert_eq!(lines.count(), looks, "{said}");
-    // A busy machine may end fewer blocks of four within the budget than a look asks for.
+    // On a busy machine fewer than the four blocks that a look needs may be complete within the budget.
     let found = program::json(&at(&lab, 0, &["report", "budget", "--json"]).success().stdout);
     let used = found["workloads"][0]["counts"]["used"].as_u64().unwrap();
     assert!(looks > 0 || used < 4 * schedlab_plan::LEAST_UNITS as u64, "{said}");

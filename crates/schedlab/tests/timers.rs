@@ -1,4 +1,4 @@
-//! `timer` and `wakeup` through the binary: missing rights, the arm that plants a stall.
+//! `timer` and `wakeup` through the binary: missing privileges, and an arm with a planted stall.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 

@@ -6,7 +6,7 @@ use program::{Lab, json, schedlab};
 use schedlab_report::{ANALYSES, Filtered, TraceAnalysis};
 use std::process::Stdio;
 
-/// A of CPU 0 sleeps and is woken by an interrupt in B; it waits 5 µs.
+/// A sleeps on CPU 0, and is woken by an interrupt in B; it waits 5 µs.
 const TRACE: &str = "\
 A-10 [000] d..2. 1.000010: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
@@ -28,7 +28,7 @@ fn the_one_file_of_a_directory_of_perf_is_read() {
     std::fs::create_dir(&dir).unwrap();
     std::fs::copy(&file, format!("{dir}/data")).unwrap();
     schedlab(&["trace", "check", &dir]).success();
-    // One of several, of `perf record --threads`, is not a whole trace.
+    // A single file of `perf record --threads` is not a complete trace.
     std::fs::write(format!("{dir}/data.1"), "").unwrap();
     assert!(schedlab(&["trace", "check", &dir]).failure().stderr.contains("has no data.0"));
 }
@@ -59,7 +59,7 @@ fn every_analysis_prints_a_page_and_json() {
     assert_eq!(affine["llc_size"], 2);
     let explained = json(&schedlab(&["trace", "explain", &file, "--json"]).success().stdout);
     assert_eq!((&explained["blame"], &explained["chains"]["pairs"]), (&blame, &chains["pairs"]));
-    // Though the trace begins, for an analysis that reads wakings, before the first switch.
+    // Even if, for an analysis that reads wakings, the trace begins before the first switch.
     let woken = format!("{}\n{TRACE}", TRACE.lines().nth(1).unwrap().replace("1.000020", "0.500000"));
     std::fs::write(&file, woken).unwrap();
     let explained = json(&schedlab(&["trace", "explain", &file, "--json"]).success().stdout);
@@ -87,7 +87,7 @@ fn every_analysis_prints_a_page_and_json() {
     assert!(perf.contains("| avg:   0.005 ms | max:   0.005 ms |"), "{perf}");
 }
 
-/// `SCHEDLAB_BLESS=1 cargo test -p schedlab --test trace` writes the table in `docs/traces.md` anew.
+/// `SCHEDLAB_BLESS=1 cargo test -p schedlab --test trace` rewrites the table in `docs/traces.md`.
 #[test]
 fn the_page_has_a_row_for_each_analysis() {
     const HEAD: &str = "| `schedlab trace … FILE` | |\n|---|---|\n";
@@ -209,10 +209,11 @@ fn a_filter_that_lets_nothing_through_says_so() {
 
 const OTHERS: [&str; 4] = ["latency", "kworkers", "map", "timehist"];
 
-/// Its one switching CPU, and A: B is a waker only.
+/// Its only CPU with switches, and A; B only wakes.
 const HAS: &str = "; the trace has 1 task on CPU 0, from 1.0000";
 
-/// One rule for all: nothing, why, and what there is to choose from; no table of nothing.
+/// The same rule for all analyses: if nothing matches, a sentence with the reason and with what there is to choose
+/// from, and no empty table.
 #[test]
 fn where_nothing_matches_one_sentence_tells_what_the_trace_has() {
     let (lab, file) = lab("trace-nothing");
@@ -331,7 +332,8 @@ fn the_directory_of_a_recording_is_its_trace() {
 #[test]
 fn a_file_on_standard_input_is_a_file() {
     let (lab, _) = lab("trace-stdin");
-    // The size of the header, of one attribute, and then a part behind what was read: only a file can go back.
+    // The size of the header and of one attribute, then a section before the current position: only a file can seek
+    // back.
     let data = lab.path("seek.data");
     std::fs::write(&data, b"PERFILE2\x68\0\0\0").unwrap();
     let piped = from_file(&["trace", "check", "-"], &data);
@@ -369,7 +371,7 @@ fn what_the_trace_lacks_is_told() {
     assert!(page.contains("! line 2: this machine has no CPU or thread 4294967295; skipped"), "{page}");
 }
 
-/// A worker that wakes each millisecond, waits `wait` and runs 0.3 ms; beside it a burner, where one is asked for.
+/// A worker that wakes every millisecond, waits `wait` and runs 0.3 ms; and a burner, if requested.
 fn worker(begin: u64, wait: u64, burner: bool) -> String {
     let (other, tid) = if burner { ("burner", 99) } else { ("swapper/0", 0) };
     let mut text = String::new();
@@ -403,7 +405,8 @@ fn two_traces_are_laid_beside_each_other() {
     assert!(page.contains("with one trace on a side there is no verdict"), "{page}");
     let equal = schedlab(&["trace", "diff", &a, &same]).success().stdout;
     assert!(equal.starts_with("Nothing is apart: ") && !equal.contains("But "), "{equal}");
-    // A burner that did not run in each tenth of the trace is not apart, and is in the first sentence all the same.
+    // A burner that did not run in each tenth of the trace is not listed separately, but is still in the first
+    // sentence.
     let (idle, burning) = (worker(130, 20, false), worker(130, 20, true));
     let late: Vec<&str> = idle.lines().take(300).chain(burning.lines().skip(300)).collect();
     let late = schedlab(&["trace", "diff", &a, &write("late.txt", &(late.join("\n") + "\n"))]).success().stdout;
@@ -412,7 +415,7 @@ fn two_traces_are_laid_beside_each_other() {
         said.starts_with("Nothing that ran in both is apart: ") && said.contains("But burner ran only in B, 0 ns/s → "),
         "{late}"
     );
-    // As long, and of other threads.
+    // As long, but with other threads.
     let other = write("other.txt", &worker(10, 20, false).replace("A-10", "C-10").replace("=A ", "=C "));
     let refused = schedlab(&["trace", "diff", &a, &other]);
     assert!(refused.code == 1 && refused.stderr.contains("no thread of A has a name that B has"), "{}", refused.stderr);
@@ -422,7 +425,7 @@ fn two_traces_are_laid_beside_each_other() {
         (&first["name"], &first["only"], &found["basis"]),
         (&"burner".into(), &"B".into(), &"description".into())
     );
-    // As `trace latency` has it, which the burner's time and the trace's length are taken from here.
+    // As in `trace latency`, from which the burner's time and the trace's length are taken.
     let alone = json(&schedlab(&["trace", "latency", &b, "--json"]).success().stdout);
     let rows = alone["rows"].as_array().unwrap();
     let ran = rows.iter().find(|row| row["comm"] == "burner").unwrap()["run_ns"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! `trace slow`: a workload's own slow operations beside its trace, and its tracks in Perfetto.
+//! `trace slow`: a workload's own slow operations, with its trace, and its tracks in Perfetto.
 
 #![allow(clippy::print_stderr, reason = "the skip marker is for `cargo xtask test`")]
 
@@ -8,7 +8,7 @@ use program::{Lab, json, python_with_perfetto, schedlab};
 use schedlab_plan::{SlowOperation, Stamping, StampingReport, TrialOutcome};
 use std::process::Command;
 
-/// A sleeps from 10 µs on, an interrupt wakes it at 20, it is back at 25 and leaves at 45.
+/// A sleeps from 10 µs on, an interrupt wakes it at 20, it runs again at 25 and leaves at 45.
 const TRACE: &str = "\
 A-10 [000] d..2. 1.000010: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
@@ -16,7 +16,7 @@ B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
 A-10 [000] d..2. 1.000045: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 ";
 
-/// What `record -o DIR -- WORKLOAD` leaves, with a trace written by hand.
+/// The files of `record -o DIR -- WORKLOAD`, with a trace written by hand.
 fn recorded(name: &str, outcome: &TrialOutcome) -> (Lab, String) {
     let lab = Lab::new(name);
     let dir = lab.path("out");
@@ -42,7 +42,7 @@ fn the_page_and_the_json_tell_the_same() {
     let (_lab, dir) = recorded("slow-page", &outcome(Stamping::Sampled));
     let text = schedlab(&["trace", "slow", &dir]).success().stdout;
     assert!(text.starts_with("The slowest operation took 28.00 µs, 15.00 µs of it A:10 ran."), "{text}");
-    // However wide the terminal is.
+    // Independent of the width of the terminal.
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for line in [
         "1. latency 28.00 µs, 1.000012 to 1.000040 s, seen by A:10 of group 0",

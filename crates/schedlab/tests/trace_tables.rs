@@ -1,5 +1,5 @@
-//! `trace convert -o DIR`: readers that are not ours see each event of each golden trace, and of the intervals what the
-//! analyses count.
+//! `trace convert -o DIR`: other readers see each event of each golden trace, and the same intervals as the analyses
+//! count.
 
 #![allow(clippy::print_stderr, reason = "the skip marker is for `cargo xtask test`")]
 
@@ -52,7 +52,7 @@ fn pandas_polars_and_duckdb_read_the_tables_of_a_trace() {
         let rows = seen["rows"]["events"].as_u64().unwrap();
         assert!(said.contains(&format!(": {rows} event")), "{file}: {rows} rows, but {said}");
         assert_eq!(seen["disordered"], 0, "{file}");
-        // The text reader's own count of events, by name.
+        // The number of events that the text reader counts, by name.
         let found = json(&schedlab(&["trace", "latency", file, "--json"]).success().stdout);
         let by_name: u64 = found["trace"]["events_by_name"]
             .as_array()

@@ -1,11 +1,11 @@
-//! `trace timehist` and `trace latency` of one file know the same waits.
+//! `trace timehist` and `trace latency` find the same waits in a file.
 
 mod program;
 
 use program::{Lab, json, schedlab};
 use serde_json::Value;
 
-/// A waits 10 µs for CPU 0; while it is there, events are lost, so that nobody knows how long it ran.
+/// A waits 10 µs for CPU 0; while it runs, events are lost, so that its run time is unknown.
 const TRACE: &str = "\
     <idle>-0    [000] d..2.     1.000010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
          A-10   [000] d..2.     1.000015: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
@@ -29,7 +29,7 @@ fn a_wait_has_its_line_also_where_the_time_on_a_cpu_after_it_is_not_known() {
     let waited: Vec<&Value> = rows.iter().filter(|row| !row["wakeup_wait_ns"].is_null()).collect();
     assert_eq!(waited.len() as u64, *waits, "{lines}");
     let row = waited[0];
-    // In place of when it left, which is not known, when it got the CPU.
+    // The time when it left is unknown, so the time when it got the CPU is printed.
     assert_eq!((&row["at_ns"], &row["wakeup_wait_ns"]), (&1_000_030_000_u64.into(), &10_000.into()));
     assert_eq!((&row["run_ns"], &row["left"], &row["comm"]), (&Value::Null, &Value::Null, &"A".into()));
     let page = schedlab(&["trace", "timehist", &file]).success().stdout;

@@ -1,4 +1,4 @@
-//! `transact` and `throughput` as a user starts them: the references' spellings and formats.
+//! `transact` and `throughput` as a user starts them: the original tools' spellings and formats.
 
 mod program;
 

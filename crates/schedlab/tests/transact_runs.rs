@@ -1,6 +1,6 @@
 //! Runs of `transact` and what they report: every transport and FIFO thread, compatibility output against our own raw
-//! data, the stop at the first miss. By the binary, because a client has threads: made in a child of this harness, which
-//! has several, they could wait for ever on a lock of std's that the fork has copied while it was held.
+//! data, the stop at the first miss. They start the binary because a client has threads: forked from this multithreaded
+//! test harness, it could block forever on a lock of std that was held during the fork.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const TRANSPORTS: [&str; 5] = ["unix", "pipe", "futex", "seccomp-notify", "seccomp-notify-sync"];
 
-/// The outcome of a trial at this stamping level, or what the program said.
+/// The outcome of a trial at this stamping level, or the program's message.
 fn try_run(spec: &str, arguments: &[&str]) -> Result<TrialOutcome, String> {
     let common = ["--counters", "basic", "--json", "-", "--top", "0"];
     let ran = schedlab(&[&["bench", spec], arguments, &common].concat());
@@ -27,7 +27,7 @@ fn value(outcome: &TrialOutcome, name: &str) -> Option<f64> {
     outcome.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
 }
 
-/// Whether this machine lets us have the FIFO class; without it the other one is tested alone.
+/// Whether this machine allows the FIFO class; without it only the other class is tested.
 fn fifo() -> bool {
     let permitted = schedlab_sys::rights::try_fifo().is_ok();
     if !permitted {
@@ -36,7 +36,7 @@ fn fifo() -> bool {
     permitted
 }
 
-/// A transport this kernel does not have is skipped with the reason it gave.
+/// Runs a spec; a transport that this kernel lacks is skipped with the reported reason.
 fn run_where_there_is_one(spec: &str) -> Option<TrialOutcome> {
     match try_run(spec, &[]) {
         Ok(outcome) => Some(outcome),
@@ -63,7 +63,7 @@ fn every_transport_carries_both_classes_from_fresh_and_kept_threads() {
             let role = |role: &str| outcome.tasks.iter().filter(|t| t.role == role).map(|t| t.operations).sum::<u64>();
             assert_eq!((role("server"), role("client"), role("client_fifo")), (80 * classes, 80, 80 * (classes - 1)));
             assert_eq!(outcome.stamping.stamped, outcome.operations);
-            // A thread of one transaction has no schedstat of its own; a kept one has.
+            // A thread of a single transaction has no schedstat of its own; a reused one has.
             let known = |t: &&schedlab_plan::TaskRecord| t.run_delay_ns.is_some();
             let unknown = if thread == "fresh" { 2 * (classes - 1) as usize } else { 0 };
             assert_eq!(outcome.tasks.len() - outcome.tasks.iter().filter(known).count(), unknown, "{spec}");
@@ -90,7 +90,7 @@ fn on_one_cpu_every_transaction_is_in_step_and_without_stamps_nothing_is_timed()
     assert!(value(&outcome, "transactions_per_s").unwrap() > 0.0);
 }
 
-/// `[1, 2, 3]` of a raw-data line.
+/// The numbers in `[1, 2, 3]` of a raw-data line.
 fn numbers(array: &Value) -> Vec<u64> {
     array.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
 }
@@ -115,7 +115,7 @@ fn hwbinders_output_agrees_with_our_own_raw_data() {
     assert_eq!(whole.histogram.sum_ns, together.iter().sum::<u64>());
 }
 
-/// Average, extremes, misses and quantiles of the FIFO class, made again from its samples.
+/// Recomputes average, extremes, misses and quantiles of the FIFO class from its samples.
 fn check_class(object: &Value, ns: &[u64]) {
     let number =
         |group: &str, key: &str| object[group][key].as_f64().unwrap_or_else(|| panic!("{group}.{key}: {object}"));
@@ -129,7 +129,7 @@ fn check_class(object: &Value, ns: &[u64]) {
     let mut sorted = ns.to_vec();
     sorted.sort_unstable();
     for (key, q) in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)] {
-        // Within the cell (0.4 %) of one of the samples next to the rank.
+        // Within the histogram cell (0.4 %) of one of the samples next to the rank.
         let rank = q * sorted.len() as f64;
         let around = [(rank.ceil() as usize).max(1) - 1, (rank.floor() as usize).min(sorted.len() - 1)];
         let value = number("fifodis", key) * 1e6;
@@ -182,7 +182,8 @@ fn a_planted_spin_is_inside_the_timed_region() {
     let planted = ["--latency", "all", "--set", "plant=spin:300us"];
     let outcome = try_run("transact:loops=10,pin=same", &planted).unwrap();
     let other = &outcome.histograms.iter().find(|h| h.name == "other").unwrap().histogram;
-    // Half of it: clock speeds differ between calibration and run; without the plant it is tens of microseconds.
+    // Half of the planted time: clock speeds differ between calibration and run; without the plant it is tens of
+    // microseconds.
     assert!(other.min_ns > 150_000, "{}", other.min_ns);
 }
 
@@ -190,7 +191,7 @@ fn a_planted_spin_is_inside_the_timed_region() {
 fn without_a_binder_driver_the_error_names_a_guest_that_has_it() {
     let spec = "transact:loops=5,transport=binder";
     match try_run(spec, &[]) {
-        // Where there is one, this is the real thing.
+        // With a binder driver the trial really runs.
         Ok(outcome) => assert_eq!(outcome.operations, 5 * (1 + u64::from(fifo()))),
         Err(said) => assert!(said.contains("schedlab vm run") && said.trim().lines().count() == 1, "{said}"),
     }

@@ -1,4 +1,4 @@
-//! `schedlab tune` end to end: on a tree of files that stands for a machine, and on this one.
+//! `schedlab tune` end to end: on a tree of files that represents a machine, and on this machine.
 
 mod program;
 
@@ -104,7 +104,7 @@ fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
     assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored\n"));
 }
 
-/// A file that is installed is not read back: what it would not do is refused before it is written.
+/// An installed file is not read back, so what the machine would refuse is refused before a file is written.
 #[test]
 fn no_file_is_written_for_what_the_machine_would_refuse() {
     let machine = Machine::new("tune-export-refused");
@@ -195,7 +195,7 @@ fn a_run_records_the_knobs_and_doctor_names_what_differs_from_it() {
     assert!(schedlab(&["doctor"]).success().stdout.contains("knobs of the kernel"));
 }
 
-/// What a sysctl is refused with after a shell has changed the mounts; `None` where it may not.
+/// The error for a sysctl after a shell has changed the mounts; `None` if it may not.
 fn refused_after(mounts: &str) -> Option<String> {
     let program = program::binary();
     let script = format!("{{ {mounts}; }} || exit 77; exec {} tune set rr_timeslice=90", program.display());
@@ -218,7 +218,7 @@ fn a_read_only_proc_sys_and_a_missing_proc_are_told() {
     }
 }
 
-/// Of several CPUs the last: pinning would take the first of those that this process has.
+/// The last of several CPUs, because pinning would take the first of those that this process has.
 #[test]
 fn pinning_chooses_from_the_cpus_that_are_set() {
     let status = fs::read_to_string("/proc/self/status").unwrap();

@@ -1,4 +1,4 @@
-//! The core needs no root: the same binary as user `nobody`, in a directory of its own.
+//! The core needs no root: the same binary as user `nobody`, in a temporary directory.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -48,7 +48,7 @@ fn a_recording_that_may_not_be_made_leaves_no_directory() {
         };
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         if ran.status.success() {
-            // Anybody may trace here (kernel.perf_event_paranoid of -1): then it is made.
+            // If every user may trace here (kernel.perf_event_paranoid is -1), the trace is made.
             assert!(Path::new(&out).join("trace.slt").exists(), "{arguments:?}");
             std::fs::remove_dir_all(lab.path("new")).unwrap();
             continue;
@@ -68,7 +68,7 @@ fn cgroups_that_may_not_be_made_are_refused_before_the_first_trial() {
     };
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(!ran.status.success() && said.lines().count() == 1, "{said}");
-    // Without any cpu controller there is another reason.
+    // Without any cpu controller the reason is another one.
     assert!(said.contains("Delegate=yes") || said.contains("cpu controller"), "{said}");
     assert!(!Path::new(&out).exists(), "nothing half-written");
 }
@@ -119,7 +119,7 @@ fn without_the_right_the_fifo_class_of_transact_is_not_applicable_and_the_other_
         assert_eq!((&printed["ALL"]["I"], &printed["inheritance"]), (&30.into(), &"N/A".into()));
         assert!(printed["ALL"]["fifo_ms"]["avg"].is_null() && printed["ALL"]["other_ms"]["avg"].is_f64(), "{printed}");
     }
-    // A filter needs no right either, and a payload is copied between processes of one user.
+    // A filter needs no privileges either, and a payload can be copied between processes of the same user.
     for transport in ["seccomp-notify", "futex"] {
         let spec = format!("throughput:loops=5,bytes=64,transport={transport}");
         let ran = as_nobody(&lab, &["bench", &spec]).unwrap();
@@ -162,7 +162,7 @@ fn a_profile_is_of_ones_own_processes_and_says_what_more_needs() {
 fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
     let test = "a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users";
     let lab = Lab::new("unprivileged-restore");
-    // What a killed run of root's leaves; the name is of this test alone.
+    // What a killed run of root leaves; the name is unique to this test.
     let entry = Path::new("/run/schedlab/netns").join(format!("schedlab-test-{}", std::process::id()));
     let made = std::fs::create_dir_all(entry.parent().unwrap()).and_then(|()| std::fs::write(&entry, "7"));
     if made.is_err() {
@@ -180,7 +180,7 @@ fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
     assert!(seen.contains("0 settings restored"), "{seen}");
 }
 
-/// `tune set` writes the caller's network namespace, an arm that of its trial.
+/// `tune set` writes the caller's network namespace, an arm writes that of its trial.
 #[test]
 fn a_network_knob_is_for_an_arm_and_not_for_tune_set() {
     let lab = Lab::new("nobody-net");

@@ -1,4 +1,4 @@
-//! Guests as a user starts them: real kernels of Debian in a real QEMU. Each test says what it needs; a guest takes a
+//! Guests as a user starts them: real Debian kernels in a real QEMU. Each test reports what it needs; a guest takes a
 //! few seconds.
 
 #![allow(clippy::print_stderr)] // A skip says why.
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// `schedlab vm run --kernel K OPTIONS -- WORDS`, from within a directory.
+/// `schedlab vm run --kernel K OPTIONS -- WORDS`, from inside a directory.
 fn in_guest(lab: &Lab, options: &str, words: &str) -> Ran {
     let arguments = format!("vm run --kernel {KERNEL} {options} -- {words}");
     from(lab, &arguments.split_whitespace().collect::<Vec<_>>())
@@ -76,7 +76,7 @@ fn a_comparison_in_a_guest_is_a_run_directory_of_the_host() {
     assert_eq!(crc32, 8, "{}", check("guest_kernel"));
     let typed: Vec<&str> = manifest["command"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
     assert_eq!(typed[1..5], ["vm", "run", "--kernel", KERNEL], "what repeats it on the host");
-    // Read by the host like any other run.
+    // The host reads it like any other run.
     assert!(from(&lab, &["report", "out/ab-pipe-pin-same", "--full"]).success().stdout.contains("pipe/1"));
 }
 
@@ -86,7 +86,7 @@ fn modules_are_loaded_when_the_kernel_asks_for_them() {
         return;
     }
     let lab = Lab::new("vm-modules");
-    // A veth pair and a token bucket, neither of which is loaded at the start.
+    // A veth pair and a token bucket, whose modules are not loaded at the start.
     let line = "bench stream:1,duration=200ms,link=veth,rate=100mbit --counters basic";
     let ran = in_guest(&lab, "--cpus 1", line).success();
     assert!(ran.stdout.contains("stream/1"), "{}", ran.stdout);
@@ -98,7 +98,7 @@ fn the_virtual_lane_repeats_to_the_bit_and_burns_what_its_seed_says() {
         return;
     }
     let lab = Lab::new("vm-virtual");
-    // The same words each time: the length of a name moves instructions, too.
+    // The same words each time, because the length of a name changes the number of instructions, too.
     let run = |options: &str| {
         let line = "bench messaging:2x2,groups=1,loops=20 --json outcome.json";
         in_guest(&lab, &format!("--lane virtual --cpus 1 {options}"), line).success();
@@ -106,7 +106,8 @@ fn the_virtual_lane_repeats_to_the_bit_and_burns_what_its_seed_says() {
     };
     let (first, again) = (run("--seed 1"), run("--seed 1"));
     assert!(first == again, "{}\n{}", String::from_utf8_lossy(&first), String::from_utf8_lossy(&again));
-    // On one CPU the set-up lasts longer by what the four tasks burn; the guest is exact, so this is no timing.
+    // On one CPU the set-up takes longer by what the four tasks burn; the guest is exact, so this does not depend on
+    // timing.
     let at_once = run("--seed 2 --dither 0");
     let outcome = |bytes: &[u8]| json(std::str::from_utf8(bytes).unwrap());
     let setup_ns = |bytes: &[u8]| {
@@ -117,7 +118,7 @@ fn the_virtual_lane_repeats_to_the_bit_and_burns_what_its_seed_says() {
     let parameters = Virtual { shift: 3, seed: 1, quantum_us: None, dither_us: 12_000 };
     let burnt_ns: u64 = (0..4).map(|task| parameters.dither().unwrap().ns_of(task)).sum();
     assert!(setup_ns(&first) > setup_ns(&at_once) + burnt_ns / 2, "{burnt_ns} ns were to be burnt");
-    // What was burnt is not part of what the workload is said to have used.
+    // The time burnt is not part of what the workload is reported to have used.
     let cpu_ns = |bytes: &[u8]| -> u64 {
         outcome(bytes)["tasks"].as_array().unwrap().iter().map(|task| task["cpu_ns"].as_u64().unwrap()).sum()
     };
@@ -184,7 +185,7 @@ fn a_killed_command_leaves_no_qemu() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let guests = loop {
         let guests = qemus_of(child.id());
-        // The probe of KVM is one too, for two seconds at most.
+        // The probe of KVM is a guest, too, for two seconds at most.
         if !guests.is_empty() && guests.iter().all(|(_, line)| line.contains("rdinit=/init")) {
             break guests;
         }
@@ -304,7 +305,7 @@ fn a_cpu_that_goes_offline_during_a_run_voids_it() {
     let options = format!("--cpus 2 --add {}:/unplug", lab.path("unplug"));
     let ran = in_guest(&lab, &options, "run p.toml --out plugged").failure();
     assert_eq!(ran.code, 5, "{}", ran.stderr);
-    // Whichever is looked at first: the list of CPUs, or the knob, which the kernel has computed anew.
+    // Whichever is checked first: the list of CPUs, or the knob, which the kernel has recomputed.
     let why =
         ["online CPUs changed from `0-1` to `0`", "CPUs went on- or offline since, and the kernel computed it anew"];
     assert!(ran.stdout.contains("VOID, nothing is compared: "), "{}{}", ran.stdout, ran.stderr);
@@ -324,7 +325,7 @@ fn results_arrive_beside_and_below_the_current_directory() {
     assert_eq!(json(&String::from_utf8(read(&lab, "below/a.json")).unwrap())["operations"], 20);
 }
 
-/// Whether QEMU's port takes orders: `input-path` is of 8.1.
+/// Whether the guest can be sent orders through QEMU's port: `input-path` exists since 8.1.
 fn takes_orders(test: &str) -> bool {
     let lab = Lab::new("vm-orders");
     let line = in_guest(&lab, "--dry-run", "list").success().stdout;
@@ -343,7 +344,7 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
         return;
     }
     let lab = Lab::new("vm-cut");
-    // A guest that waits for its timer most of the time leaves this host to others.
+    // A guest that mostly waits for its timer leaves the CPU to others.
     let words = "ab -w timer --b policy=fifo --trials 60 --trial 300ms --counters basic --out";
     let kept = |out: &str, stderr: &str| {
         let run = schedlab_run::RunReader::open(Path::new(&lab.path(out))).unwrap_or_else(|e| panic!("{e}: {stderr}"));
@@ -364,7 +365,7 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
             .unwrap();
         let (mut said, mut ending) = (String::new(), false);
         for line in std::io::BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
-            // The guest's own progress: a tenth of its blocks are done.
+            // The guest's own progress line: a tenth of its blocks are done.
             if line.starts_with("timer: block ") && !ending {
                 ending = true;
                 end(child.id());
@@ -378,7 +379,7 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
     let said = cut("cut", &|pid| schedlab_sys::process::kill(pid, 2).unwrap());
     assert!(said.contains("Ctrl-C again ends the guest at once"), "{said}");
     kept("cut", &said);
-    // A guest that dies has sent each trial as it ended.
+    // A guest that dies has already sent each completed trial.
     let said = cut("died", &|pid| {
         qemus_of(pid).into_iter().for_each(|(qemu, _)| schedlab_sys::process::kill(qemu, 9).unwrap());
     });

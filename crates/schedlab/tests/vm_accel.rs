@@ -1,5 +1,5 @@
-//! KVM that half works, as a user meets it: QEMU is a script first in $PATH, which under KVM does what a test wants and else is
-//! the real one.
+//! A KVM that works only for some kernels: the first QEMU in $PATH is a script, which with KVM does what a test wants,
+//! and otherwise runs the real QEMU.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Under KVM a kernel that is a copy hangs; any other is translated, and so taken for one that runs. Which accelerator QEMU was
-/// started with stands in a file.
+/// With KVM, the copy of a kernel hangs; any other kernel is emulated, which looks like a working one. The accelerator
+/// with which QEMU was started is written to a file.
 const QEMU: &str = r#"#!/bin/sh
 case " $* " in
     *" -accel tcg"*) echo tcg >> "$0.started";;
@@ -32,7 +32,7 @@ PATH=${PATH#*:}
 exec qemu-system-x86_64 "$@"
 "#;
 
-/// A lab with that QEMU, the user's kernels, a copy of one, and no answers yet.
+/// A lab with that QEMU, the user's kernels, a copy of one, and no stored results.
 fn half_working(test: &str, name: &str) -> Option<Lab> {
     if !can_boot(test) {
         return None;
@@ -51,7 +51,7 @@ fn half_working(test: &str, name: &str) -> Option<Lab> {
     fs::create_dir_all(lab.path("cache")).unwrap();
     let kernels = std::path::Path::new(&entry).parent().unwrap();
     std::os::unix::fs::symlink(kernels, lab.path("cache/kernels")).unwrap();
-    // Another checksum, the same kernel.
+    // A different checksum, but the same kernel.
     let mut copy = fs::read(format!("{entry}/kernel")).unwrap();
     copy.push(0);
     fs::write(lab.path("copy"), copy).unwrap();
@@ -88,7 +88,7 @@ fn a_real_guest_whose_kvm_hangs_is_translated_and_its_results_say_so() {
     let second = ran(&lab, &bench).success();
     assert!(second.stderr.contains("--accel kvm tries it again"), "{}", second.stderr);
     assert_eq!(started(&lab), ["kvm", "tcg", "tcg"]);
-    // The cached kernel would run under this KVM; what a guest has shown counts more.
+    // The cached kernel would run under this KVM; but the result of a real guest takes precedence.
     let doctor = ran(&lab, &["doctor", "--json"]).success();
     let checks = json(&doctor.stdout)["environment"]["checks"].clone();
     let kvm = checks.as_array().unwrap().iter().find(|check| check["id"] == "kvm").unwrap().clone();
@@ -121,7 +121,7 @@ fn a_plan_of_which_one_kernel_hangs_under_kvm_has_all_its_guests_translated() {
     let lane = run.manifest.environment.checks.iter().find(|check| check.id == "guest_lane").unwrap();
     assert!(lane.value.starts_with("real, tcg, ") && lane.effect.contains("without KVM"), "{lane:?}");
     assert!(run.manifest.environment.cmdline.contains("schedlab.kvm=hangs"), "{}", run.manifest.environment.cmdline);
-    // What is known settles it before anything is booted.
+    // The stored result settles it before anything is booted.
     fs::remove_file(lab.path("bin/qemu-system-x86_64.started")).unwrap();
     let dry = ran(&lab, &["run", "plan.toml", "--dry-run"]).success();
     assert!(!dry.stdout.contains("-accel kvm") && dry.stdout.contains("-accel tcg"), "{}", dry.stdout);

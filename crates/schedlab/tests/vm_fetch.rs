@@ -1,4 +1,4 @@
-//! From where `vm fetch` takes its packages, with a program in apt-get's place: nothing is downloaded.
+//! Where `vm fetch` takes its packages from, with a fake apt-get: nothing is downloaded.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -11,7 +11,8 @@ use std::path::Path;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// `vm fetch debian:6.1` where apt's index targets are `fetched`, and its sources name `named`; nothing can be downloaded.
+/// `vm fetch debian:6.1` with an apt whose index targets are `fetched`, and whose sources name `named`; nothing can be
+/// downloaded.
 fn fetch(lab: &Lab, fetched: &str, named: &str, options: &[&str]) -> Ran {
     fs::create_dir_all(lab.path("bin")).unwrap();
     let apt = format!(
@@ -56,7 +57,7 @@ fn packages_come_from_the_named_mirror_or_from_the_hosts() {
         return;
     }
     let lab = Lab::new("vm-fetch");
-    // Every suite is tried, and the last one stands there.
+    // Every suite is tried, and the last one is left in the file.
     let sources = || fs::read_to_string(lab.path("cache/apt/sources.list")).unwrap();
     let host = "http://h.example/debian/|bookworm|Debian|main\\n";
     let ran = fetch(&lab, host, "", &[]).failure();

@@ -1,4 +1,4 @@
-//! Plans with a `[guest]` table: their trials run in guests that are booted for them. A guest takes a few seconds.
+//! Plans with a `[guest]` table: their trials run in guests booted for them. A guest takes a few seconds.
 
 mod program;
 
@@ -41,7 +41,7 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
         let ran = dry(guest, b).failure();
         assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);
     }
-    // A factorial's arms with the same command line share a guest.
+    // Arms of a factorial with the same command line share a guest.
     let factors = format!(
         "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\ncpus = 1\n[[workload]]\nrun = \"pipe:pin=same\"\n\
          [[factor]]\nname = \"audit\"\nhigh = \"boot:audit=1\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=1\"\n"
@@ -50,7 +50,7 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
     let printed = from(&lab, &["run", "plan.toml", "--dry-run"]).success().stdout;
     assert!(printed.contains("# `all low`, `nice`: ") && printed.contains("# `audit`, `audit + nice`: "), "{printed}");
     assert!(printed.contains("6 blocks of 8 trials, 56 boots") && printed.contains("[[factor]]"), "{printed}");
-    // The knobs of a search are the guest's, not this host's.
+    // The knobs of a search are those of the guest, not of this host.
     let search = format!(
         "strategy = \"halving\"\nbudget = \"1h\"\n[guest]\nkernel = \"{KERNEL}\"\nlane = \"virtual\"\nboots = 2\n\
          [[workload]]\nrun = \"pipe:pin=same,loops=50\"\n\
@@ -60,7 +60,7 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
     let printed = from(&lab, &["run", "plan.toml", "--dry-run"]).success().stdout;
     assert!(printed.contains("# 3 points of 1 knob\n") && printed.contains("#   block 0: "), "{printed}");
     assert!(printed.contains(" qemu-system-x86_64 ") && !printed.contains("needs root"), "{printed}");
-    // What only the guest has is asked of the guest.
+    // What only the guest can know is checked in the guest.
     let plan = format!(
         "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\nadd = [\"/bin/true:/added\"]\n[[workload]]\nrun = \"exec\"\n\
          command = [\"/added\"]\nload = [\"exec:/added\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n"
@@ -108,7 +108,7 @@ fn what_a_plan_says_of_its_guest_is_asked_of_the_guest() {
     }
 }
 
-/// `schedlab run plan.toml` until it has that many trials; the rest would only take time.
+/// Runs `schedlab run plan.toml` until it has this many trials; the rest would only take time.
 fn stop_after(lab: &Lab, count: usize) {
     let mut child = program::command()
         .args(["run", "plan.toml"])
@@ -160,7 +160,7 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
     }
     let lab = Lab::new("vm-block");
     let knob = "debugfs:sched/wakeup_granularity_ns";
-    // What is measured is the knob itself.
+    // The measured value is the knob itself.
     let plan = format!(
         "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\nseed = 7\n\
          [guest]\nkernel = \"{KERNEL}\"\ncpus = 1\nper = \"block\"\n\
@@ -172,7 +172,7 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
     stop_after(&lab, 12);
     let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
-    // The signal may have ended a later one.
+    // The signal may have interrupted a later one.
     let whole = run.trials.iter().filter(|t| t.trial < 12);
     assert!(whole.clone().all(|t| t.status == schedlab_plan::TrialStatus::Ok), "{:?}", run.problems);
     let boots = |arms: &[u32]| -> BTreeSet<&str> {
@@ -188,7 +188,7 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
         let set: Vec<bool> = knobs.zip(expected).map(|(a, value)| a.effective.contains(value)).collect();
         assert_eq!(set, vec![true; expected.len()], "{applied:?}");
     }
-    // A value that stayed in force would show in the control. Of one CPU the default is 1 ms.
+    // A value that was not restored would show in the control. On one CPU the default is 1 ms.
     for (arm, expected) in [(0, "1000000"), (1, "20000000"), (2, "7000000")] {
         let of_arm = whole.clone().filter(|t| t.arm == Some(arm)).filter_map(|t| t.outcome.as_ref());
         let shown: BTreeSet<String> =

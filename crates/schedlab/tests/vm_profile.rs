@@ -1,4 +1,4 @@
-//! `vm profile` as a user starts it, with a cost planted into a function of a real kernel.
+//! `vm profile` as a user starts it, with a cost planted in a function of a real kernel.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -7,7 +7,7 @@ mod program;
 use program::guests::{KERNEL, can_boot, from};
 use program::{Lab, json};
 
-/// What copies a pipe's bytes on x86-64 with `rep movsb`: one instruction for each byte, once each way, in both pipes.
+/// Copies a pipe's bytes on x86-64 with `rep movsb`: one instruction per byte, once in each direction, in both pipes.
 const COPY: &str = "copy_user_enhanced_fast_string";
 const LOOPS: f64 = 500.0;
 const ADDED_BYTES: f64 = 2000.0;
@@ -21,7 +21,7 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
     let lab = Lab::new("vm-profile");
     let profile = |bytes: u32, options: &[&str]| {
         let workload = format!("pipe:loops={LOOPS},pin=same,bytes={bytes}");
-        // Two CPUs, of which the second translates as well.
+        // Two CPUs, so that a second thread translates code as well.
         let words = ["vm", "profile", "--kernel", KERNEL, "--cpus", "2", "--top", "3"];
         from(&lab, &[&words, options, &["--", "bench", &workload]].concat())
     };
@@ -43,8 +43,8 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
         last["functions"][COPY].as_f64().unwrap()
     };
     let (without, with) = (copied("without.json"), copied("with.json"));
-    // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew, and what else
-    // copies meanwhile (the control process reading /proc) copies other numbers: some hundred bytes.
+    // Two writes and two reads per operation; a write and a read end the loop. A tick may restart a `rep`, and other
+    // copies meanwhile (the control process reading /proc) may have other sizes: some hundred bytes.
     let planted = (4.0 * LOOPS + 2.0) * ADDED_BYTES;
     let found = with - without;
     assert!((found - planted).abs() <= planted / 1000.0, "{found} for {planted} planted");
@@ -55,8 +55,9 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
     assert!((difference * LOOPS - found).abs() < LOOPS, "{compared}");
     let words = compared.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("; {difference:+.2} in {COPY}")), "what changed most is named: {compared}");
-    // Copying is the memory's, and all that was planted; page faults differ by some hundred. Of the other groups only the sums
-    // are checked: how many ticks fall into the work depends on how often the host takes the guest's CPUs away.
+    // Copying belongs to memory, which contains everything that was planted; page faults differ by some hundred. For
+    // the other groups only the sums are checked, because the number of ticks depends on how often the host takes the
+    // guest's CPUs away.
     let groups = json(&std::fs::read_to_string(lab.path("with.json")).unwrap())["groups"]["groups"].clone();
     let part = |group: &serde_json::Value, key: &str| group[key].as_f64().unwrap();
     let change = |group: &serde_json::Value| part(group, "this") - part(group, "against");
@@ -100,13 +101,13 @@ fn legs_are_parts_of_the_whole_to_the_instruction() {
         assert_eq!(sum(&|leg| count(&leg["functions"][name])), count(all), "{name}");
     }
 
-    // Two writes and two reads an operation, less what a mark cut, more what ends the loop.
+    // Two writes and two reads per operation, minus what a mark cut off, plus what ends the loop.
     let [outside, write, write_that_wakes, read, read_that_waits] = legs.as_slice() else { panic!("{legs:?}") };
     let calls = |leg: &serde_json::Value| leg["calls"].as_f64().unwrap();
     for pair in [calls(write) + calls(write_that_wakes), calls(read) + calls(read_that_waits)] {
         assert!((pair - 2.0 * LOOPS).abs() <= 8.0, "{pair} calls");
     }
-    // On one CPU a partner that is woken has waited.
+    // On one CPU, a partner that is woken was waiting.
     assert!(calls(write_that_wakes) > LOOPS && calls(read_that_waits) > LOOPS, "{printed}");
     let has = |leg: &serde_json::Value, name: &str| count(&leg["functions"][name]) > 0;
     for (leg, does, does_not) in [

@@ -1,4 +1,5 @@
-//! Plans whose samples start from kept states of their boots. Making a state takes as long as a boot, a sample a few seconds.
+//! Plans whose samples start from saved states of their boots. Making a state takes as long as a boot, a sample a few
+//! seconds.
 
 mod program;
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory with a cache of its own, where the user's kernels are, and a QEMU that may be another one.
+/// A directory with its own cache, which contains the user's kernels, and a QEMU that can be replaced.
 struct Guests {
     lab: Lab,
 }
@@ -37,7 +38,7 @@ impl Guests {
         Self { lab }
     }
 
-    /// A QEMU in front of this host's: a shell script that may do otherwise.
+    /// Puts a shell script in front of this host's QEMU, which may behave differently.
     fn qemu(&self, script: &str) {
         let path = std::env::var_os("PATH").unwrap();
         let real = std::env::split_paths(&path).map(|dir| dir.join("qemu-system-x86_64")).find(|file| file.exists());
@@ -54,7 +55,7 @@ impl Guests {
         command
     }
 
-    /// Runs until that many trials are there, then ends it by a signal; what it said.
+    /// Runs until there are this many trials, then ends it by a signal; returns the output.
     fn until(&self, count: usize, arguments: &[&str], out: &str, signal: i32) -> String {
         let said = self.lab.path("said");
         let mut command = self.command(arguments);
@@ -80,7 +81,7 @@ impl Guests {
     }
 }
 
-/// All that the guest said, of the first trials.
+/// The outcomes of the first trials, complete as the guest sent them.
 fn outcomes(run: &Run, count: usize) -> Vec<TrialOutcome> {
     assert!(run.trials.len() >= count, "{:?}", run.problems);
     run.trials[..count]
@@ -89,9 +90,9 @@ fn outcomes(run: &Run, count: usize) -> Vec<TrialOutcome> {
         .collect()
 }
 
-/// As far as the first sample of the second boot.
+/// Up to the first sample of the second boot.
 const SAMPLES: usize = 9;
-/// As far as a run is compared that was killed and goes on.
+/// Up to here a run that was killed and resumed is compared.
 const GONE_ON: usize = 5;
 const SIGKILL: i32 = 9;
 const SIGINT: i32 = 2;
@@ -106,7 +107,7 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
     guests.until(3, &[], "killed", SIGKILL);
     let said = guests.until(GONE_ON, &["--resume"], "killed", SIGINT);
     assert!(!said.contains("anew"), "{said}");
-    // Four of the warm-up, and a block a boot.
+    // Four of the warm-up, and one block per boot.
     guests.until(SAMPLES, &[], "whole", SIGINT);
     let (killed, whole) = (guests.read("killed"), guests.read("whole"));
     let (a, b) = (outcomes(&killed, GONE_ON), outcomes(&whole, SAMPLES));
@@ -128,7 +129,7 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
         let applied = &trial.outcome.as_ref().unwrap().applied;
         assert!(applied.iter().any(|a| a.effective.contains("20000000")), "{applied:?}");
     }
-    // A state that was damaged is not gone on from, and the one made in its place serves.
+    // A damaged state is not used, and a new one is made in its place.
     let state = whole.trials[0].boot_id.rsplit('-').next().unwrap().to_owned();
     let damaged = guests
         .states()
@@ -142,7 +143,7 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
     let made: Vec<&str> = anew.trials[..2].iter().map(|trial| trial.boot_id.as_str()).collect();
     assert!(made[0] == made[1] && made[0] != ids[0], "the boot that was made in its place has its own name: {made:?}");
     outcomes(&anew, 2);
-    // Another QEMU's state is its own.
+    // A different QEMU has its own state.
     let before = guests.states().len();
     guests.qemu("if [ \"$1\" = --version ]; then echo 'QEMU emulator version 10.0.99'; exit; fi");
     guests.until(1, &[], "other", SIGINT);
@@ -165,7 +166,7 @@ fn a_qemu_that_keeps_no_states_boots_each_guest_and_one_line_says_so() {
         "{said}"
     );
     assert!(!String::from_utf8_lossy(&dry.stdout).contains("pvpanic"));
-    // One that was built without the device.
+    // A QEMU that was built without the device.
     guests.qemu("case \"$*\" in *pvpanic*) echo \"'pvpanic' is not a valid device model name\" >&2; exit 1;; esac");
     let dry = guests.command(&["--dry-run"]).output().unwrap();
     assert!(String::from_utf8_lossy(&dry.stdout).contains("-device pvpanic"));

@@ -1,4 +1,4 @@
-//! `schedlab why` end to end: a planted difference that no toggle of this host changes, and what cannot be asked.
+//! `schedlab why` end to end: a planted difference that no toggle of this host changes, and requests that are refused.
 
 #![allow(clippy::print_stderr)] // Skips say why.
 
@@ -15,7 +15,7 @@ fn plan(lab: &Lab, set: &str) -> String {
     file
 }
 
-/// The first two toggles of this host, if it lets any be switched.
+/// The first two toggles of this host, if any can be switched.
 fn toggles(test: &str, plan: &str) -> Option<Vec<String>> {
     let ran = schedlab(&["why", plan, "--dry-run"]);
     if ran.code != 0 {
@@ -39,12 +39,12 @@ fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds(
     assert_eq!(found["difference"]["is_there"], true, "{found}");
     assert_eq!((&found["finished"], found["stages"].as_array().unwrap().len()), (&true.into(), 1));
     assert_eq!(found["factors"].as_array().unwrap().len(), toggles.len());
-    // One in twenty studies of nothing names something: that one is left out here, its text is looked at all the same.
+    // One in twenty studies of equal arms names something: the verdict is not checked then, only the text.
     assert!(ran.stdout.len() < 20_000, "{}", ran.stdout.len());
     assert_eq!(found, json(&std::fs::read_to_string(format!("{out}/why.json")).unwrap()));
     let text = schedlab(&["why", &file, "--only", &only, "-o", &out, "--resume"]).success().stdout;
     assert!(text.contains("What goes with it") || text.contains("How it was looked for"), "{text}");
-    // A bisection ends with it, and goes on with it.
+    // A bisection ends with `why`, and resumes with it.
     let arms = lab.path("arms");
     std::fs::write(&arms, "default\nplant=spin:1ms\n").unwrap();
     let study = lab.path("study");
@@ -59,7 +59,7 @@ fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds(
     assert_eq!(json(&resumed.stdout)["why"]["difference"], ends["why"]["difference"]);
     let again = schedlab(&["why", &file, "--only", &only, "-o", &out]).failure();
     assert!(again.stderr.contains("already contains rounds of a study"), "{}", again.stderr);
-    // A run of the plan is a beginning, too.
+    // A run of the plan can serve as the first round.
     let run = format!("{out}/rounds/001");
     let from_run = schedlab(&["why", &run, "--only", &only, "--dry-run"]).success().stdout;
     assert!(from_run.contains("in all about") && !from_run.contains("the difference: "), "{from_run}");
@@ -94,7 +94,7 @@ fn what_cannot_be_asked_is_told_in_a_sentence() {
         refused(&["why", &file, "--only", one, "--without", one], 2, "--without leaves none of the toggles");
         refused(&["why", &file, "--without", "nosuch=1", "--dry-run"], 2, "not a toggle of this plan's kernels");
     }
-    // The run of a plan whose arms are alike has nothing to explain, and that is what its forecast says.
+    // A run whose arms are equal leaves nothing to explain, and the forecast says so.
     let alike = plan(&lab, "plant=spin:0ns");
     if toggles("what_cannot_be_asked", &alike).is_some() {
         let run = lab.path("alike");

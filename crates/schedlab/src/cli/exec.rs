@@ -1,4 +1,4 @@
-//! `schedlab exec`: a command with settings of its own.
+//! `schedlab exec`: runs a command with its own settings.
 
 use clap::Args;
 
@@ -29,7 +29,7 @@ pub(crate) struct Exec {
 }
 
 impl Exec {
-    /// The settings that were given, as in a SPEC.
+    /// The given settings as a SPEC.
     pub(crate) fn spec(&self) -> String {
         let named = [
             ("policy", &self.policy),

@@ -1,5 +1,5 @@
-//! What `-h` and `--help` print. `-h` is less than a screen: of each text its beginning, and the options that most people
-//! need. `--help` is everything. Each command has examples, which a test parses.
+//! What `-h` and `--help` print. `-h` fits on a screen: the beginning of each text, and the options that most people
+//! need. `--help` prints everything. Each command has examples, which a test parses.
 
 use clap::Command;
 use schedlab_report::ANALYSES;
@@ -64,10 +64,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("man", &["schedlab man share/man/man1", "schedlab man ."]),
 ];
 
-/// Commands that the first screen lists by name only; `--help` describes them.
+/// Commands of which the first screen lists only the names; `--help` describes them.
 const RARE_COMMANDS: &[&str] = &["bisect", "completions", "exec", "explain-json", "import", "man", "pack", "repeat"];
 
-/// Options that most people do not need, of every command or of one; only `--help` shows them.
+/// Options that most people do not need, for all commands or for one; only `--help` shows them.
 #[rustfmt::skip]
 const RARE: &[&str] = &[
     "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top", "bisect why_budget",
@@ -105,12 +105,12 @@ const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regressi
 `--fail-on worse`) · 5 void (the machine changed during the run, or nothing is left to compare) · 130, 143, \
 129 terminated by Ctrl-C, SIGTERM, SIGHUP";
 
-/// The command and all below it with examples, short texts and whole ones.
+/// The command and all its subcommands with examples, and with short and long help texts.
 pub(crate) fn with_help(command: Command) -> Command {
     below(command, "")
 }
 
-/// What `schedlab -h` shows: a screen holds the commands that most people begin with, and the names of the others.
+/// The help of `schedlab -h`: one screen with the most important commands, and the names of the others.
 pub(crate) fn first_screen(command: Command) -> Command {
     let is_rare = |name: &str| RARE_COMMANDS.contains(&name);
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| is_rare(name)).collect();
@@ -161,7 +161,7 @@ fn short_and_long(path: &str, arg: clap::Arg) -> clap::Arg {
     }
 }
 
-/// The part of a text before its first remark, where it is longer than `limit`.
+/// The part of a text before its first remark, if the text is longer than `limit`.
 fn beginning(text: &str, limit: usize) -> String {
     const ENDS: [&str; 6] = ["; ", " (", " [", ": ", ", such as", ", as in "];
     let end = ENDS.iter().filter_map(|end| text.find(end)).filter(|at| *at >= 8).min();

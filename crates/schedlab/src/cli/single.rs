@@ -1,4 +1,5 @@
-//! The command lines of what looks at the host or runs one workload: `doctor`, `list`, `bench`, `record`, `profile`.
+//! The command lines of commands that look at the host or run one workload: `doctor`, `list`, `bench`, `record`,
+//! `profile`.
 
 use super::OutputOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -57,7 +58,7 @@ pub(crate) struct Measuring {
     pub(crate) load_group: LoadGroup,
 }
 
-/// One of these words, read as in a plan.
+/// Accepts one of these words, parsed as in a plan.
 fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     words: impl Into<PossibleValuesParser>,
 ) -> impl TypedValueParser<Value = T> {

@@ -205,7 +205,7 @@ fn lane() -> impl TypedValueParser<Value = GuestLane> {
 }
 
 impl GuestOptions {
-    /// The same as a plan would write it.
+    /// The same options in the form of a plan.
     pub(crate) fn guest(&self) -> GuestPlan {
         let console = if self.verbose { "loglevel=7 " } else { "" };
         GuestPlan {

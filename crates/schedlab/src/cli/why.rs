@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use schedlab_plan::units::parse_duration_ns;
 use std::path::PathBuf;
 
-/// A duration in which something can be done, ns.
+/// A duration above zero, ns.
 pub(crate) fn some_time(text: &str) -> Result<u64, String> {
     match parse_duration_ns(text) {
         Ok(0) => Err("no stage could start in it; give a time such as 30m".into()),

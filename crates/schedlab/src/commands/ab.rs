@@ -1,5 +1,5 @@
-//! `schedlab ab`: an A/B comparison without a file. It writes the plan a person would have written and runs that, so
-//! that there is one way to validate and one way to repeat.
+//! `schedlab ab`: an A/B comparison without a plan file. It writes the plan that a user would have written and runs it,
+//! so that there is only one way to validate a comparison and one to repeat it.
 
 use super::bench::add_written;
 use crate::cli::Ab;
@@ -16,17 +16,17 @@ pub(super) fn plan(args: &Ab, written: &[(String, String)]) -> Result<Plan> {
     Plan::parse(&plan_toml(args, written)?).context("the comparison")
 }
 
-/// What its run is called.
+/// The name of its run.
 pub(super) fn name(args: &Ab) -> String {
     format!("ab-{}", workloads(args).join("-"))
 }
 
-/// Two commands are the workload `exec` with another option in each arm.
+/// Two commands become the workload `exec` with a different option in each arm.
 fn workloads(args: &Ab) -> Vec<String> {
     if args.commands.is_empty() { args.workload.clone() } else { vec!["exec".into()] }
 }
 
-/// What an arm is called in the title, and its settings.
+/// The name of an arm in the title, and its settings.
 fn arm(settings: &str, command: Option<&String>) -> Result<(String, String)> {
     let Some(command) = command else { return Ok((settings.into(), settings.into())) };
     if command.contains(';') {

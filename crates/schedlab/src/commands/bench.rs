@@ -1,4 +1,4 @@
-//! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
+//! `schedlab bench WORKLOAD`: one trial, with a summary like that of the original tool.
 
 use super::record;
 use super::reservation::{Reservation, must_be_free};
@@ -22,20 +22,20 @@ use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::Duration;
 
-/// The schema of a trial's answer.
+/// The schema of a trial's output.
 pub(super) const OUTCOME: &str = "schedlab/outcome/1";
 
-/// A trial that hangs ends by its workload's own time-out, or by its user.
+/// A trial that hangs is ended by its workload's own timeout, or by the user.
 const TRIAL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
-/// `messaging:groups=10`. Help shows those of the workloads in `shown`.
+/// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` means `messaging:groups=10`. The
+/// help shows those of the workloads in `shown`.
 pub(super) fn with_workload_options(command: Command, shown: &[&str]) -> Command {
     let with = |command: Command, name| command.mut_subcommand(name, |subcommand| with_options(subcommand, shown));
     ["bench", "ab"].into_iter().fold(command, with)
 }
 
-/// The workloads that a command line names, a background load's aside.
+/// The workloads named on a command line, except for background loads.
 pub(super) fn named(arguments: &[String]) -> Vec<&'static str> {
     let own = || arguments.iter().take_while(|word| *word != "--");
     let words =
@@ -63,7 +63,8 @@ fn with_options(mut subcommand: Command, shown: &[&str]) -> Command {
         let help = meanings.iter().map(said).collect::<Vec<_>>().join("; ");
         let form = if one_form { meanings[0].form } else { "VALUE" };
         let option = Arg::new(name).long(name).value_name(form).help(help);
-        // The references write theirs with `_`. The command line is made once, and clap wants names that stay.
+        // The original tools spell their options with `_`. The command line is built once, and clap needs names that
+        // live forever.
         let references = || -> &'static str { name.replace('-', "_").leak() };
         let option = if name.contains('-') { option.alias(references()) } else { option };
         subcommand =
@@ -72,27 +73,28 @@ fn with_options(mut subcommand: Command, shown: &[&str]) -> Command {
     subcommand
 }
 
-/// The workload options that are no option of the subcommand itself; those are said in the spec.
+/// The workload options whose names are not options of the subcommand; the others can only be given in the spec.
 fn offered(subcommand: &Command) -> Options {
     let taken: Vec<&str> =
         subcommand.get_arguments().flat_map(|a| [a.get_id().as_str(), a.get_long().unwrap_or("")]).collect();
     all_options().into_iter().filter(|(name, _)| !taken.contains(name)).collect()
 }
 
-/// What an option is to the workloads that share its form and its sentence.
+/// The meaning of an option for the workloads that share its form and its help text.
 struct Meaning {
     form: &'static str,
     doc: &'static str,
     owners: Vec<&'static str>,
 }
 
-/// By name; one name may mean different things to different workloads.
+/// By name; an option may have different meanings for different workloads.
 type Options = BTreeMap<&'static str, Vec<Meaning>>;
 
-/// Options that are only said in the spec: `--load` is the background load of every workload, `burn:load=50%` burn's own.
+/// Options that can only be given in the spec: `--load` is the background load of every workload, `burn:load=50%`
+/// burn's own.
 const ONLY_IN_SPEC: &[&str] = &["load"];
 
-/// The options that are on or off.
+/// The options whose value is on or off.
 pub(super) fn switches() -> Vec<&'static str> {
     let is_switch = |meanings: &[Meaning]| meanings.iter().all(|meaning| meaning.form == "no|yes");
     all_options().into_iter().filter(|(_, meanings)| is_switch(meanings)).map(|(name, _)| name).collect()
@@ -112,14 +114,14 @@ fn all_options() -> Options {
     options
 }
 
-/// The workload options written as long options of the subcommand `name`.
+/// The workload options given as long options of the subcommand `name`.
 pub(super) fn workload_options(matches: &ArgMatches, name: &str) -> Vec<(String, String)> {
     let (Some(matches), cli) = (matches.subcommand_matches(name), Cli::command()) else { return Vec::new() };
     let names = cli.find_subcommand(name).map(offered).unwrap_or_default().into_keys();
     names.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect()
 }
 
-/// Adds to a workload what was said of it elsewhere on the command line.
+/// Adds to a workload the options given elsewhere on the command line.
 pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)], command: &[String]) -> Result<()> {
     let info = schedlab_bench::find(spec)?;
     let has = |key: &str| info.options.iter().any(|option| option.name == key);
@@ -141,7 +143,7 @@ fn spec(args: &Bench, written: &[(String, String)]) -> Result<WorkloadSpec> {
     Ok(spec)
 }
 
-/// The workload as one of a plan.
+/// The workload in the form of a plan.
 pub(super) fn planned(args: &Bench, written: &[(String, String)]) -> Result<PlannedWorkload> {
     let run = spec(args, written)?.with_options(&Arm::parse("bench", &args.set)?.settings);
     let sweep = args.sweep.as_deref().map(parse_sweep).transpose()?;
@@ -152,7 +154,7 @@ fn loads(measuring: &Measuring) -> Result<Vec<WorkloadSpec>> {
     Ok(measuring.load.iter().map(|load| load.parse()).collect::<Result<_, _>>()?)
 }
 
-/// For another machine: which CPUs there are is for it to say, and what is wrong anywhere is refused here.
+/// Checks for a run on another machine: refuses what is wrong everywhere, but does not check which CPUs exist.
 pub(super) fn check_anywhere(args: &Bench, written: &[(String, String)]) -> Result<()> {
     let mut spec = spec(args, written)?;
     spec.args.remove("cpus");
@@ -188,7 +190,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// What made a result in a guest of ours, and what its times mean: its command line says so.
+/// For a result from one of our guests, what produced it and what its times mean, from its command line.
 fn of_guest(command_line: &str) -> Vec<String> {
     let Some(made_by) = Provenance::of_command_line(command_line) else { return Vec::new() };
     let kernel = kernel_of(command_line).unwrap_or("unknown");
@@ -196,7 +198,7 @@ fn of_guest(command_line: &str) -> Vec<String> {
     [guest].into_iter().chain(made_by.caveat()).collect()
 }
 
-/// Before anything is measured for it.
+/// Checks this before anything is measured.
 fn must_be_writable(file: Option<&str>) -> Result<()> {
     let Some(file) = file.filter(|file| *file != "-") else { return Ok(()) };
     let path = Path::new(file);
@@ -206,11 +208,11 @@ fn must_be_writable(file: Option<&str>) -> Result<()> {
     }
     let is_new = !path.exists();
     OpenOptions::new().append(true).create(true).open(path).with_context(|| format!("{file} cannot be written"))?;
-    // An end before the outcome leaves none behind.
+    // If the run ends before there is an outcome, no file is left behind.
     if is_new { std::fs::remove_file(path).with_context(|| format!("{file} cannot be written")) } else { Ok(()) }
 }
 
-/// The answer of `bench --sweep`.
+/// The output of `bench --sweep`.
 #[derive(Debug, Serialize)]
 struct BenchSweep<'a> {
     /// The table of them all.
@@ -219,7 +221,7 @@ struct BenchSweep<'a> {
     trials: Vec<&'a TrialOutcome>,
 }
 
-/// One trial for each value, and the table of them all.
+/// Runs one trial for each value, and prints the table of all.
 fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let set = Arm::parse("bench", &args.set)?.settings;
     if args.tracing.trace.is_some() {
@@ -251,7 +253,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The answer as JSON where that was asked for; whether standard output is left for the text.
+/// Writes the result as JSON if requested; returns whether standard output is free for text.
 fn write_json<T: Serialize>(args: &Bench, schema: &str, answer: &T) -> Result<bool> {
     match args.json.as_deref() {
         Some("-") => print_answer(schema, answer, args.top)?,
@@ -271,7 +273,8 @@ pub(super) fn all_applied(applied: &[Applied]) -> Result<()> {
     Ok(())
 }
 
-/// As its reference: its lines alone on standard output, so that what reads the reference reads ours; notes are talk.
+/// Imitates the original tool: only its lines are printed on standard output, so that its parsers read ours too; notes
+/// go to standard error.
 fn print(outcome: &TrialOutcome, as_reference: bool) -> Result<()> {
     if !as_reference {
         return to_stdout(|out| schedlab_report::bench_text(outcome, terminal_width(), out));
@@ -281,7 +284,7 @@ fn print(outcome: &TrialOutcome, as_reference: bool) -> Result<()> {
     Ok(())
 }
 
-/// The functions of `--calls`; one without a symbol is refused, since nothing would be counted.
+/// The functions of `--calls`; one without a symbol is refused, because nothing would be counted.
 fn called(args: &Bench) -> Result<Vec<String>> {
     let functions: Vec<&str> = args.calls.iter().map(String::as_str).collect();
     match schedlab_record::calls::absent(&schedlab_record::Roots::default(), &functions) {
@@ -290,7 +293,7 @@ fn called(args: &Bench) -> Result<Vec<String>> {
     }
 }
 
-/// The trial to run, and whether its output imitates the reference's.
+/// The trial to run, and whether its output imitates the original tool.
 pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Result<(TrialOrder, bool)> {
     let settings = Arm::parse("bench", set)?.settings;
     let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
@@ -316,7 +319,7 @@ pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Re
     Ok((order, workload.prints_as_its_reference()))
 }
 
-/// `trace=…` of the settings. A recording has its directory from `--trace`.
+/// The setting `trace=…`. A recording gets its directory from `--trace`.
 fn unread_trace(settings: &[Setting]) -> Result<Option<TraceOrder>> {
     let Some(Setting::Trace(trace)) = settings.iter().find(|s| s.is_trace()) else { return Ok(None) };
     let order = trace.order(std::path::PathBuf::new);
@@ -338,7 +341,7 @@ pub(super) fn host_settings(spec: &str) -> Result<Vec<Setting>> {
     Ok(settings.into_iter().filter(Setting::is_host_wide).collect())
 }
 
-/// Runs one trial whose recording, if there is one, goes to where `claim` says; its answer is written beside it.
+/// Runs one trial. Its recording, if there is one, goes to the place in `claim`, and its outcome is written next to it.
 pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option<Reservation>) -> Result<TrialOutcome> {
     let ran = run_once(order, on_host);
     let Some(mut claim) = claim else { return ran };
@@ -355,7 +358,8 @@ pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialO
     session::restore_leftovers()?;
     let mut runner = HostRunner::of_this_host()?;
     if !on_host.is_empty() || order.trace.is_some() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
-        // Ctrl-C ends the trial, and this process when the host is as it was; also a second one, only a third does not wait.
+        // Ctrl-C ends the trial, and this process once the host is restored. A second one does the same; only a third
+        // does not wait.
         runner = runner.ended_by(Interrupt::catch_twice().context("signals cannot be caught")?);
     }
     let applied = runner.apply(on_host)?;

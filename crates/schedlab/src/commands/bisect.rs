@@ -1,4 +1,4 @@
-//! `schedlab bisect GOOD BAD --plan P`: with which member of an ordered history a metric changed.
+//! `schedlab bisect GOOD BAD --plan P`: finds the member of an ordered history with which a metric changed.
 
 mod history;
 mod members;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     if plan_is_of_host && !args.dry_run {
         session::restore_leftovers()?;
     }
-    // A guest has to boot for it.
+    // A kernel's toggles are only known once its guest has booted.
     if !args.only.is_empty() && (plan_is_of_host || !args.dry_run && !args.resume) {
         let ends = if plan_is_of_host { bisection.first_plan()? } else { bisection.with_ends_tried()? };
         Why::new(&ends, &why::toggles(&ends)?, &args.only, &[]).context("--only")?;
@@ -80,12 +80,12 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
             }
         }
     }
-    // The member is known, whatever became of `why`.
+    // The member is known, whatever the result of `why`.
     print_findings(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
     failed.map_or_else(|| Ok(why::code(&ended)), Err)
 }
 
-/// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or is
+/// Finds what changes the difference between the two members around the change: a separate study in `DIR/why`, begun or
 /// continued.
 fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFindings>, Ended)> {
     let (dir, only) = (dir.join("why"), &args.only);

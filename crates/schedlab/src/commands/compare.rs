@@ -1,4 +1,4 @@
-//! `schedlab compare RUN_A RUN_B`: run directories side by side, one or, for a verdict over boots, several a side.
+//! `schedlab compare RUN_A RUN_B`: compares run directories, one on each side or, for a verdict over boots, several.
 
 use super::destination;
 use super::report::{form, open, print, write_file};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     Ok(if findings.void.is_some() { exit::VOID } else { exit::DONE })
 }
 
-/// Refuses what would be counted twice, or be compared with itself.
+/// Refuses runs that would be counted twice, or compared with themselves.
 fn each_once(runs: &[&Path]) -> Result<()> {
     let place = |run: &Path| run.canonicalize().unwrap_or_else(|_| run.to_owned());
     for (at, run) in runs.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Files that a command is to write, looked at before it works for them: one that is read would be lost, and one that
-//! cannot be written would be known only in the end.
+//! Checks the files that a command will write before it starts its work: an input file must not be overwritten, and a
+//! file that cannot be written must not be noticed only at the end.
 
 use crate::exit::usage;
 use crate::output::say;
@@ -9,8 +9,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
-/// that is read each file counts except for its reports. A dry run writes nothing to find out.
+/// Refuses a file that cannot be written, or that is among those that are `read`, under any name; in a directory that
+/// is read, every file counts except its reports. A dry run does not try to write.
 pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_run: bool) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     if file == Path::new("-") {
@@ -35,7 +35,7 @@ pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_ru
     Ok(())
 }
 
-/// Renames a file of `dir` that is about to be replaced to `NAME.oldN`, and says `why`.
+/// Renames a file of `dir` that is about to be replaced to `NAME.oldN`, and reports `why`.
 pub(super) fn set_aside(dir: &Path, name: &str, why: &str) -> Result<()> {
     let is_free = |kept: &String| std::fs::symlink_metadata(dir.join(kept)).is_err();
     let kept = (1..).map(|n| format!("{name}.old{n}")).find(is_free).unwrap_or_default();
@@ -54,12 +54,12 @@ fn holds(read: &Path, place: &Path) -> bool {
     place.exists() && !is_report && within(place, read).is_some()
 }
 
-/// Both are one file, whatever its names.
+/// Whether both are the same file, whatever its names.
 pub(super) fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Refuses a place in a tree that is only read.
+/// Refuses a place inside a tree that is only read.
 pub(super) fn outside(option: &str, place: &Path, tree_option: &str, tree: &Path) -> Result<()> {
     match within(place, tree) {
         Some(tree) => bail!(
@@ -71,7 +71,7 @@ pub(super) fn outside(option: &str, place: &Path, tree_option: &str, tree: &Path
     }
 }
 
-/// The directory, if the place lies in it or is it. Of the place nothing need be there yet.
+/// The directory, if the place is inside it or is the directory itself. The place need not exist yet.
 fn within<'a>(place: &Path, directory: &'a Path) -> Option<&'a Path> {
     let root = directory.canonicalize().ok()?;
     let absolute: PathBuf = std::path::absolute(place).ok()?;

@@ -1,4 +1,4 @@
-//! `schedlab doctor`: what this host can and cannot measure, why, and what helps.
+//! `schedlab doctor`: what this host can and cannot measure, why, and how to fix it.
 
 use super::bench::run_once;
 use super::report::open;
@@ -63,7 +63,7 @@ fn against(then: &Environment, now: &Environment, answer: &OutputOptions) -> Res
     Ok(exit::DONE)
 }
 
-/// Knobs that are not as a kernel of this version starts.
+/// Knobs whose value is not the default of this kernel version.
 fn knobs() -> Check {
     let all = schedlab_tune::catalogue(&schedlab_tune::Roots::default());
     let moved = all.iter().filter(|knob| knob.set == "host" && knob.is_default() == Some(false));
@@ -93,7 +93,7 @@ fn knobs() -> Check {
     }
 }
 
-/// The round trip on one CPU and across two, a tenth of a second each. A machine with one CPU has no second figure.
+/// The round trip on one CPU and between two, a tenth of a second each. A machine with one CPU has no second figure.
 fn probes() -> Probes {
     Probes { round_trip_same_ns: round_trip("same"), round_trip_apart_ns: round_trip("apart") }
 }
@@ -119,14 +119,14 @@ fn round_trip(pin: &str) -> Option<f64> {
     outcome.metrics.iter().find(|m| m.name == "round_trips_per_s").map(|m| 1e9 / m.value)
 }
 
-/// The machine as it is now; with the round-trip probes only where a run begins.
+/// The current environment; with round-trip probes only if a run is about to begin.
 pub(crate) fn environment(probe: bool) -> Environment {
     let probes = if probe { probes() } else { Probes::default() };
     let knobs = schedlab_tune::values(&schedlab_tune::Roots::default());
     Environment { knobs, ..schedlab_host::environment(&schedlab_host::Roots::default(), probes) }
 }
 
-/// Keeps nothing: the noise floor is measured, printed and forgotten.
+/// A store that keeps nothing, because the noise floor is only printed.
 struct Forget;
 
 impl Store for Forget {
@@ -138,8 +138,8 @@ impl Store for Forget {
     }
 }
 
-/// Two equal arms, twelve blocks: the smallest difference that such a comparison can detect, and what it found between
-/// equals.
+/// Compares two equal arms in twelve blocks: the smallest difference that such a comparison can detect, and the
+/// difference that it found between equal arms.
 fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
     let plan = schedlab_plan::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
     let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;

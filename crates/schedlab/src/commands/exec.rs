@@ -1,5 +1,5 @@
-//! `schedlab exec`: becomes a command, under settings that end with its tasks. All of them are read back first: a command runs
-//! with what was asked for or not at all.
+//! `schedlab exec`: execs a command with settings that end with its tasks. They are all read back first: the command
+//! runs with the requested settings, or not at all.
 
 use crate::cli::exec::Exec;
 use crate::exit::{self, usage};

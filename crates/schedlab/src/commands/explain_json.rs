@@ -1,4 +1,4 @@
-//! `schedlab explain-json SCHEMA`: what the members of an answer are, from the page that is made of the types that are printed.
+//! `schedlab explain-json SCHEMA`: documents the members of an output, from the page generated from the printed types.
 
 use crate::exit::{self, usage};
 use crate::output::{fitted, terminal_width, to_stdout};
@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// The page, packed by the build script; `tests/json` makes it, and checks it against what the commands print.
+/// The page, compressed by the build script; `tests/json` generates it, and checks it against what the commands print.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/json.md.gz"));
 
 /// A table of the page.
@@ -52,7 +52,7 @@ fn shapes(page: &str) -> Vec<Shape<'_>> {
     shapes
 }
 
-/// `` `trace latency`: `schedlab/trace-latency/1` `` names both.
+/// `` `trace latency`: `schedlab/trace-latency/1` `` contains both.
 fn schema_of(title: &str) -> Option<&str> {
     title.split('`').find(|part| part.starts_with("schedlab/"))
 }
@@ -61,7 +61,7 @@ fn command_of(title: &str) -> &str {
     title.split('`').nth(1).unwrap_or_default()
 }
 
-/// The shape and those that its fields are of, each once.
+/// The shape and the shapes of its fields, without duplicates.
 fn with_those_in_it<'a>(shape: &'a Shape<'a>, shapes: &'a [Shape<'a>]) -> Vec<&'a Shape<'a>> {
     let (mut all, mut met) = (vec![shape], BTreeSet::new());
     let mut at = 0;

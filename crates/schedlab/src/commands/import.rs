@@ -1,4 +1,4 @@
-//! `schedlab import FILE…`: numbers measured elsewhere into a run directory marked `order unknown`.
+//! `schedlab import FILE…`: imports results measured elsewhere into a run directory marked `order unknown`.
 
 use super::report::{again, form, print};
 use crate::cli::Import;
@@ -13,7 +13,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
     for file in &args.files {
         let bytes = input::bytes(file)?;
-        // A host name in an old encoding spoils no number.
+        // A host name in another encoding does not affect the numbers.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         sources.push(Source { name, file: file.display().to_string(), text });

@@ -1,4 +1,4 @@
-//! `schedlab list`: names and forms, from the tables the program itself uses.
+//! `schedlab list`: names and syntax, from the tables that the program itself uses.
 
 mod answer;
 
@@ -59,7 +59,7 @@ fn of_workload(w: &schedlab_bench::WorkloadInfo) -> Vec<(String, String)> {
     rows
 }
 
-/// Tables of top-down formulas, and the one for this machine or why it has none.
+/// Tables of top-down formulas, and the one for this machine or the reason why there is none.
 fn topdown_tables() -> Vec<(String, String)> {
     let tables = schedlab_record::topdown::TABLES.into_iter();
     let mut rows: Vec<(String, String)> = tables.map(|t| (t.id.into(), format!("{} [{}]", t.cpus, t.source))).collect();

@@ -1,4 +1,4 @@
-//! One file per command: from parsed arguments to library calls and back to the terminal.
+//! One file per command: from parsed arguments to library calls, and back to the terminal.
 
 mod ab;
 mod bench;
@@ -35,10 +35,10 @@ use crate::reference_spelling;
 use anyhow::Result;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-/// How clap begins what is wrong.
+/// The beginning of clap's messages.
 const CLAPS_OWN: &str = "error: ";
 
-/// One prefix for all errors. clap takes a negative value for an unknown option.
+/// Gives all errors the same prefix. clap reports a negative value as an unknown option.
 fn in_our_form(error: &clap::Error, words: &[String]) -> Usage {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
@@ -52,8 +52,8 @@ fn in_our_form(error: &clap::Error, words: &[String]) -> Usage {
     Usage(words.strip_prefix(CLAPS_OWN).unwrap_or(&words).trim_end().to_owned())
 }
 
-/// The command line's definition, for a terminal of `columns`; of workloads' options those of the workloads that `arguments`
-/// name are shown.
+/// The definition of the command line, for a terminal of `columns`; of the workload options, those of the workloads
+/// named in `arguments` are shown.
 pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
     let shown = bench::named(arguments);
     let command = with_help(bench::with_workload_options(Cli::command(), &shown)).term_width(columns.min(100));
@@ -61,7 +61,7 @@ pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
     if is_first { help::first_screen(command) } else { command }
 }
 
-/// Reads the words of a schedlab command that is part of another one's.
+/// Parses the words of a schedlab command inside another command's line.
 fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
     let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
     let line = reference_spelling::normalise(line, &bench::switches());
@@ -69,13 +69,13 @@ fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
     Ok((Cli::from_arg_matches(&matches)?.command, matches))
 }
 
-/// Parses the command line and runs the command; answers the exit code.
+/// Parses the command line and runs the command; returns the exit code.
 pub(crate) fn run() -> Result<u8> {
     let arguments = reference_spelling::normalise(std::env::args_os().collect(), &bench::switches());
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let matches = match command(&words, crate::output::terminal_width()).try_get_matches_from(arguments) {
         Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error, &words).into()),
-        // Help and the version are errors that are printed on standard output.
+        // Help and version are clap errors that are printed on standard output.
         matches => matches?,
     };
     let cli = Cli::from_arg_matches(&matches)?;

@@ -1,4 +1,4 @@
-//! `schedlab pack RUN`: a run as one file that somebody else can repeat.
+//! `schedlab pack RUN`: packs a run into one file that somebody else can repeat.
 
 use super::destination;
 use super::report::{open, write_file};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// What a pack asks to be trusted with, the policies among it that its workloads give their own threads.
+/// What a pack needs `--trust` for, including the policies that its workloads give their own threads.
 pub(super) fn asks(pack: &Pack, is_built: impl Fn(&BootedKernel) -> bool) -> Result<Vec<String>, PackError> {
     let (mut asks, plan) = (pack.asks_for_trust(is_built)?, pack.plan()?);
     if plan.guest.is_some() {
@@ -51,7 +51,7 @@ pub(super) fn asks(pack: &Pack, is_built: impl Fn(&BootedKernel) -> bool) -> Res
     for spec in specs {
         let in_arms = arms.iter().map(|arm| spec.with_options(&arm.settings)).chain([spec.clone()]);
         for spec in in_arms {
-            // What cannot be parsed is refused before it runs.
+            // An invalid spec is refused before it runs.
             let policy = schedlab_bench::parse(&spec).ok().and_then(|workload| workload.own_policy());
             asks.extend(policy.map(|policy| format!("runs threads of `{spec}` under {}", Setting::Policy(policy))));
         }
@@ -61,7 +61,7 @@ pub(super) fn asks(pack: &Pack, is_built: impl Fn(&BootedKernel) -> bool) -> Res
     Ok(asks)
 }
 
-/// A pack with what it asks to be trusted with.
+/// The contents of a pack, with what it needs `--trust` for.
 pub(super) fn page(pack: &Pack, bytes: usize, asks: &[String]) -> Document {
     let page = schedlab_report::pack(pack, bytes);
     if asks.is_empty() { page } else { page.and(schedlab_report::pack_asks(asks)) }

@@ -1,4 +1,4 @@
-//! `schedlab profile`: where the time of CPUs goes, by function and call chain; of the machine, a command or a workload.
+//! `schedlab profile`: CPU time by function and call chain, for the machine, a command or a workload.
 
 use super::bench;
 use super::waiting::{wait_for_command, wait_for_time};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
     if args.dry_run {
         return dry_run(&subject, &order);
     }
-    // Before anything is measured for them.
+    // Created before anything is measured.
     let create = |file: &str| {
         let made = places::private_file(Path::new(file)).map(BufWriter::new);
         made.with_context(|| format!("{file} cannot be written"))
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
     }
 }
 
-/// By part of the kernel, what a `bench` command and its children do on this host.
+/// CPU time by part of the kernel for a `bench` command and its children on this host.
 pub(super) fn groups(words: &[String]) -> Result<analysis::GroupFindings> {
     let subject = workload(words)?;
     let order = ProfileOrder { scope: ProfileScope::Children, frequency_hz: DEFAULT_HZ, roots: Roots::default() };
@@ -97,7 +97,7 @@ fn subject(args: &Profile) -> Result<Subject> {
     }
 }
 
-/// The command line of `bench`, as it is after `profile`.
+/// Parses the `bench` command line that follows `profile`.
 fn workload(words: &[String]) -> Result<Subject> {
     let (Command::Bench(args), matches) = super::read_words(words)? else {
         usage!("`bench` is the command that is profiled");
@@ -126,7 +126,7 @@ fn dry_run(subject: &Subject, order: &ProfileOrder) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Samples until the subject has ended; how a command failed, if it did.
+/// Samples until the subject has ended; also returns how a command failed, if it did.
 fn sample(subject: &Subject, order: ProfileOrder) -> Result<(analysis::Profile, Option<Operations>, Option<String>)> {
     session::restore_leftovers()?;
     match subject {
@@ -155,15 +155,15 @@ fn sample(subject: &Subject, order: ProfileOrder) -> Result<(analysis::Profile, 
     }
 }
 
-/// The time of the operations is from the release of the tasks to the end of the last operation; set-up and clean-up
-/// are not part of it.
+/// The time of the operations is from the release of the tasks to the end of the last operation, without set-up and
+/// clean-up.
 fn operations(outcome: &TrialOutcome) -> Option<Operations> {
     let phase = |name: &str| outcome.phases.iter().find(|phase| phase.name == name);
     let during_ns = (phase("herd_release")?.start_ns, phase("drain")?.end_ns);
     Some(Operations { count: outcome.operations, name: outcome.operation.clone(), during_ns })
 }
 
-/// What the command prints is talk here: the profile alone is on standard output.
+/// The output of the command goes to standard error: only the profile is on standard output.
 fn run_command(words: &[String], interrupt: Interrupt) -> Result<Option<String>> {
     let mut command = std::process::Command::new(&words[0]);
     let child = command
@@ -183,7 +183,7 @@ fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operati
         top_chains: (args.chains > 0).then_some(args.chains),
     };
     let mut found = analysis::profile(profile, &options);
-    // Report what was sampled, whether or not this function was met.
+    // Report the samples, even if this function is not among them.
     let annotated = args.annotate.as_deref().map_or(Ok(Vec::new()), |name| analysis::functions_named(profile, name));
     for function in annotated.iter().flatten() {
         let code = instructions(profile, *function, &Roots::default());

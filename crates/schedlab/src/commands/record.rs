@@ -1,4 +1,5 @@
-//! `schedlab record`: a trace of the scheduler beside a workload, a command, or for a time; and what that costs here.
+//! `schedlab record`: traces the scheduler during a workload or a command, or for a given time; and measures the
+//! overhead of that.
 
 use super::bench;
 use super::reservation::{Reservation, must_be_free};
@@ -20,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-/// The recording in its directory, and beside it the answer of a workload.
+/// The file of the recording in its directory; a workload's outcome is next to it.
 pub(super) const TRACE_FILE: &str = "trace.slt";
 pub(super) const OUTCOME_FILE: &str = "outcome.json";
 
@@ -31,7 +32,8 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     let dir = session::directory(args.out.as_deref(), "record", false);
     let mut trace = trace_order(&args.events, args.keep.as_deref(), args.source, &dir)?;
     if args.out.is_some() {
-        // Told before anything is started. A place of our own choice is taken later, and another one where that is gone.
+        // Checked before anything is started. A default directory is chosen later, because another process may take it
+        // meanwhile.
         must_be_free(&dir, "--out")?;
     }
     trace.buffer_kib = buffer_kib(args)?;
@@ -69,7 +71,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     }
 }
 
-/// The place of the recording: the one asked for, or the first free one.
+/// The directory of the recording: the given one, or the first free one.
 fn claim(args: &Record) -> Result<Reservation> {
     match &args.out {
         Some(dir) => Reservation::of(dir, "--out"),
@@ -77,7 +79,7 @@ fn claim(args: &Record) -> Result<Reservation> {
     }
 }
 
-/// From the options of `record` and `bench --trace` to an order; `dir` is made when the trace begins.
+/// Converts the options of `record` and `bench --trace` to an order; `dir` is created when the trace begins.
 pub(super) fn trace_order(events: &str, keep: Option<&str>, source: TraceSource, dir: &Path) -> Result<TraceOrder> {
     let keep_ns = keep.map(parse_duration_ns).transpose().context("--keep")?;
     if keep_ns == Some(0) {
@@ -118,7 +120,7 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
     Ok(exit::DONE)
 }
 
-/// The workload's own answer beside its trace: its phases and samples are of the same clock.
+/// Writes the workload's outcome next to its trace: its phases and samples use the same clock.
 pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_plan::TrialOutcome) -> Result<()> {
     let file = trace.with_file_name(OUTCOME_FILE);
     let text = schedlab_plan::json::pretty(outcome)? + "\n";
@@ -129,14 +131,14 @@ pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_plan::TrialOutcome)
     Ok(())
 }
 
-/// Whether events are missing from a recording, in the sentence of `trace check`, which reads it for that: what the recorder
-/// lost is not all, since the kernel may have left switches out.
+/// Whether events are missing from a recording, in the words of `trace check`, which reads the file for that: the
+/// recorder's own count is not enough, because the kernel may have omitted switches.
 fn claim_of(file: &Path) -> Result<String> {
     let mut reader = super::trace::open(file, check::wanted())?;
     Ok(schedlab_report::trace_check_claim(&check(&mut reader)?))
 }
 
-/// Records while a command runs, or for a time, or until Ctrl-C; how the command failed, if it did.
+/// Records while a command runs, or for a given time, or until Ctrl-C; returns how the command failed, if it did.
 fn beside_command(args: &Record, trace: TraceOrder, length_ns: Option<u64>) -> Result<(Recorded, Option<String>)> {
     session::restore_leftovers()?;
     let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
@@ -153,7 +155,7 @@ fn beside_command(args: &Record, trace: TraceOrder, length_ns: Option<u64>) -> R
     Ok((tracer.stop()?, failed))
 }
 
-/// The trace under way, and beside it the command, if there is one.
+/// Starts the trace, and then the command, if there is one.
 fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
     let tracer = Tracer::start(TracerOrder {
         trace,

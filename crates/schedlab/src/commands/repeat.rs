@@ -1,4 +1,4 @@
-//! `schedlab repeat FILE`: a pack's plan run here, and whether what the pack says is found again.
+//! `schedlab repeat FILE`: runs a pack's plan here, and checks whether the pack's results are found again.
 
 mod kernels;
 
@@ -19,7 +19,7 @@ use schedlab_sys::interrupt::Interrupt;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How far the seeds of a repetition in the virtual lane are from those of the pack.
+/// Offset of the seeds of a repetition in the virtual lane from those of the pack.
 const OTHER_SEEDS: u64 = 500_000;
 
 pub(super) fn run(args: &Repeat) -> Result<u8> {
@@ -86,7 +86,7 @@ fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat
         (None, Some(Ok(names))) => described(names).map_err(|error| format!("{error:#}")),
         (None, None) => Ok(String::new()),
     };
-    // Its plan is in the pack.
+    // The plan itself is in the pack.
     let forecast = described.iter().flat_map(|text| text.lines());
     let forecast = forecast.filter_map(|line| line.strip_prefix("# ")).map(str::to_owned).collect();
     let directory = directory(args).display().to_string();
@@ -104,14 +104,14 @@ fn describe(pack: &Pack, asks: Vec<String>, kernels: &Kernels<'_>, args: &Repeat
     Ok(exit::DONE)
 }
 
-/// Where the run goes.
+/// The run directory.
 fn directory(args: &Repeat) -> PathBuf {
     let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = format!("repeat-{}", name.split('.').next().unwrap_or_default());
     session::directory(args.out.as_deref(), &name, args.resume)
 }
 
-/// Another instruction set is another machine, this one or the one that the plan's guests have here.
+/// Another instruction set means another machine, be it this one or that of the plan's guests.
 fn other_architecture(pack: &Pack) -> Option<String> {
     let there = pack.machine.machine.as_str();
     let guest = pack.plan().ok()?.guest;
@@ -120,8 +120,8 @@ fn other_architecture(pack: &Pack) -> Option<String> {
     (there != here).then(|| format!("it was measured on {there}, and {what} {here}: repeat it on a machine of {there}"))
 }
 
-/// The result of the run, or why there is none here, as part of a sentence. Errors are about the user's directories and
-/// signals.
+/// The result of the run, or the reason why there is none, as part of a sentence. Errors are about the user's
+/// directories and signals.
 fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<Repetition, String>> {
     if let Some(why) = other_architecture(pack) {
         return Ok(Err(why));
@@ -149,13 +149,13 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     Ok(Ok(answered(pack, &dir, &ended.manifest, &ended.trials)))
 }
 
-/// What a run that is complete says.
+/// The result of a complete run.
 fn answered(pack: &Pack, dir: &Path, manifest: &Manifest, trials: &[TrialRecord]) -> Repetition {
     say(format_args!("schedlab: the run: {}", super::report::again(dir)));
     repetition(pack, manifest, &schedlab_analyze::compare(manifest, trials))
 }
 
-/// The run in the directory, where it is at its end; an error where there is none, or one of something else.
+/// The run in the directory, if it is complete; an error if there is no run, or one of another plan.
 fn finished(dir: &Path, plan: &Plan) -> Result<Option<Run>> {
     if !dir.exists() {
         bail!(
@@ -177,7 +177,7 @@ fn is_of_directory(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<RunError>())
 }
 
-/// The pack's plan with this machine's names of its kernels.
+/// The pack's plan, with this machine's names for its kernels.
 fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> {
     let mut plan = pack.plan()?;
     kernels::rename(&mut plan, names);
@@ -188,10 +188,10 @@ fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> 
         plan.stopping = Stopping::Trials { blocks };
     }
     if let Some(guest) = plan.guest.as_mut().filter(|guest| guest.lane == GuestLane::Virtual) {
-        // With the seeds of the pack it would be the same run, to the bit, and no second estimate.
+        // With the pack's seeds it would be the same run, to the bit, and not a second estimate.
         let first = guest.first_seed.unwrap_or(1);
         guest.first_seed = Some(if first < OTHER_SEEDS { first + OTHER_SEEDS } else { first - OTHER_SEEDS + 1 });
     }
-    // Checked as a plan that was written by hand.
+    // Validated like a plan written by hand.
     Plan::parse(&plan.to_toml()).context("the pack's plan with what is asked for here")
 }

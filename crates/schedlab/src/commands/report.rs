@@ -1,4 +1,4 @@
-//! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
+//! `schedlab report RUN`, and the writing of reports for `run`, `ab`, `compare` and `import`.
 
 use super::{destination, search};
 use crate::cli::{OutputOptions, Report, RunOutput};
@@ -70,7 +70,7 @@ fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<
     Ok(exit::DONE)
 }
 
-/// Files alone are silent, unless what is printed is asked for as well.
+/// With output files only, nothing is printed unless requested.
 fn prints(args: &Report) -> bool {
     args.answer.json || args.full || args.html.is_none() && args.md.is_none() && args.svg.is_none()
 }
@@ -85,7 +85,7 @@ fn write_pictures(dir: &Path, pictures: Vec<(String, String)>) -> Result<()> {
     Ok(())
 }
 
-/// Opens a run, sealed or not, and says on standard error what a reader must know about it.
+/// Opens a run, sealed or not, and prints on standard error what a reader must know about it.
 pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     let run = session::packed(dir)?;
     if !run.sealed {
@@ -104,18 +104,18 @@ pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
 /// The schema of a comparison's findings.
 const FINDINGS: &str = "schedlab/findings/2";
 
-/// What a comparison is printed as.
+/// How a comparison is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// At most 25 lines for a person.
+    /// At most 25 lines of text.
     Summary,
-    /// Everything, for a person.
+    /// The whole report as text.
     Full,
-    /// For a program: as much as `--top` says.
+    /// As JSON, as long as `--top` allows.
     Json(Option<usize>),
 }
 
-/// As the options say.
+/// From the options.
 pub(super) fn form(answer: &OutputOptions, full: bool) -> Form {
     match (answer.json, full) {
         (true, _) => Form::Json(answer.top),
@@ -124,17 +124,17 @@ pub(super) fn form(answer: &OutputOptions, full: bool) -> Form {
     }
 }
 
-/// The page of a run directory.
+/// The HTML page of a run directory.
 fn page_of(dir: &Path) -> PathBuf {
     dir.join("report.html")
 }
 
-/// The command that prints all of a run.
+/// The command that prints the whole report of a run.
 pub(super) fn again(dir: &Path) -> String {
     shell_words::join(["schedlab", "report", &dir.display().to_string(), "--full"])
 }
 
-/// The report on standard output.
+/// Prints the report on standard output.
 pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
     to_stdout(|out| match form {
         Form::Json(top) => writeln!(out, "{}", schedlab_plan::json::answer(FINDINGS, input.findings, Room::of(top))?),
@@ -143,8 +143,8 @@ pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
     })
 }
 
-/// What follows a finished experiment: the report on standard output, the HTML file in the run directory, the code. The
-/// text comes first: it needs no room on a disk.
+/// Finishes an experiment: prints the report, writes the HTML file into the run directory, and returns the exit code.
+/// The text comes first, because it needs no disk space.
 pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
@@ -158,7 +158,8 @@ pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], 
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }
 
-/// 5 for a void run, and for one in which the control or every other arm is not applied, whatever was asked; 3 and 4 only with `--fail-on worse`.
+/// 5 for a void run, and for one in which the control or all other arms are not applied, whatever the options; 3 and 4
+/// only with `--fail-on worse`.
 pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
     let asked: &[FailOn] =
         if fail_on_worse { &[FailOn::Void, FailOn::Worse, FailOn::Inconclusive] } else { &[FailOn::Void] };
@@ -168,19 +169,19 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
     schedlab_analyze::exit_status(findings, asked)
 }
 
-/// A whole answer into a file.
+/// Writes a whole result to a file.
 pub(super) fn write_answer<T: Serialize>(file: &Path, schema: &str, found: &T) -> Result<()> {
     write_file(file, |out| writeln!(out, "{}", schedlab_plan::json::answer(schema, found, Room::All)?))
 }
 
-/// Bytes that are written at once.
+/// Bytes per write.
 const BUFFER: usize = 1 << 18;
 
-/// Writes to a temporary neighbour and renames: a reader never meets half a file, and none is left. A device or a pipe is
-/// written as it is.
+/// Writes to a temporary file in the same directory and renames it, so that a reader never sees half a file, and none
+/// is left behind. Devices and pipes are written directly.
 pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
     let what = || format!("{} cannot be written", file.display());
-    // What a link names is replaced, not the link.
+    // The target of a symbolic link is replaced, not the link.
     let place = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let kind = std::fs::metadata(&place).map(|there| there.file_type());
     if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
@@ -190,7 +191,7 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
         let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);
         return write(&mut out).and_then(|()| out.flush()).with_context(what);
     }
-    // What a killed process of ours had begun there.
+    // Removes temporary files left there by a killed process of ours.
     let holder = place.parent().filter(|holder| !holder.as_os_str().is_empty());
     places::remove_drafts(holder.unwrap_or(Path::new(".")));
     let draft = Draft::beside(&place, 0o666).with_context(what)?;

@@ -1,5 +1,5 @@
-//! The place of a recording, claimed before anything is recorded: of two recorders at once one has it, and a recording that
-//! could not begin leaves nothing there.
+//! Claims the directory of a recording before anything is recorded: of two recorders that start at the same time one
+//! gets it, and a recording that could not begin leaves nothing there.
 
 use super::record::{OUTCOME_FILE, TRACE_FILE};
 use crate::session;
@@ -10,11 +10,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Tries to make a file in a directory that others remove.
+/// Attempts to create a file in a directory that others may be removing.
 const ATTEMPTS: u32 = 100;
 
-/// A file for a recording, empty and reserved for us. Dropped before it is kept, it is removed, with the directories
-/// that were made for it.
+/// A file reserved for a recording, still empty. If it is dropped before [`Self::keep`], it is removed, together with
+/// the directories that were created for it.
 #[derive(Debug)]
 pub(super) struct Reservation {
     file: PathBuf,
@@ -23,8 +23,8 @@ pub(super) struct Reservation {
     is_kept: bool,
 }
 
-/// A trace of one run beside the answer of another would be joined to it by everything that reads them. (What is free now
-/// can be another's at the next moment: [`Reservation::of`] takes it.)
+/// Refuses a directory with an old recording or outcome: a trace next to the outcome of another run would be joined
+/// with it by everything that reads them. (This only gives an early error; [`Reservation::of`] claims the directory.)
 pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> {
     if [TRACE_FILE, OUTCOME_FILE].iter().any(|file| dir.join(file).exists()) {
         bail!("{} already contains a recording: give another {option}", dir.display());
@@ -33,7 +33,7 @@ pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> 
 }
 
 impl Reservation {
-    /// The directory that the user named by `option`.
+    /// Claims the directory given by `option`.
     pub(super) fn of(dir: &Path, option: &str) -> Result<Self> {
         must_be_free(dir, option)?;
         match Self::attempt(dir)? {
@@ -42,7 +42,7 @@ impl Reservation {
         }
     }
 
-    /// `default`, `<default>-2`, … the first that is empty and is not being taken by another process.
+    /// Claims `default`, `<default>-2`, … whichever is first empty and not claimed by another process.
     pub(super) fn first_free(default: &Path) -> Result<Self> {
         loop {
             if let Some(claim) = Self::attempt(&session::unused(default.to_owned()))
@@ -53,7 +53,7 @@ impl Reservation {
         }
     }
 
-    /// `None`: another one has it.
+    /// `None` if another process has it.
     fn attempt(dir: &Path) -> Result<Option<Self>> {
         let file = dir.join(TRACE_FILE);
         let mut made: Vec<PathBuf> = Vec::new();
@@ -64,7 +64,7 @@ impl Reservation {
             match File::options().write(true).create_new(true).mode(0o600).open(&file) {
                 Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
-                // Another one's claim had made the directory, and was dropped.
+                // Another process had created the directory for its claim, and removed it again.
                 Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {}
                 Err(error) => {
                     remove_made(&made);
@@ -80,12 +80,12 @@ impl Reservation {
         &self.file
     }
 
-    /// Something is recorded.
+    /// Keeps the file, because something was recorded.
     pub(super) fn keep(&mut self) {
         self.is_kept = true;
     }
 
-    /// Keeps what was recorded before something went wrong, if anything was.
+    /// Keeps what was recorded before something went wrong, if there is anything.
     pub(super) fn keep_if_recorded(&mut self) {
         self.is_kept = self.file.metadata().is_ok_and(|file| file.len() > 0);
     }
@@ -94,7 +94,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.is_kept {
-            // That the beginning failed is what the user must know, and others may be in the directories by now.
+            // Errors are ignored: the user must see the original error, and others may be using the directories by now.
             _ = std::fs::remove_file(&self.file);
             remove_made(&self.made);
         }
@@ -117,7 +117,7 @@ mod tests {
         dir
     }
 
-    /// What ten threads at once get.
+    /// The results of ten threads at the same time.
     fn at_once<T: Send>(take: impl Fn() -> T + Sync) -> Vec<T> {
         let barrier = std::sync::Barrier::new(10);
         std::thread::scope(|scope| {
@@ -167,7 +167,7 @@ mod tests {
         claim.keep_if_recorded();
         drop(claim);
         assert!(lab.join("a/b").join(TRACE_FILE).exists());
-        // A file of the user's where the directory would be.
+        // A file of the user where the directory would be.
         std::fs::write(lab.join("c"), "").unwrap();
         let why = format!("{:#}", Reservation::of(&lab.join("c"), "--out").unwrap_err());
         assert!(why.contains("c cannot be made"), "{why}");

@@ -1,4 +1,4 @@
-//! Studies in rounds on this host: each round is a run directory below the study's.
+//! Studies in rounds on this host: each round is a run directory inside that of the study.
 
 use super::{destination, run};
 use crate::output::{say, say_whole};
@@ -10,7 +10,7 @@ use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::rounds::{Ended, Measured, Round, Study, drive};
 use std::path::{Path, PathBuf};
 
-/// Below a study's directory: its rounds, `001`, `002`, …
+/// Inside a study's directory: its rounds, `001`, `002`, …
 pub(crate) const ROUNDS: &str = "rounds";
 
 /// The run directory of a round.
@@ -18,8 +18,8 @@ pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
     dir.join(ROUNDS).join(format!("{number:03}"))
 }
 
-/// Runs a study in `dir`. With `resume` the stored rounds are replayed, and the one that was cut continues; without it
-/// a directory that holds rounds is an error.
+/// Runs a study in `dir`. With `resume` the stored rounds are replayed, and an interrupted one continues; without it a
+/// directory that contains rounds is an error.
 pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
     let rounds = dir.join(ROUNDS);
     if dir.join(schedlab_run::writer::MANIFEST).exists() {
@@ -42,7 +42,7 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     Ok(ended)
 }
 
-/// A round of this plan that is stored and complete.
+/// A stored and complete round with this plan.
 pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Round>> {
     if !dir.exists() {
         return Ok(None);
@@ -59,7 +59,7 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
     Ok(Some(stored).filter(|stored| stored.sealed).map(round))
 }
 
-/// A stored round is read, one that was cut is continued, any other begins.
+/// Reads a stored round, continues an interrupted one, or begins a new one.
 fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
     if let Some(round) = stored(dir, number, plan)? {
         let (RunEnd::Void(why), Some(rounds)) = (round.manifest.end(), dir.parent()) else { return Ok(round.into()) };
@@ -79,7 +79,7 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
             Err(error) => Err(error),
         }
     };
-    // Guests are tried first; one that was asked to end says nothing about its kernel.
+    // Guests are tried first; an interrupted one says nothing about its kernel.
     if begun.is_err() && Interrupt::seen().is_some() {
         return Ok(Measured::Interrupted);
     }
@@ -93,7 +93,7 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Measured> {
 mod tests {
     use super::*;
 
-    /// Asks for nothing.
+    /// A study that asks for nothing.
     struct Nothing;
 
     impl Study for Nothing {

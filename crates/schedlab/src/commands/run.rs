@@ -18,7 +18,7 @@ pub(super) fn run(args: &Run) -> Result<u8> {
     let text = input::text(&args.plan)?;
     let parsed = || -> Result<Plan, PlanError> {
         let plan = Plan::parse(&text)?;
-        // Before the first of many arms is refused for it.
+        // Checked first, because otherwise the first of many arms would be refused for it.
         match schedlab_tune::one_knob_on_two_axes(&Plan::axes(&text)?) {
             Some(why) => Err(PlanError::Inconsistent(why)),
             None => Ok(plan),
@@ -28,13 +28,13 @@ pub(super) fn run(args: &Run) -> Result<u8> {
     execute(&plan, &session::name_of(&args.plan), &args.output)
 }
 
-/// From a plan to a sealed run directory and its report; `ab` ends here too.
+/// From a plan to a sealed run directory and its report; also used by `ab`.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     if output.dry_run && output.answer.json {
         usage!("--json cannot be combined with --dry-run, which prints a plan in TOML: leave out one of them");
     }
     each_knob_once(&plan.arms)?;
-    // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
+    // Without --out a second run gets another directory: out/quickstart-2, and so on.
     let dir = session::directory(output.out.as_deref(), name, output.resume);
     if plan.search.is_some() {
         return search::run(plan, &dir, output);
@@ -74,7 +74,7 @@ pub(crate) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> Stri
     shell_words::join(words)
 }
 
-/// With `--trace` every arm is traced: what tracing costs is then in all of them.
+/// With `--trace` every arm is traced, so that the overhead is the same in all.
 fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
     let mut plan = plan.clone();
     let Some(events) = events else { return Ok(plan) };
@@ -91,9 +91,9 @@ fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Begins the run of a plan in `dir`, or continues the one that was cut there.
+/// Begins the run of a plan in `dir`, or continues an interrupted one there.
 pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn TrialHost, go_on: bool) -> Result<Begun> {
-    // Settings that a killed run left must not count as the machine's own.
+    // Settings that a killed run left must not be taken for the machine's own.
     session::restore_leftovers()?;
     if go_on {
         return resume(dir, plan, place);
@@ -101,7 +101,7 @@ pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn TrialHost, go_on: bool)
     created(dir, place.prepare(plan)?)
 }
 
-/// Creates the run directory of a run that is prepared.
+/// Creates the run directory of a prepared run.
 pub(super) fn created(dir: &Path, manifest: Manifest) -> Result<Begun> {
     Ok(Begun { writer: new_directory(dir, &manifest)?, manifest, trials: Vec::new() })
 }
@@ -117,7 +117,7 @@ pub(super) fn new_directory(dir: &Path, manifest: &Manifest) -> Result<RunWriter
 }
 
 fn resume(dir: &Path, plan: &Plan, place: &dyn TrialHost) -> Result<Begun> {
-    // Before anything is moved: the writer sets aside what it cannot read.
+    // Checked before anything is moved, because the writer sets unreadable files aside.
     let begun = RunReader::open_with(dir, &mut |_, _| None)?;
     let warnings = if begun.sealed { Vec::new() } else { same_experiment(dir, &begun.manifest, plan, place)? };
     let writer = RunWriter::resume(dir)?;
@@ -131,8 +131,8 @@ fn resume(dir: &Path, plan: &Plan, place: &dyn TrialHost) -> Result<Begun> {
     Ok(Begun { manifest, writer, trials: run.trials })
 }
 
-/// Refuses to continue with another plan, on another machine, or with another program: blocks before and after would be
-/// two experiments under one verdict. Answers what else has changed.
+/// Refuses to continue with another plan, on another machine, or with another program: the blocks before and after
+/// would be two experiments under one verdict. Returns what else has changed.
 fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn TrialHost) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
@@ -142,7 +142,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Tri
     }
     let now = place.again(dir, manifest, plan)?;
     let changes = schedlab_analyze::changes(&manifest.environment, &now);
-    // Every session has groups of its own; the workload and its load share them, as before.
+    // Every session has its own groups; the workload and its load share them, as before.
     let (of_session, changed): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| ["cgroup", "autogroup"].contains(&change.what.as_str()));
     if let Some(change) = changed.first() {

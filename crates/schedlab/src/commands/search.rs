@@ -1,4 +1,5 @@
-//! `schedlab run` of a plan with knobs: a search in rounds, its findings as page and files in its directory.
+//! `schedlab run` of a plan with knobs: searches in rounds, and writes the findings as a page and files into the
+//! directory.
 
 use super::report::write_file;
 use super::rounds;
@@ -14,15 +15,15 @@ use schedlab_trial::search::SearchStudy;
 use schedlab_tune::{Roots, needs};
 use std::path::Path;
 
-/// In the directory of a search: the plan with its seed.
+/// File in the directory of a search: the plan with its seed.
 const PLAN: &str = "plan.toml";
 const JSON: &str = "search.json";
 const HTML: &str = "report.html";
-/// Below it: the winner's settings as files.
+/// Subdirectory with the winner's settings as files.
 const KEEP: &str = "keep";
 const MARKDOWN: &str = "report.md";
 
-/// Searches in `dir`.
+/// Runs the search in `dir`.
 pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     if output.trace.is_some() {
         usage!(
@@ -41,7 +42,7 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     let ended = rounds::study(&mut study, dir, output.resume)?;
     let mut found = study.findings(&ended);
     found.keep = match kept(dir) {
-        // Do not write them again: they would take the current values, perhaps the winner's, for the original ones.
+        // Do not write them again: the current values, perhaps the winner's, would be taken for the original ones.
         keep if !keep.is_empty() => keep,
         _ => keep(dir, &plan, &found)?,
     };
@@ -69,7 +70,7 @@ pub(super) fn report(dir: &Path) -> Result<Option<SearchFindings>> {
     Ok(Some(SearchFindings { keep, ..study.findings(&ended) }))
 }
 
-/// What the search has said of its files, if it has made some.
+/// What the search reported about its files, if it has written any.
 fn kept(dir: &Path) -> Vec<String> {
     let said = |text: String| serde_json::from_str::<serde_json::Value>(&text).ok();
     let lines = |found: serde_json::Value| serde_json::from_value(found.get("keep")?.clone()).ok();
@@ -78,8 +79,8 @@ fn kept(dir: &Path) -> Vec<String> {
     text.and_then(said).and_then(lines).unwrap_or_default()
 }
 
-/// The plan with a seed: its own, or one that is drawn and kept in the directory, so that a search continues as it
-/// began.
+/// The plan with a seed: its own, or a random one that is stored in the directory, so that a resumed search continues
+/// as it began.
 fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     let mut plan = plan.clone();
     if resume {
@@ -103,12 +104,12 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The first round, with seed 0 if the plan gives no seed. A plan that no machine could run is refused here, before
-/// anything is created.
+/// The first round, with seed 0 if the plan has none. A plan that no machine can run is refused here, before anything
+/// is created.
 fn first_round(plan: &Plan) -> Result<Plan> {
     let plan = Plan { seed: plan.seed.or(Some(0)), ..plan.clone() };
     let first = SearchStudy::new(&plan)?.ask()?.context("a search has a first round")?;
-    // The control, which all points begin from, may set a knob of theirs by another name.
+    // The control, on which all points are based, may set one of their knobs under another name.
     super::run::each_knob_once(&first.arms)?;
     schedlab_trial::prepare::check_anywhere(&first)?;
     Ok(first)
@@ -121,11 +122,11 @@ fn describe(plan: &Plan) -> Result<u8> {
     let mut lines = SearchStudy::new(&plan)?.forecast();
     let first = first_round(&plan)?;
     let search = plan.search.as_ref().context("a search")?;
-    // What the values need is this host's; in guests the kernel of each has them or not.
+    // Only this host can say what the values need; whether a guest's kernel has them is not known yet.
     for knob in search.knobs.iter().filter(|_| plan.guest.is_none()) {
         let of = |value: usize| knob.arm(value);
         let arms: Vec<Arm> = (0..knob.values.len()).map(of).collect::<Result<_, _>>()?;
-        // One line says of all values what they need, where all need the same.
+        // If all values need the same, it is printed once.
         let mut said: Vec<String> = Vec::new();
         for need in arms.iter().flat_map(|arm| needs(&Roots::default(), &arm.settings)) {
             let need = need.to_string();
@@ -150,7 +151,7 @@ fn describe(plan: &Plan) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Files with the winner's settings, where it is better.
+/// Writes files with the winner's settings, if it is better.
 fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> {
     let Some(winner) = found.confirmed.first().filter(|_| found.verdict == Some(Verdict::Better)) else {
         return Ok(Vec::new());

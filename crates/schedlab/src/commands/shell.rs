@@ -1,4 +1,4 @@
-//! Completions and man pages, made from the same definitions as the parser.
+//! Shell completions and man pages, generated from the definitions of the parser.
 
 use crate::exit;
 use crate::output::{say, to_stdout};
@@ -12,7 +12,7 @@ fn workloads() -> Vec<&'static str> {
     schedlab_bench::WORKLOADS.iter().map(|info| info.name).collect()
 }
 
-/// The options of every workload are offered.
+/// A command line with the options of every workload.
 fn with_all_options() -> Command {
     super::command(&workloads().into_iter().map(str::to_owned).collect::<Vec<_>>(), 100)
 }
@@ -26,8 +26,8 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// What a shell offers for each argument, by what the argument is called in help. Only for the scripts: a parser would refuse
-/// everything else.
+/// Adds the values that a shell can offer for each argument, by its name in the help. Only for completion scripts: the
+/// parser would refuse all other values.
 fn with_candidates(command: Command) -> Command {
     command.mut_args(candidates).mut_subcommands(with_candidates)
 }
@@ -45,7 +45,7 @@ fn candidates(arg: Arg) -> Arg {
     }
 }
 
-/// An example of each, to be edited.
+/// An example of each setting, to be edited.
 fn settings() -> Vec<&'static str> {
     SETTING_FORMS.iter().map(|(_, form, _)| *form).collect()
 }

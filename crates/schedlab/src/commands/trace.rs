@@ -1,4 +1,5 @@
-//! `schedlab trace ANALYSIS FILE`: its command line and its wiring. FILE may be `-` or a pipe where the format allows.
+//! `schedlab trace ANALYSIS FILE`: its command line, and the calls to the analyses. FILE may be `-` or a pipe if the
+//! format allows.
 
 mod asked;
 mod convert;
@@ -154,7 +155,7 @@ fn run_latency(args: &Latency) -> Result<()> {
         let mut reader = args.source.open(perf_latency::wanted())?;
         let found = perf_latency(&mut reader, args.each_task)?;
         to_stdout(|out| schedlab_report::perf_latency_text(&found, out))?;
-        // Beside the page, which is perf's.
+        // On standard error, because the page is in perf's format.
         if found.runs_by_switches {
             say(format_args!(
                 "run times are computed from sched_switch, because the trace has no sched_stat_runtime \
@@ -209,7 +210,8 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     })
 }
 
-/// Most bytes of a map's lines: each holds every CPU, and a trace of 2 MB can name 8,192 of them in each of its 20,000 lines.
+/// Maximum size of a map's lines: each has every CPU, and a trace of 2 MB can name 8,192 CPUs in each of its 20,000
+/// lines.
 const MOST_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
@@ -236,7 +238,7 @@ fn run_map(args: &Map) -> Result<()> {
     )
 }
 
-/// Columns of a map beside the CPU's number and its busy share.
+/// Width of a map, without the columns for the CPU's number and its busy share.
 fn slices() -> usize {
     terminal_width().clamp(60, 240) - 20
 }

@@ -16,11 +16,11 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Whose knobs, and where their journals are.
+/// The machine or tree whose knobs are changed, and where its journals are.
 struct Target {
     roots: Roots,
     state: PathBuf,
-    /// A tree of files; without it, this machine.
+    /// A tree of files; `None` for this machine.
     tree: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ impl Target {
 pub(super) fn run(args: &Tune) -> Result<u8> {
     let place = match &args.root {
         Some(root) => {
-            // Journals name files, and are read from other directories.
+            // Journals contain absolute paths, because they are also read from other directories.
             let Some(root) = root.canonicalize().ok().filter(|root| root.is_dir()) else {
                 usage!("--root {}: it is no directory; give one with `proc` and `sys` in it", root.display());
             };
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Tune) -> Result<u8> {
     }
 }
 
-/// What NAME=VALUE words mean here, each once.
+/// The settings that the words NAME=VALUE stand for here, without duplicates.
 fn settings(roots: &Roots, values: &[String]) -> Result<Vec<Setting>> {
     let mut settings: Vec<Setting> = Vec::new();
     for text in values {
@@ -93,16 +93,16 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
     Ok(exit::DONE)
 }
 
-/// The first argument of a process that answers which network knobs an arm can set, a place a line.
+/// First argument of a helper process that prints the network knobs that an arm can set, one per line.
 pub(crate) const NET_KNOBS: &str = "__net_knobs";
 
-/// Such a process: it has one thread, as a user namespace asks, and what it enters ends with it.
+/// The helper process: it has one thread, as a user namespace requires, and the namespaces it enters end with it.
 pub(crate) fn net_knobs() -> Result<()> {
     let places = schedlab_tune::net_places_of_an_arm()?;
     to_stdout(|out| places.iter().try_for_each(|place| writeln!(out, "{place}")))
 }
 
-/// Its answer, or why it has none.
+/// The result of the helper process, or the reason why there is none.
 fn net_places() -> Result<Vec<String>, String> {
     let asked = Command::new("/proc/self/exe").arg(NET_KNOBS).stdin(Stdio::null()).output();
     let asked = asked.map_err(|e| e.to_string())?;
@@ -120,7 +120,7 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
         return preview(place);
     }
     let restored = schedlab_tune::restore_leftovers(Of::All, roots, state)?;
-    // All of it is done before any of it is said.
+    // Everything is done before anything is printed.
     let removed = if ours { crate::session::orphaned_namespaces() } else { Ok(Vec::new()) };
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
     let (removed, traces) = (removed?, if ours { crate::session::orphaned_traces()? } else { Vec::new() });
@@ -139,10 +139,10 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
     Ok(if failed == 0 { exit::DONE } else { exit::ERROR })
 }
 
-/// What a restore would do; 1 when there is something it could not.
+/// Prints what a restore would do; returns 1 if something could not be restored.
 fn preview(Target { roots, state, tree }: &Target) -> Result<u8> {
     let Preview { back, others } = schedlab_tune::preview(roots, state)?;
-    // Of the machine, not of a tree of files.
+    // Only for the machine, not for a tree of files.
     let (names, traces) = match tree {
         Some(_) => Default::default(),
         None => (net_name::orphans(Path::new(net_name::RUN_ROOT))?, tracer::orphans(Path::new(net_name::RUN_ROOT))?),
@@ -165,7 +165,7 @@ fn preview(Target { roots, state, tree }: &Target) -> Result<u8> {
     Ok(if others.iter().all(Restored::is_done) { exit::DONE } else { exit::ERROR })
 }
 
-/// Those of workloads, which few runs have.
+/// The network namespaces of workloads, which few runs have.
 fn namespaces(removed: &[String]) -> String {
     if removed.is_empty() {
         String::new()

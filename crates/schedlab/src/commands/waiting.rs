@@ -1,4 +1,4 @@
-//! Waiting for what is recorded or profiled, until it ends or the user wants to stop.
+//! Waits for a recording or profile until it ends or the user wants to stop.
 
 use anyhow::{Context, Result};
 use schedlab_sys::interrupt::Interrupt;
@@ -6,10 +6,10 @@ use schedlab_sys::{clock, pidfd, signal};
 use std::process::Child;
 use std::time::Duration;
 
-/// How often a wait looks whether the user wants to stop.
+/// How often to check whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Time that a command has to end by itself, each time it gets a signal.
+/// How long a command may take to end by itself after each signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
@@ -19,8 +19,8 @@ pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
     }
 }
 
-/// How the command failed, if it did. A signal to us is passed on to it, and it has time to end by itself; asked twice,
-/// we do not wait for that.
+/// How the command failed, if it did. A signal to us is passed on to the command, which then has time to end by itself;
+/// after a second signal we do not wait for that.
 pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result<Option<String>> {
     let mut told = None;
     while !pidfd::wait_exit(child.id(), LOOK)? {
@@ -28,7 +28,7 @@ pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result
         let Some(next) = Told::next(told, asked, interrupt.insisted(), clock::monotonic_ns()) else { continue };
         told = Some(next);
         if let Some(signal) = next.signal {
-            // It is not waited for yet, so the number is still its own.
+            // It has not been waited for yet, so its pid is still valid.
             signal::kill(child.id(), signal).context("the command cannot be terminated")?;
         }
     }
@@ -39,13 +39,13 @@ pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result
 /// The last signal to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Told {
-    /// `None`: by the terminal, whose Ctrl-C is for all in the foreground.
+    /// `None` if the terminal sent it: Ctrl-C goes to all processes in the foreground.
     signal: Option<i32>,
     at_ns: u64,
 }
 
 impl Told {
-    /// The signal for it at `at_ns`, if any, after `last`: the signal that asked us, then SIGTERM, then SIGKILL.
+    /// The signal to send at `at_ns`, if any, after `last`: the signal that we got, then SIGTERM, then SIGKILL.
     fn next(last: Option<Self>, asked: i32, insisted: bool, at_ns: u64) -> Option<Self> {
         let signal = match last {
             Some(Self { signal: Some(signal::SIGKILL), .. }) => return None,
@@ -64,7 +64,8 @@ mod tests {
     use super::*;
     use signal::{SIGINT, SIGKILL, SIGTERM};
 
-    /// The signals to a command that never ends, with their seconds: asked at 0, asked again at `again_s`.
+    /// The signals to a command that never ends, with the second in which each is sent: first asked at 0, again at
+    /// `again_s`.
     fn timeline(asked: i32, again_s: Option<u64>) -> Vec<(u64, Option<i32>)> {
         let (mut told, mut all) = (None, Vec::new());
         for tenth in 0..200 {

@@ -1,4 +1,4 @@
-//! `schedlab why PLAN|RUN`: what changes the difference between two arms.
+//! `schedlab why PLAN|RUN`: finds what changes the difference between two arms.
 
 pub(super) mod by_group;
 pub(super) mod forecast;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     if !args.kernels.is_empty() {
         return super::why_kernels::run(args, &plan, known.as_ref(), dir);
     }
-    // What a killed run left would pass for this host's values.
+    // Settings left by a killed run would be taken for this host's values.
     if plan.guest.is_none() && !args.dry_run {
         session::restore_leftovers()?;
     }
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     Ok(code(&ended))
 }
 
-/// The exit code of a study, which is void when its last round is.
+/// The exit code of a study: it is void if its last round is.
 pub(super) fn code(ended: &Ended) -> u8 {
     match ended {
         Ended::Void(why) => {
@@ -66,7 +66,7 @@ pub(super) fn code(ended: &Ended) -> u8 {
     }
 }
 
-/// A plan from its file, or from a run of it.
+/// A plan from its file, or from one of its runs.
 fn subject(path: &Path) -> Result<(Plan, Option<Run>)> {
     let place = || path.display().to_string();
     if !path.is_dir() {
@@ -79,7 +79,7 @@ fn subject(path: &Path) -> Result<(Plan, Option<Run>)> {
     Ok((plan, Some(run)))
 }
 
-/// What the kernel of each arm lets one switch.
+/// The toggles of each arm's kernel.
 pub(super) fn toggles(plan: &Plan) -> Result<[Toggles; 2]> {
     let Some(guests) = Guests::of(plan)? else {
         let here = schedlab_tune::toggles(&Roots::default());

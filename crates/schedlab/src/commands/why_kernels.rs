@@ -1,4 +1,5 @@
-//! `schedlab why PLAN --kernels A,B,C`: the plan on one kernel after the other: where its difference came, and where it went.
+//! `schedlab why PLAN --kernels A,B,C`: runs the plan on one kernel after the other, to find where its difference
+//! appeared or disappeared.
 
 use super::report::write_answer;
 use super::vm::{architecture, find};
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 /// The schema of the answer.
 const SCHEMA: &str = "schedlab/why-kernels/1";
 
-/// Says at once that a kernel is left out.
+/// Reports at once that a kernel is left out.
 struct Said(WhyKernels);
 
 impl Study for Said {
@@ -35,7 +36,7 @@ impl Study for Said {
     }
 }
 
-/// For a plan, or for that of a run, whose trials show what one costs.
+/// For a plan, or for that of a run, whose trials show their cost.
 pub(super) fn run(args: &Args, plan: &Plan, known: Option<&Run>, dir: PathBuf) -> Result<u8> {
     if plan.guest.is_none() {
         usage!("--kernels boots guests: give the plan a `[guest]` table (docs/vm.md)");

@@ -1,14 +1,14 @@
-//! The last line of a terminal, which rewrites itself; messages meanwhile are printed above it.
+//! The last line of a terminal, which is rewritten; messages are printed above it.
 
 use crate::output::say;
 use schedlab_sys::terminal;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// Drawn at most so often: a trial may take a millisecond.
+/// Minimum time between updates: a trial may take a millisecond.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Back to the first column, and everything after it away (ECMA-48, EL).
+/// Moves to the first column and clears the rest of the line (ECMA-48, EL).
 const CLEAR: &str = "\r\x1b[K";
 
 /// The line and whether there is a terminal for it.
@@ -26,14 +26,14 @@ impl Line {
         Self { terminal, began: Instant::now(), drawn: None, text: String::new() }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(super) fn say(&mut self, line: &str) {
         self.clear();
         say(line);
         self.draw();
     }
 
-    /// What the line says from now on: text that steers no terminal.
+    /// Sets the text of the line, without control sequences.
     pub(super) fn set(&mut self, text: String) {
         self.text = text;
         self.tick();
@@ -50,13 +50,13 @@ impl Line {
         if self.terminal && !self.text.is_empty() {
             let columns = terminal::columns(stderr()).map_or(80, usize::from);
             let shown = shown(self.began.elapsed(), &self.text, columns);
-            // As for every line of talk: a reader who has left ends no run.
+            // As for all messages, a closed standard error does not end a run.
             let _ = write!(stderr(), "{CLEAR}{shown}");
             self.drawn = Some(Instant::now());
         }
     }
 
-    /// Nothing is left of it.
+    /// Removes the line.
     pub(super) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             let _ = write!(stderr(), "{CLEAR}");
@@ -64,7 +64,7 @@ impl Line {
     }
 }
 
-/// What fits before the last column: a terminal that wrapped the line would keep its first half.
+/// What fits before the last column, because wrapping would leave the first half of the line behind.
 fn shown(elapsed: Duration, text: &str, columns: usize) -> String {
     let s = elapsed.as_secs();
     let whole = format!("[{:02}:{:02}:{:02}] {text}", s / 3600, s / 60 % 60, s % 60);

@@ -1,24 +1,24 @@
-//! How far a run is, and how long it still takes.
+//! How far a run is, and how long it will still take.
 
 use schedlab_plan::manifest::Design;
 use std::time::Duration;
 
-/// What is planned and what of it is done. Blocks are those of all workloads, each counted once.
+/// What is planned, and what of it is done. Blocks are counted over all workloads.
 #[derive(Debug, Clone)]
 pub(super) struct Remaining {
     pub(super) design: Design,
     pub(super) workloads: u32,
-    /// Workloads that have begun.
+    /// Number of workloads that have begun.
     pub(super) begun: u32,
-    /// Blocks that an interrupted run had done.
+    /// Blocks that the interrupted run had finished.
     pub(super) before: u32,
     /// Blocks done since then.
     pub(super) done: u32,
 }
 
 impl Remaining {
-    /// In block `block` (from 0) of a workload, so long after the beginning of the run and of the workload: `block 5 of 14,
-    /// about 0:12 left`, or `41 % of the budget, …`.
+    /// The progress in block `block` (from 0) of a workload, this long after the run and the workload began: `block 5
+    /// of 14, about 0:12 left`, or `41 % of the budget, …`.
     pub(super) fn say(&self, block: u32, of_run: Duration, of_workload: Duration) -> String {
         let place = match self.design {
             Design::Fixed { blocks } => format!("block {} of {}", block + 1, blocks.max(block + 1)),
@@ -38,14 +38,14 @@ impl Remaining {
         block > 0 && tenth(block) > tenth(block - 1)
     }
 
-    /// How long the run still takes at its present pace; `None` if that is not known.
+    /// How long the run will still take at its present pace; `None` if that is not known.
     fn left(&self, of_run: Duration, of_workload: Duration) -> Option<Duration> {
         match self.design {
             Design::OpenEnded { .. } => None,
             Design::Fixed { blocks } => {
                 let planned = u64::from(blocks) * u64::from(self.workloads);
                 let left = planned.saturating_sub(u64::from(self.before) + u64::from(self.done));
-                // Of a run of years the pace of its first block is nothing to add up to the second.
+                // For a run of years, seconds are meaningless after the first block.
                 let left = of_run.as_secs_f64() * left as f64 / f64::from(self.done);
                 (self.done > 0).then(|| Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX))
             }

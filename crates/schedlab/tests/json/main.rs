@@ -1,5 +1,5 @@
-//! What `--json` prints: each schema has a row in the registry and a place in `docs/json.md`, and what the commands print is what
-//! stands there. `SCHEDLAB_BLESS=1 cargo test -p schedlab --test json` writes the page anew.
+//! The output of `--json`: each schema is in the registry and in `docs/json.md`, and what the commands print matches
+//! them. `SCHEDLAB_BLESS=1 cargo test -p schedlab --test json` rewrites the page.
 
 #![allow(clippy::print_stderr)] // What was not met says why.
 
@@ -77,7 +77,7 @@ const KNOB: &str = "title = \"k\"\nstrategy = \"halving\"\nbudget = \"60s\"\ntri
 const FACTORS: &str =
     "[[factor]]\nname = \"spin\"\nhigh = \"plant=spin:100us\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=3\"\n";
 
-/// Commands that print an answer anywhere, in this order: later ones read what earlier ones wrote. After them comes each
+/// Commands that work everywhere, in this order: later ones read the output of earlier ones. After them comes each
 /// analysis of [`ANALYSES`].
 const EVERYWHERE: &[&str] = &[
     "run two.toml -o two --json",
@@ -107,7 +107,7 @@ const EVERYWHERE: &[&str] = &[
     "kernel related second_fn --tree history --range v1.. --json",
 ];
 
-/// Commands that need more than everybody has: rights, a kernel that can be switched.
+/// Commands that need more than every machine has: privileges, or a kernel whose features can be switched.
 const SOMEWHERE: &[&str] = &[
     "why two.toml --dry-run --json",
     "why two --dry-run --json",
@@ -124,8 +124,8 @@ const SOMEWHERE: &[&str] = &[
     "trace kworkers of_arms --json",
 ];
 
-/// Types of which these commands need not print an object: of other plans, of longer traces, of what a machine has or does by
-/// chance.
+/// Types of which these commands need not print an object: they belong to other plans or longer traces, or depend on
+/// the machine or on chance.
 const RARE: &[&str] = &[
     "analyze::Annotation",
     "analyze::BestArm",
@@ -163,7 +163,7 @@ const RARE: &[&str] = &[
     "plan::KernelSource",
     "plan::LoadReport",
     "plan::Window",
-    // Where a machine is loaded.
+    // On a loaded machine.
     "analyze::Problem",
     "analyze::ModeFindings",
     "analyze::Mode",
@@ -218,13 +218,13 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
             eprintln!("not met: {line}: {}", ran.stderr);
             continue;
         }
-        // These two runs have other stamps: the answer is that nothing is compared.
+        // These two runs have different stamping levels, so the result is that nothing is compared.
         let answered =
             |ran: Ran| if words[0] == "compare" && ran.code == 5 { ran.stdout } else { ran.success().stdout };
         let text = answered(ran);
         assert!(text.len() < ROOM, "{line}: {} bytes", text.len());
         met.check(&shapes, &text);
-        // Whole, what has no room by default is met as well.
+        // In full, so that members without space in the default output are seen as well.
         let reads = ["report", "compare", "doctor", "list", "tune", "trace"].contains(&words[0]);
         if reads && !json(&text)["shortened"].is_null() {
             met.check(&shapes, &answered(from(&lab, &[&words[..], &["--top", "0"]].concat())));
@@ -253,7 +253,7 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     assert!(of_all.iter().all(|schema| met.schemas.contains(&format!("schedlab/{schema}"))), "{:?}", met.schemas);
 }
 
-/// A checkout with two commits of one thread behind its tag.
+/// A checkout with two commits of one mail thread after its tag.
 fn history(lab: &Lab) {
     git(lab, "", &["init", "-q", &lab.path("history")]);
     for text in ["int first_fn;\n", "int second_fn;\n", "int second_fn = 1;\n"] {
@@ -266,7 +266,7 @@ fn history(lab: &Lab) {
     }
 }
 
-/// A back-port with a hunk, a renamed file and a part that is skipped; and what the two trees differ in.
+/// A backport with a hunk, a renamed file and a part that is skipped; and the differences of the two trees.
 #[test]
 fn the_lines_of_a_back_port_and_a_dossier_are_what_is_listed() {
     let (lab, shapes, mut met) = (Lab::new("json-kernel"), shapes(), Met::default());
@@ -291,7 +291,7 @@ fn the_lines_of_a_back_port_and_a_dossier_are_what_is_listed() {
     }
 }
 
-/// Types in the answers that were met of which no object was.
+/// Types in the printed outputs of which no object was printed.
 fn unmet(shapes: &Shapes, met: &Met) -> BTreeSet<String> {
     let (mut left, mut all) = (Vec::new(), BTreeSet::new());
     for answer in ANSWERS.iter().filter(|answer| met.schemas.contains(&answer.schema)) {

@@ -1,5 +1,5 @@
-//! `docs/json.md`, and with it what `schedlab explain-json` says: written from the registry of answers and the comments of the
-//! types that are printed.
+//! Writes `docs/json.md`, which `schedlab explain-json` prints, from the registry of outputs and the comments of the
+//! printed types.
 
 use crate::TRACE;
 use crate::program::json;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-/// An answer: its schema with the version, the command, and the crate and name of its type.
+/// An output: its schema with the version, the command, and the crate and name of its type.
 pub(crate) struct Answer {
     pub(crate) schema: String,
     pub(crate) command: String,
@@ -22,7 +22,8 @@ fn answer(schema: &str, command: &str, of: &'static str, name: &str) -> Answer {
     Answer { schema: schema.to_owned(), command: command.to_owned(), of: (of, name.to_owned()) }
 }
 
-/// The answer of a row of [`ANALYSES`]: it gives its schema itself, to any trace, and its type has the name of the row.
+/// The output for a row of [`ANALYSES`]: the analysis itself prints its schema, for any trace, and the type is named
+/// like the row.
 fn of_analysis(row: &TraceAnalysis) -> Answer {
     let mut reader = Reader::open("trace", Box::new(TRACE.as_bytes().to_vec()), (row.wanted)()).unwrap();
     let Ok(RenderedOutput::Json(line)) = (row.run)(&mut reader, &Asked::default(), Form::Json(Room::All)) else {
@@ -33,7 +34,7 @@ fn of_analysis(row: &TraceAnalysis) -> Answer {
     answer(&schema, &format!("trace {}", row.name), "analyze", &(first.to_uppercase() + rest))
 }
 
-/// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
+/// All outputs of all commands; schemas that end in `-line` are printed one object per line, without a member `schema`.
 pub(crate) static ANSWERS: LazyLock<Vec<Answer>> = LazyLock::new(|| {
     let mut all = vec![
         answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
@@ -106,7 +107,7 @@ This page is generated from the comments of the printed types (`crates/schedlab/
 checked against real output.
 ";
 
-/// The page.
+/// The text of the page.
 pub(crate) fn page(shapes: &Shapes) -> String {
     let (mut page, mut told) = (HEAD.to_owned(), BTreeMap::new());
     for answer in ANSWERS.iter() {
@@ -142,7 +143,7 @@ pub(crate) fn page(shapes: &Shapes) -> String {
     page
 }
 
-/// `[`Name`]` is a link in Rust's documents only, as is `[`Name`](path)`; `|` ends a cell.
+/// `[`Name`]` and `[`Name`](path)` are links only in rustdoc; `|` would end a cell.
 fn plain(means: &str) -> String {
     let mut text = means.replace("[`", "`").replace('|', "\\|");
     while let Some(at) = text.find("`](") {

@@ -1,16 +1,16 @@
-//! What a command printed, against the registry: each object has the members of its type and no others, down to the last list.
+//! Checks printed output against the registry: each object has exactly the members of its type, at every level.
 
 use crate::page::ANSWERS;
 use crate::shapes::{Field, Rust, Shape, Shapes, of_rust};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Members that an answer has beside those of its type.
+/// Members of an output in addition to those of its type.
 const BESIDE: [&str; 2] = ["schema", "shortened"];
-/// An answer stays below this where nobody says `--top`.
+/// Maximum size of an output without `--top`.
 pub(crate) const ROOM: usize = 20_000;
 
-/// What was met.
+/// The types that were seen.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) schemas: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Met {
 }
 
 impl Met {
-    /// An answer as it was printed.
+    /// Checks an output as it was printed.
     pub(crate) fn check(&mut self, shapes: &Shapes, text: &str) {
         let value: Value = serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"));
         let schema = value["schema"].as_str().unwrap_or_else(|| panic!("it has no schema: {text:.300}"));
@@ -78,7 +78,7 @@ impl Met {
                     assert!(words.iter().any(|(known, _)| known == word), "{at}: `{word}` is not on the page");
                 }
                 (of, Shape::Object(_)) => {
-                    // A variant that holds nothing is its word.
+                    // A variant without fields is printed as its name.
                     if !value.is_string() {
                         self.object(shapes, (of, name), value, at);
                     }

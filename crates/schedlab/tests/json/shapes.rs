@@ -1,11 +1,11 @@
-//! The types that are printed, read from their sources: fields with their comments, words of enumerations.
+//! The types that are printed, parsed from their sources: fields with their comments, and the words of enums.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Types that print themselves, and as what.
+/// Types with their own serialisation, and the types that it yields.
 const PRINTED_AS: [(&str, &str); 6] = [
-    // A word, or an object of the old name.
+    // A word, or an object with the old name.
     ("Status", "Value"),
     ("Problem", "String"),
     ("Setting", "String"),
@@ -18,31 +18,31 @@ const PRINTED_AS: [(&str, &str); 6] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// Its type in Rust.
+    /// Its Rust type.
     pub(crate) of: String,
     pub(crate) means: String,
-    /// Its members stand in the object itself.
+    /// Its members become members of the object itself.
     pub(crate) flattened: bool,
     /// Whether it may be absent.
     pub(crate) optional: bool,
-    /// Whether what is not a number may stand in it as text.
+    /// Whether values that are not numbers may be printed as text.
     pub(crate) or_text: bool,
 }
 
-/// What a type is in JSON.
+/// The JSON form of a type.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     Object(Vec<Field>),
-    /// One of these words, with what they mean.
+    /// One of these words, with their meanings.
     Words(Vec<(String, String)>),
 }
 
-/// By name; a name may be that of several types, told apart by the crate they are in.
+/// Types by name; several types may have the same name, in different crates.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes(BTreeMap<String, Vec<(String, Shape)>>);
 
 impl Shapes {
-    /// Of all our crates below `crates`.
+    /// Reads all our crates below `crates`.
     pub(crate) fn of(crates: &Path) -> Self {
         let (mut files, mut shapes) = (Vec::new(), Self::default());
         sources(crates, &mut files);
@@ -55,7 +55,7 @@ impl Shapes {
         shapes
     }
 
-    /// The type of this name in this crate, else the only one of this name; with its own crate.
+    /// The type of this name in this crate, else the only one of this name; returned with its crate.
     pub(crate) fn get(&self, of: &str, name: &str) -> (&str, &Shape) {
         let all = self.0.get(name).unwrap_or_else(|| panic!("no type that is printed is called {name} (from {of})"));
         let own = all.iter().find(|(its, _)| its == of);
@@ -63,7 +63,7 @@ impl Shapes {
         (its, shape)
     }
 
-    /// Every type of a source that is printed.
+    /// Adds every printed type of a source file.
     fn read(&mut self, of: &str, source: &str) {
         let mut lines = source.lines().map(str::trim);
         let (mut printed, mut rules) = (false, String::new());
@@ -91,7 +91,7 @@ impl Shapes {
         all.push((of.to_owned(), shape));
     }
 
-    /// A type of Rust as a reader of JSON calls it, and the types in it.
+    /// Describes a Rust type for readers of JSON, and collects the types in it.
     pub(crate) fn in_words(&self, of: &str, rust: &str, met: &mut Vec<(String, String)>) -> String {
         match of_rust(rust) {
             Rust::Option(inner) => format!("{} or null", self.in_words(of, inner, met)),
@@ -115,7 +115,7 @@ impl Shapes {
         }
     }
 
-    /// The members of an object, those of flattened ones among them.
+    /// The members of an object, including those of flattened ones.
     pub(crate) fn members(&self, of: &str, name: &str) -> Vec<(String, Field)> {
         let (its, Shape::Object(fields)) = self.get(of, name) else { panic!("{name} is not an object") };
         let one = |field: &Field| match field.flattened {
@@ -126,7 +126,7 @@ impl Shapes {
     }
 }
 
-/// How a type of Rust is put together.
+/// The structure of a Rust type.
 pub(crate) enum Rust<'a> {
     Option(&'a str),
     List(&'a str),
@@ -217,12 +217,12 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Field> {
     fields
 }
 
-/// What serde is told by `key = "…"`.
+/// The value of `key = "…"` in serde attributes.
 fn rule<'a>(rules: &'a str, key: &str) -> Option<&'a str> {
     rules.split_once(&format!("{key} = \"")).and_then(|(_, rest)| rest.split('"').next())
 }
 
-/// Words where no variant holds anything, else an object of what the variants hold.
+/// Words if no variant has fields, else an object with the fields of all variants.
 fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>, rules: &str) -> Shape {
     let rule = |key: &str| rule(rules, key);
     let (mut words, mut held, mut means) = (Vec::new(), Vec::new(), String::new());
@@ -248,7 +248,7 @@ fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>, rules: &str) -> Shape
             let of_variant = fields(lines).into_iter().map(|field| Field { optional: true, ..field });
             match rule("tag") {
                 Some(_) => held.extend(of_variant),
-                // A whole object below the variant's name is told by its members.
+                // A variant that contains a whole object is described by that object's members.
                 None => held.push(own("Value", &word)),
             }
         } else if let Some((_, of)) = line.split_once('(') {
@@ -267,7 +267,7 @@ fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>, rules: &str) -> Shape
             Field { name: tag.into(), of: "String".into(), means, flattened: false, optional: false, or_text: false };
         held.insert(0, tag);
     }
-    // Of variants that share a member it is one.
+    // A member that several variants share is listed once.
     let mut members: Vec<Field> = Vec::new();
     for field in held {
         match members.iter_mut().find(|known| known.name == field.name) {

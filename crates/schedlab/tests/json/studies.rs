@@ -1,5 +1,5 @@
-//! Answers of studies that boot guests or switch a kernel, from a run that needs neither: what is measured stands in for the
-//! difference, and a screen is told what it would be.
+//! Outputs of studies that boot guests or switch kernel features, made from a run that needs neither: measured values
+//! stand in for the difference, and a screen is constructed.
 
 use crate::page::ANSWERS;
 use schedlab_analyze::{Difference, WhyFactor, WhyFindings, WhyKernelsFindings, recorder_cost};
@@ -8,7 +8,7 @@ use schedlab_plan::json::{Room, answer};
 use schedlab_stats::screen::{Screen, Sought};
 use std::path::Path;
 
-/// `why`, `why --kernels` and `record --self-test`, as they are printed, of a run of two arms and one of three.
+/// The outputs of `why`, `why --kernels` and `record --self-test` for a run of two arms and one of three.
 pub(crate) fn answers(two: &Path, three: &Path) -> [String; 3] {
     let run = schedlab_run::RunReader::open(two).unwrap();
     let difference = Difference::of(&run.manifest, &run.trials).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn answers(two: &Path, three: &Path) -> [String; 3] {
     ]
 }
 
-/// Two factors in full, of which the first takes the difference away.
+/// A full screen of two factors, of which the first removes the difference.
 fn screened() -> Screen {
     let sought = Sought { factors: 2, size: 0.2, sd: 0.01, alpha: 0.05, seed: 1, fraction: factorial::levels };
     let mut screen = Screen::new(sought);

@@ -11,7 +11,7 @@ const KNOB: &str = "static struct ctl_table t[] = {\n\t{ .procname = \"knob\", .
 const HUNK: &str = "@@ -13,3 +13,4 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n+int y;\n";
 const DEAD_END: &str = "int open(int x)\n{\n\treturn x;\n}\n";
 
-/// The same difference from two trees, from a patch and from a range in a checkout.
+/// The same difference given as two trees, as a patch and as a range in a checkout.
 #[test]
 fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     let lab = Lab::new("kernel-dossier");
@@ -35,12 +35,12 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
     write(&lab, "queue/series", b"# order\n../p.patch\n");
     assert!(of("by-queue", &[&lab.path("queue"), "--tree", &old]).contains("a knob"));
-    // A link in a tree is not followed, and said.
+    // A link in a tree is not followed, and reported.
     std::os::unix::fs::symlink("/etc/hostname", lab.path("new/kernel/link.c")).unwrap();
     let said = schedlab(&["kernel", "dossier", &old, &new, "-o", &lab.path("links")]).success().stderr;
     assert!(said.contains("kernel/link.c: it is a symbolic link; it is left out"), "{said}");
     std::fs::remove_file(lab.path("new/kernel/link.c")).unwrap();
-    // A link that waits in the directory is replaced: what it names stays.
+    // An existing link in the output directory is replaced; its target is not changed.
     let kept = write(&lab, "kept", b"mine");
     write(&lab, "by-link/x", b"");
     std::os::unix::fs::symlink(&kept, lab.path("by-link/dossier.md")).unwrap();
@@ -63,7 +63,7 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     assert!(page.contains("a knob and an open") && page.contains("| kernel/logo | new | Bin |  |"), "{page}");
     assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
     assert_eq!(by("by-patch").as_deref(), Some("a knob"));
-    // The JSON says what was compared and what was left out: here the patch is in the tree already.
+    // The JSON contains what was compared and what was left out: here the tree already has the patch.
     let twice = lab.path("twice");
     schedlab(&["kernel", "dossier", &patch, "--tree", &new, "-o", &twice]).success();
     let whole = json(&std::fs::read_to_string(lab.path("twice/dossier.json")).unwrap());
@@ -73,7 +73,7 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     assert_eq!(whole["interfaces"], serde_json::json!([]));
 }
 
-/// Two commits with another between them, which the dossier leaves out; given in either order.
+/// Two commits with another one between them, which the dossier leaves out; given in either order.
 #[test]
 fn commits_that_do_not_follow_one_another() {
     let lab = Lab::new("kernel-dossier-commits");
@@ -92,7 +92,7 @@ fn commits_that_do_not_follow_one_another() {
     let (tree, out) = (lab.path("tree"), lab.path("out"));
     let dossier = |words: &[&str]| schedlab(&[&["kernel", "dossier"], words, &["--tree", &tree, "-o", &out]].concat());
     for words in [["HEAD~2", "HEAD"], ["HEAD", "HEAD~2"]] {
-        // A picture of a dossier that had more.
+        // A picture left by a dossier that had more of them.
         write(&lab, "out/flow-1.svg", b"");
         dossier(&words).success();
         let whole = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
@@ -107,12 +107,12 @@ fn commits_that_do_not_follow_one_another() {
         assert_eq!(whole["problems"], serde_json::json!([]));
         assert!(!std::path::Path::new(&lab.path("out/flow-1.svg")).exists());
     }
-    // The second leans on a line of the first, which is not given.
+    // The second commit depends on a line of the first, which is not given.
     let on_top = [TEXT, KNOB, DEAD_END, "int last(void)\n{\n\treturn 3;\n}\n"].concat();
     commit("tree/kernel/x.c", &on_top, "on top");
     let said = dossier(&["HEAD", "HEAD~2"]).success().stderr;
     assert!(said.contains("kernel/x.c: 1 of 1 hunks do not apply and are left out"), "{said}");
-    // What cannot be compared, and a range the wrong way round.
+    // Inputs that cannot be compared, and a reversed range.
     for (words, why) in [
         (&["HEAD~4"][..], "has no parent to compare with: it is the first commit"),
         (&["HEAD~9", "HEAD"], "HEAD~9 is not a commit of"),
@@ -126,11 +126,11 @@ fn commits_that_do_not_follow_one_another() {
     }
     let said = dossier(&["HEAD..HEAD~1"]).success().stderr;
     assert!(said.contains("HEAD~1 is older than HEAD"), "{said}");
-    // What is left out stands on the page, too.
+    // What is left out is also on the page.
     dossier(&["HEAD", "HEAD~2"]).success();
     let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
     assert!(page.contains("    kernel/x.c: 1 of 1 hunks do not apply and are left out\n"), "{page}");
-    // A merge is named among several, and is the event where it is alone.
+    // A merge is reported among several commits, and is the event if it is given alone.
     git(&lab, "tree", &["checkout", "-q", "-b", "side", "HEAD~3"]);
     commit("tree/kernel/z.c", "int z(void)\n{\n\treturn 9;\n}\n", "on the side");
     git(&lab, "tree", &["checkout", "-q", "-"]);
@@ -145,7 +145,7 @@ fn commits_that_do_not_follow_one_another() {
     assert!(inside.code == 1 && inside.stderr.contains("it is inside --tree"), "{}", inside.stderr);
 }
 
-/// Not the one whose comment names it: the one in whose own delta it is.
+/// An interface names the commit whose own diff changes it, not the one that adds a comment about it.
 #[test]
 fn each_interface_names_the_commit_or_the_patch_that_changed_it() {
     let lab = Lab::new("kernel-dossier-by");
@@ -203,7 +203,7 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
         (&[&*tree], "give two source trees"),
         (&[&*text, "--tree", &tree], "contains no diff"),
         (&["v1..v2", "--tree", &tree], "is not a checkout"),
-        // Nothing is left of it, so there is nothing to limit the reading to.
+        // Nothing of the patch is left, so there are no paths to read.
         (&[&*escaping, "--tree", &tree], "nothing of the patches can be read: "),
         (&[&*tree, &tree, "--paths", "../etc"], "give directories and files inside the tree"),
         (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm: give the root of a source tree"),
@@ -217,7 +217,8 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     assert!(!std::path::Path::new(&dir).exists());
 }
 
-/// A checkout of somebody else's: its settings name a program wherever git would run one, and a pipe wherever it would read.
+/// A checkout of another user: its configuration names a program wherever git would run one, and a pipe wherever git
+/// would read a file.
 #[test]
 fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
     let lab = Lab::new("kernel-hostile-checkout");
@@ -263,7 +264,7 @@ fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
     schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]).success();
     let port = schedlab(&["kernel", "port", &patch, "--onto", &tree]).success();
     assert!(port.stdout.contains("same patch-id"), "its history is read: {}{}", port.stdout, port.stderr);
-    // A file that the promised remote would have to bring.
+    // A file that git would fetch from the promisor remote.
     let blob = git(&lab, "tree", &["rev-parse", "HEAD:kernel/x.c"]);
     std::fs::remove_file(lab.path(&format!("tree/.git/objects/{}/{}", &blob[..2], blob[2..].trim()))).unwrap();
     let gone = schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]);
@@ -272,8 +273,8 @@ fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
     assert!(said.is_empty(), "git ran: {said}");
 }
 
-/// A history with two releases, a fix and documentation; what an engineer writes stays, and what is changed outside of
-/// the slots is kept beside the new page.
+/// A history with two releases, a fix and documentation. Text in the slots is kept; if something else was changed, the
+/// old page is kept next to the new one.
 #[test]
 fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_was_written() {
     let lab = Lab::new("kernel-dossier-history");
@@ -314,7 +315,7 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     assert!(page.contains(" a knob | ") && page.contains(" fix |  |"), "the fix is a problem of the knob: {page}");
     assert!(page.contains("| kernel | 1 | 0 | 2 |") && page.contains("| open | kernel | 2 |"), "{page}");
     assert!(page.contains("           19 +int open(int x)\n"), "line by line: {page}");
-    // Written into a slot, and changed elsewhere; then in Chinese.
+    // Text in a slot, and a change outside of it; then in Chinese.
     let slot = "<!-- slot: function open -->\n";
     let edited = page.replace(&format!("{slot}[Comment of an engineer.]"), &format!("{slot}It *opens*."));
     assert_ne!(edited, page);
@@ -334,14 +335,14 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     std::fs::write(lab.path("out/dossier.md"), edited.as_bytes().iter().map(|b| b | 0x80).collect::<Vec<_>>()).unwrap();
     let refused = schedlab(&words);
     assert!(refused.code == 1 && refused.stderr.contains("it is not UTF-8"), "{}", refused.stderr);
-    // A function that is not there any more: its note stays.
+    // The note of a function that is gone is kept.
     std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
     schedlab(&["kernel", "dossier", "HEAD~3..HEAD~2", "--tree", &tree, "-o", &out]).success();
     let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
     assert!(page.contains("Notes whose place is gone") && page.contains("It *opens*."), "{page}");
 }
 
-/// What of a patch is not read is a problem that the answer names.
+/// Skipped parts of a patch are reported as problems.
 #[test]
 fn a_dossier_of_a_patch_names_what_was_refused() {
     let lab = Lab::new("kernel-dossier-refused");
@@ -360,7 +361,7 @@ fn a_dossier_of_a_patch_names_what_was_refused() {
     assert!(ran.stderr.contains("it is not a directory"), "{}", ran.stderr);
 }
 
-/// Trees, a patch and a range, with the paths as one may type them.
+/// Trees, a patch and a range, with paths in different spellings.
 #[test]
 fn the_paths_of_a_dossier_are_spelt_as_one_likes() {
     let lab = Lab::new("kernel-dossier-paths");
@@ -388,7 +389,7 @@ fn the_paths_of_a_dossier_are_spelt_as_one_likes() {
     }
 }
 
-/// Only what can be applied is a difference; the rest is named with the reason.
+/// Only what applies is a difference; the rest is reported with the reason.
 #[test]
 fn a_dossier_of_a_patch_that_does_not_fit_shows_no_change() {
     let lab = Lab::new("kernel-dossier-unfit");
@@ -408,7 +409,7 @@ fn a_dossier_of_a_patch_that_does_not_fit_shows_no_change() {
         ),
         (["a/kernel/link.c", "b/kernel/link.c"], HUNK.into(), "`kernel/link.c` is a symbolic link in the tree"),
     ] {
-        // One that fits, so that there is something to read where a link is all that is left out.
+        // A patch that applies, so that there is something to read where only a link is left out.
         let fits = "--- /dev/null\n+++ b/kernel/fits.c\n@@ -0,0 +1 @@\n+int fits;\n";
         let patch = write(&lab, "p.patch", format!("--- {}\n+++ {}\n{hunk}{fits}", names[0], names[1]).as_bytes());
         schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();

@@ -1,9 +1,9 @@
-//! What a dossier says of what is around its paths and its input: callers elsewhere, a clone that was cut, mails, folders.
+//! What a dossier reports outside of its paths and its input: callers elsewhere, a shallow clone, mails, folders.
 
 use crate::program::sources::{TEXT, git, write};
 use crate::program::{Lab, json, schedlab};
 
-/// In a checkout as in a tree; a patch that adapts the caller outside of the paths leaves nothing to warn of.
+/// In a checkout and in a tree; if a patch also adapts the caller outside of the paths, there is no warning.
 #[test]
 fn callers_outside_of_the_paths_that_a_patch_forgot() {
     let lab = Lab::new("kernel-dossier-outside");
@@ -46,7 +46,7 @@ fn callers_outside_of_the_paths_that_a_patch_forgot() {
         assert!(page.contains("release (net/mptcp/p.c (outside))"), "{page}");
         assert!(page.contains("| net/mptcp (outside) | 0 | 1 |"), "{page}");
     }
-    // The patch reaches further than the paths.
+    // The patch also changes files outside of the paths.
     let found = answer(&[&whole, "--tree", &old, "--paths", "net/ipv4"]);
     assert_eq!((&found["outside"], &found["not_adapted"]), (&serde_json::json!([]), &serde_json::json!([])));
     let found = answer(&[&whole, "--tree", &old, "--paths", "net/ipv4", "--all-callers"]);
@@ -55,7 +55,7 @@ fn callers_outside_of_the_paths_that_a_patch_forgot() {
     assert_eq!((&found["outside"], &found["not_adapted"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
 
-/// `pid()` moves to a header outside of the paths: with these alone nobody knows that it is gone.
+/// `pid()` moves to a header outside of the paths: within the paths nobody knows whether it is gone.
 #[test]
 fn what_left_the_paths_may_be_elsewhere() {
     let lab = Lab::new("kernel-dossier-moved");
@@ -97,7 +97,7 @@ fn a_shallow_clone_is_said_to_be_one() {
     }
 }
 
-/// A mail has the id of a commit, which no checkout is known to hold.
+/// A mail contains the id of a commit that may not be in any known checkout.
 #[test]
 fn a_mail_with_an_author_in_other_letters_a_rename_and_a_new_mode() {
     let lab = Lab::new("kernel-dossier-mail");
@@ -144,7 +144,7 @@ fn a_tree_that_is_no_kernel_is_said() {
     assert!(seen.contains(&format!("{b} is no kernel tree: it has no Kconfig")), "{seen}");
     write(&lab, "b/Kconfig", b"");
     assert!(!said().contains(&format!("{b} is no")));
-    // Nothing in it is C: such a tree was not meant.
+    // The tree has no C files, so it was probably not meant.
     std::fs::remove_file(lab.path("a/kernel/x.c")).unwrap();
     let refused = schedlab(&["kernel", "dossier", &a, &b, "-o", &out]);
     assert!(refused.code == 1 && refused.stderr.contains("nor any C file"), "{}", refused.stderr);

@@ -1,4 +1,4 @@
-//! Real guests: whether they can be booted here, and the binary in a directory that its command shares with them.
+//! Real guests: whether they can be booted here, and the binary in a directory shared with its guests.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -26,7 +26,7 @@ pub fn can_boot(test: &str) -> bool {
     }
 }
 
-/// Its guests have their files in the lab, too.
+/// Runs the binary in the lab, where its guests also have their files.
 pub fn from(lab: &Lab, arguments: &[&str]) -> Ran {
     let mut command = command();
     command.args(arguments).current_dir(lab.path("")).env("TMPDIR", lab.path(""));

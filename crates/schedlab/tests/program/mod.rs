@@ -1,4 +1,4 @@
-//! Starting the binary under test in a directory of its own.
+//! Starts the binary under test in a temporary directory.
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
-    /// Without `taken_back`, and without the line about another schedlab that changes this host: another test's may.
+    /// Without `taken_back`, and without the line that another schedlab is changing this host: that may be another
+    /// test's.
     pub stderr: String,
-    /// What this start removed after killed runs, a line each: another test may have killed one.
+    /// What this start removed after killed runs, one line each; another test may have killed them.
     pub taken_back: Vec<String>,
 }
 
@@ -50,7 +51,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// Waits for what comes soon, however little of the machine is left to this test.
+/// Waits for an event that comes soon, even on a heavily loaded machine.
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -59,8 +60,8 @@ pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The binary under test: the released one where `SCHEDLAB_BIN` names it, as `cargo xtask test` does, because that is what users
-/// run, and in a third less CPU time; else the one that cargo built for the tests.
+/// The binary under test: the released one if `SCHEDLAB_BIN` names it, as `cargo xtask test` does, because it is what
+/// users run, and needs a third less CPU time; otherwise the one that cargo built for the tests.
 pub fn binary() -> PathBuf {
     std::env::var_os("SCHEDLAB_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into()).into()
 }
@@ -73,13 +74,13 @@ pub fn schedlab(arguments: &[&str]) -> Ran {
     command().args(arguments).output().expect("the binary starts").into()
 }
 
-/// Runs a copy of the binary as nobody, who may write into `lab`; `None` when this process may not become somebody else.
+/// Runs a copy of the binary as nobody, who may write into `lab`; `None` if this process may not change its user.
 pub fn as_nobody(lab: &Lab, arguments: &[&str]) -> Option<Output> {
     const NOBODY: &str = "65534";
     let binary = lab.path("schedlab");
     if !Path::new(&binary).exists() {
-        // Copied by a process of its own: a descriptor open for writing here would live on for a moment in what
-        // other tests start meanwhile, and the kernel refuses to run such a file (ETXTBSY).
+        // Copied by a separate process: a file descriptor open for writing in this process would be inherited for a
+        // moment by programs that other tests start, and the kernel refuses to execute such a file (ETXTBSY).
         let copied = Command::new("cp").arg(self::binary()).arg(&binary).status();
         assert!(copied.expect("cp starts").success());
         std::fs::set_permissions(lab.path(""), std::fs::Permissions::from_mode(0o777)).expect("a directory of ours");
@@ -95,13 +96,13 @@ pub fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {text}"))
 }
 
-/// How many trials a run has written; the list of them beside them is none.
+/// How many trials a run has written; the list of stored trials next to them does not count.
 pub fn trials_in(run: &str) -> usize {
     let is_trial = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "rec");
     std::fs::read_dir(Path::new(run).join("trials")).map_or(0, |dir| dir.flatten().filter(is_trial).count())
 }
 
-/// A scratch directory that goes with the test.
+/// A temporary directory, removed on drop.
 pub struct Lab(PathBuf);
 
 impl Lab {

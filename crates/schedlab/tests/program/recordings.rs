@@ -1,4 +1,4 @@
-//! Recordings that tests make, and what is in the kernel meanwhile.
+//! Recordings made by tests, and their traces in the kernel.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Something that runs on every CPU where nothing else does. On some virtual machines the kernel does not trace the
-/// switches away from a CPU's idle thread (docs/recording.md); where that one never runs, the chain is whole.
+/// Processes that run on every otherwise idle CPU. On some virtual machines the kernel does not trace switches away
+/// from a CPU's idle thread (docs/recording.md); if the idle thread never runs, no switch is missing.
 pub struct NeverIdle(Vec<Child>);
 
 impl NeverIdle {
@@ -20,7 +20,7 @@ impl NeverIdle {
             let line = format!("chrt --idle 0 taskset -c {cpu} sh -c 'echo; while :; do :; done'");
             let mut shell =
                 Command::new("sh").args(["-c", &format!("exec {line}")]).stdout(Stdio::piped()).spawn().unwrap();
-            // Runs once it has told something, or could not be started there.
+            // Returns once the shell is running, or could not be started.
             _ = std::io::Read::read(shell.stdout.as_mut().unwrap(), &mut [0]);
             shell
         };
@@ -37,7 +37,7 @@ impl Drop for NeverIdle {
     }
 }
 
-/// Runs the program; `None`, and the reason on standard error, where nothing can be traced here.
+/// Runs the program; `None`, with the reason on standard error, if nothing can be traced here.
 pub fn traced(test: &str, arguments: &[&str]) -> Option<Ran> {
     let ran = schedlab(arguments);
     let barred = ["tracefs cannot be used here", "perf_event_open of tracepoints"];
@@ -59,13 +59,13 @@ pub fn read(file: &str) -> (Vec<Event>, Reader) {
     (all, reader)
 }
 
-/// Instances that belong to recordings of ours, by the entries of their owners.
+/// Instances of our recordings, by the entries of their owners.
 pub fn entries() -> BTreeSet<PathBuf> {
     let listing = std::fs::read_dir("/run/schedlab/trace").into_iter().flatten().flatten();
     listing.map(|entry| entry.path()).collect()
 }
 
-/// As a killed recorder leaves it: an instance, and an entry that nobody holds locked; its name and its entry.
+/// Creates what a killed recorder leaves: an instance, and an entry that is not locked; returns its name and its entry.
 pub fn orphan() -> std::io::Result<(String, PathBuf)> {
     let name = format!("schedlab-{}-4711", std::process::id());
     let entry = Path::new("/run/schedlab/trace").join(&name);
@@ -74,7 +74,7 @@ pub fn orphan() -> std::io::Result<(String, PathBuf)> {
     std::fs::write(&entry, "").map(|()| (name, entry))
 }
 
-/// Whether the kernel has it, wherever the system shows its tracefs, if anywhere.
+/// Whether the kernel has this instance, in whichever tracefs mount there is.
 pub fn is_instance(name: &str) -> bool {
     tracefs().is_ok_and(|tracefs| tracefs.root().join("instances").join(name).exists())
 }

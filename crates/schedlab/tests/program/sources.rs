@@ -1,4 +1,4 @@
-//! Sources, patches and checkouts of tests of `kernel`.
+//! Sources, patches and checkouts for the tests of `kernel`.
 
 use super::Lab;
 
@@ -12,7 +12,7 @@ pub fn write(lab: &Lab, path: &str, text: &[u8]) -> String {
     path
 }
 
-/// What git says in a directory of the test's.
+/// Runs git in a directory of the test, and returns its output.
 pub fn git(lab: &Lab, directory: &str, words: &[&str]) -> String {
     let ran = std::process::Command::new("git")
         .args(["-C", &lab.path(directory), "-c", "user.name=n", "-c", "user.email=n@example.org"])

@@ -25,7 +25,7 @@ fn short_help_is_less_than_a_screen_and_long_help_is_whole() {
     assert!(RARE_COMMANDS.iter().all(|name| first.contains(name)), "{first}");
     for (path, mut command) in commands() {
         let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
-        // For all commands together there are two.
+        // The help for all commands has two texts.
         let short = if path.is_empty() { std::mem::take(&mut first) } else { short };
         assert!(short.lines().count() <= 30, "{path}: {} lines\n{short}", short.lines().count());
         for line in short.lines().chain(long.lines()) {
@@ -39,7 +39,7 @@ fn short_help_is_less_than_a_screen_and_long_help_is_whole() {
             let name = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
             let whole = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
             assert!(!whole.is_empty(), "{path} {name} has no help");
-            // Wrapped as it is, every word of it is there.
+            // Wrapped differently, but with all its words.
             let said = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(said(&long).contains(&said(&whole)), "{path} --help lacks `{whole}`:\n{long}");
         }
@@ -79,7 +79,7 @@ fn every_command_has_two_or_three_examples_that_parse() {
         let examples = examples(path);
         assert!((2..=3).contains(&examples.len()), "`{path}` has {} examples", examples.len());
         for example in examples {
-            // What a shell does with the output is not a word of ours.
+            // What the shell does with the output is not part of our command line.
             let line = example.split(" > ").next().and_then(|line| line.split(" | ").next()).unwrap_or_default();
             let words = schedlab_plan::shell_words::split(line).unwrap();
             assert!(example.starts_with(&format!("schedlab {path}")), "{path}: {example}");
@@ -111,7 +111,7 @@ fn options_of_a_workload_are_shown_with_it_alone() {
         let has_option = |option: &str| text.lines().any(|l| l.trim_start().starts_with(&format!("{option} ")));
         assert!(has_option(has) && !has_option(lacks), "{line}: {text}");
     }
-    // Unseen, it is understood.
+    // Hidden options are still accepted.
     let words = ["schedlab", "bench", "pipe", "--copies", "2"].map(str::to_owned);
     assert!(command(&words, 80).try_get_matches_from(&words).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Where histories come from: lists, and checkouts, through git's plumbing.
+//! Reads histories: lists, and checkouts, through git's plumbing.
 
 use crate::commands::kernel::{commit, git, write_files};
 use crate::exit::usage;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use schedlab_vm::host::build;
 use std::path::{Path, PathBuf};
 
-/// A list in words, or the lines of a file.
+/// A list of comma-separated words, or the lines of a file.
 pub(super) fn list(text: &str) -> Result<Vec<String>> {
     let file = Path::new(text);
     if file.is_file() && !text.contains(',') {
@@ -16,13 +16,13 @@ pub(super) fn list(text: &str) -> Result<Vec<String>> {
     Ok(text.split(',').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect())
 }
 
-/// Lines with something on them that is no remark.
+/// Lines that are neither empty nor comments.
 pub(super) fn lines(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// The commits from `good` to `bad` along first parents, (id, `id subject`), the good one first.
+/// The commits from `good` to `bad` along first parents as (id, `id subject`), the good one first.
 pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(String, String)>> {
     let (from, to) = (commit(checkout, good)?, commit(checkout, bad)?);
     if from == to {
@@ -55,12 +55,12 @@ pub(super) fn must_be_a_kernel(checkout: &Path, commit: &str) -> Result<()> {
     }
 }
 
-/// What a commit changes against the good one, as a patch.
+/// The changes of a commit against the good one, as a patch.
 pub(super) fn changes(checkout: &Path, from: &str, to: &str) -> Result<Vec<u8>> {
     git(checkout, &["diff-tree", "-p", "--no-ext-diff", "--no-textconv", "--no-renames", from, to], &[], vec![])
 }
 
-/// The files of a commit in `place`, made once.
+/// The files of a commit in `place`, extracted once.
 pub(super) fn extracted(checkout: &Path, commit: &str, place: &Path) -> Result<PathBuf> {
     let unmade = || format!("{} cannot be made", place.display());
     let (done, tree) = (place.join("commit"), place.join("tree"));
@@ -99,7 +99,7 @@ mod tests {
             assert!(status.is_ok_and(|output| output.status.success()), "{arguments:?}");
         };
         run(&["init", "-q"]);
-        // A filter of the checkout's configuration is a program of whoever made it.
+        // A filter in the checkout's configuration is a program chosen by the owner of the checkout.
         let ran = directory.path().join("ran");
         run(&["config", "filter.evil.smudge", &format!("touch {}; cat", ran.display())]);
         std::fs::write(checkout.join(".gitattributes"), "*.c filter=evil\n").unwrap();

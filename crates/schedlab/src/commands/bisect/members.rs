@@ -1,4 +1,4 @@
-//! The members of a history: kernels, patches on a tree, commits of a checkout, or settings; each made when it is asked for.
+//! The members of a history: kernels, patches on a tree, commits of a checkout, or settings; each is built on demand.
 
 use super::history;
 use crate::cli::Bisect;
@@ -15,28 +15,29 @@ use schedlab_vm::host::build;
 use schedlab_vm::kernel::cache::Cache;
 use std::path::{Path, PathBuf};
 
-/// Longest name of an arm that a member gives.
+/// Longest arm name that a member can have.
 const LONGEST_NAME: usize = 60;
 
 /// A history, the good end first.
 pub(super) struct Members {
     names: Vec<String>,
-    /// What their kernels are called, if they are built. By content: what was built for another bisection is not built again.
+    /// Names of their kernels, if they are built. They depend on the content, so that a kernel built for another
+    /// bisection is reused.
     built: Vec<String>,
     kind: Kind,
 }
 
 enum Kind {
-    /// Settings of an arm each.
+    /// Each member is the settings of an arm.
     Settings(Vec<Vec<Setting>>),
-    /// Patches on top of a tree, of each member in order.
+    /// The patches of each member, in order, on top of a tree.
     Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>> },
-    /// The changes of each commit against the good one, which `tree` is.
+    /// The changes of each commit against the good one, which is extracted to `tree`.
     Commits { checkout: PathBuf, ids: Vec<String>, place: PathBuf },
 }
 
 impl Members {
-    /// As the options say; `dir` is the study's.
+    /// From the options; `dir` is that of the study.
     pub(super) fn of(args: &Bisect, dir: &Path) -> Result<Self> {
         if let Some(checkout) = &args.git {
             let commits = history::commits(checkout, &args.good, &args.bad)?;
@@ -78,7 +79,7 @@ impl Members {
         Ok(Self { names, built: Vec::new(), kind: Kind::Settings(settings) })
     }
 
-    /// What a member is: a patch may be corrected under the same name.
+    /// Identifies a member: a patch may be corrected without changing its name.
     pub(super) fn key(&self, member: usize) -> String {
         let built = self.built.get(member).map_or("", String::as_str);
         format!("{member} {} {built}", self.names[member])
@@ -88,7 +89,7 @@ impl Members {
         &self.names
     }
 
-    /// The last one's index.
+    /// Index of the last member.
     pub(super) fn last(&self) -> usize {
         self.names.len() - 1
     }
@@ -101,7 +102,7 @@ impl Members {
         }
     }
 
-    /// Refuses ends that are kernels which are not here; one between them would be skipped.
+    /// Refuses a history whose ends are kernels that do not exist here; one in between would be skipped.
     pub(super) fn has_ends(&self, guest: &GuestPlan) -> Result<()> {
         let Kind::Settings(all) = &self.kind else { return Ok(()) };
         for setting in all.iter().take(1).chain(all.last()).flatten() {
@@ -124,7 +125,7 @@ impl Members {
         Ok(Arm { name: format!("{member} {name}"), settings })
     }
 
-    /// Makes a member where it has to be built; the compiler's or the patch's words where it cannot be.
+    /// Builds a member if necessary; if that fails, returns the message of the compiler or of patch.
     pub(super) fn make(&self, member: usize, dir: &Path) -> Result<Result<(), String>> {
         let tree = match &self.kind {
             Kind::Settings(_) => return Ok(Ok(())),
@@ -139,7 +140,7 @@ impl Members {
         let patches = match &self.kind {
             Kind::Patches { patches, .. } => patches[member].clone(),
             _ => {
-                // A commit that changes nothing of the tree is the good one.
+                // A commit that does not change the tree is the same as the good one.
                 let file = dir.join("source.patch");
                 let text = self.changes(member)?;
                 std::fs::write(&file, &text).with_context(|| format!("{} cannot be written", file.display()))?;
@@ -162,7 +163,7 @@ impl Members {
         }
     }
 
-    /// Builds a member from sources that are what they were at the beginning.
+    /// Builds a member, after checking that its sources have not changed since the beginning.
     fn build(&self, wanted: &build::Build) -> Result<Result<(), VmError>> {
         let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
         let cache = Cache::of_this_user();
@@ -170,7 +171,8 @@ impl Members {
             Ok(building) => building,
             Err(error) => return Ok(Err(error)),
         };
-        // From here on it has copies. A kernel of other sources would be kept under the name of these.
+        // The build has copied the sources by now. If they changed, the kernel would be stored under the name of the
+        // old ones.
         if let Kind::Patches { tree, patches } = &self.kind {
             let files = patches.last().map(Vec::as_slice).unwrap_or_default();
             if !built_names(build::state(tree)?, files)?.ends_with(&self.built) {
@@ -180,7 +182,7 @@ impl Members {
         Ok(building.compile(&mut tell).and_then(|_| building.keep(&cache, &mut tell)).map(drop))
     }
 
-    /// The changes from the good commit's tree to this member's, as one patch.
+    /// The changes from the good commit's tree to this member's tree, as one patch.
     fn changes(&self, member: usize) -> Result<Vec<u8>> {
         match &self.kind {
             Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
@@ -189,7 +191,7 @@ impl Members {
     }
 }
 
-/// Names of the kernels of a tree in this state, with none of the patches, with the first, with the first two, and so on.
+/// Names of the kernels of a tree in this state with no patch, with the first one, with the first two, and so on.
 fn built_names(state: u32, patches: &[PathBuf]) -> Result<Vec<String>> {
     let mut sum = crc32fast::Hasher::new_with_initial(state);
     let mut names = vec![format!("bisect-{state:08x}-0")];
@@ -202,7 +204,7 @@ fn built_names(state: u32, patches: &[PathBuf]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// GOOD and BAD in a list, by name or by index.
+/// The indices of GOOD and BAD in a list, given by name or by index.
 fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
     if list.len() < 2 {
         usage!("the history has {}: a bisection needs two or more", schedlab_plan::counted(list.len(), "members"));

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Members that were tried before any trial of theirs, with why those that cannot be run cannot; below the study's directory,
-/// so that a resumed study does not build and boot them again.
+/// File in the study's directory with the members that were tried before their first trial, and the reasons why some
+/// cannot be run, so that a resumed study does not build and boot them again.
 const TRIED: &str = "members.json";
 
 /// Seed of a bisection whose plan gives none.
@@ -31,15 +31,15 @@ pub(super) struct BisectStudy {
     dir: PathBuf,
     /// The metric to follow; by default the first primary one.
     metric: Option<String>,
-    /// By [`Members::key`]; empty text: it runs.
+    /// By [`Members::key`]; an empty text if it runs.
     tried: BTreeMap<String, String>,
-    /// Those that ran, and of which a round then had no effect.
+    /// Members that ran, but for which a round then measured no effect.
     unmeasured: BTreeMap<usize, String>,
-    /// Those of them that this process has reached: before, a resumed study must ask what it asked then.
+    /// Those of them that this process has reached: until then a resumed study must ask what it asked the first time.
     skipped: BTreeSet<usize>,
     asked: Option<(usize, usize)>,
     answer: Option<BisectAnswer>,
-    /// What the rounds gave: control, candidate, effects.
+    /// The results of the rounds: control, candidate, effects.
     told: Vec<(usize, usize, ArmEffects)>,
     rules: BisectRules,
     seen: Bisected,
@@ -92,32 +92,32 @@ impl BisectStudy {
         &self.members
     }
 
-    /// How many members a bisection of this length tries: the ends, and one for each halving.
+    /// About how many members a bisection of this length tries: the ends, and one for each halving.
     pub(super) fn expected(&self) -> usize {
         let halvings = (self.members.last() as f64).log2().ceil() as usize;
         (2 + halvings).min(self.members.names().len())
     }
 
-    /// The plan of a comparison, as the round after those already fed.
+    /// The plan of a comparison, as the round after those already done.
     fn comparison(&self, [control, candidate]: [usize; 2], blocks: usize) -> Result<Plan> {
         let common = self.plan.arms.first().context("the plan has no arms")?;
         let arms = [control, candidate].map(|member| self.members.arm(member, common));
         let arms = arms.into_iter().collect::<Result<_>>()?;
         let (number, blocks) = (self.seen.rounds + 1, u32::try_from(blocks).context("too many blocks")?);
-        // A resumed study must toss the same coins.
+        // A resumed study must make the same random choices.
         let seed = self.plan.seed.unwrap_or(FIRST_SEED).wrapping_add(u64::from(number));
         let mut plan = self.plan.round(number, arms, blocks, seed);
-        // What is required of an arm by its name is required of none here.
+        // Requirements on an arm with a certain name do not apply here.
         plan.require.retain(|requirement| requirement.arm.is_none());
         Ok(Plan::parse(&plan.to_toml())?)
     }
 
-    /// The first round's, for `--dry-run`.
+    /// The plan of the first round, for `--dry-run`.
     pub(super) fn first_plan(&self) -> Result<Plan> {
         self.comparison([0, self.members.last()], schedlab_plan::LEAST_UNITS)
     }
 
-    /// The same, once both ends were found to run.
+    /// The same, after checking that both ends run.
     pub(super) fn with_ends_tried(&mut self) -> Result<Plan> {
         for end in [0, self.members.last()] {
             self.can_be_tried(end)?;
@@ -125,19 +125,19 @@ impl BisectStudy {
         self.first_plan()
     }
 
-    /// The two members around the change, with as many blocks as show it once more.
+    /// A plan for the two members around the change, with enough blocks to show it again.
     pub(super) fn between(&self, last_good: usize, first_bad: usize) -> Result<Plan> {
         const MORE: usize = 24;
         self.comparison([last_good, first_bad], MORE)
     }
 
-    /// Whether a member can be run, found out once: it is built, and where it is a kernel it boots and reads the plan.
+    /// Whether a member can be run, which is found out once: it is built, and a kernel must boot and accept the plan.
     fn can_be_tried(&mut self, member: usize) -> Result<bool> {
         let key = self.members.key(member);
         if let Some(why) = self.tried.get(&key) {
             return Ok(why.is_empty());
         }
-        // An interrupted build is continued with --resume, which takes a study that has begun.
+        // --resume, which continues an interrupted build, needs a study that has begun.
         let begun = self.dir.join(ROUNDS);
         std::fs::create_dir_all(&begun).with_context(|| format!("{} cannot be made", begun.display()))?;
         let why = match self.members.make(member, &self.dir)? {
@@ -148,7 +148,7 @@ impl BisectStudy {
             },
             Ok(()) => String::new(),
         };
-        // A build or a boot that was asked to end says nothing about the member.
+        // An interrupted build or boot says nothing about the member.
         if !why.is_empty() && Interrupt::seen().is_some() {
             bail!("interrupted; to continue: {}", run::resumed(&self.dir, std::env::args()));
         }
@@ -161,14 +161,14 @@ impl BisectStudy {
     }
 
     fn boots(&self, member: usize) -> Result<()> {
-        // One guest is tried for two arms that are alike.
+        // One guest is tried for two equal arms.
         let arm = self.members.arm(member, self.plan.arms.first().context("the plan has no arms")?)?;
         let again = Arm { name: format!("{} again", arm.name), ..arm.clone() };
         let plan = Plan { arms: vec![arm, again], require: Vec::new(), ..self.plan.clone() };
         trial_host::of(&plan)?.prepare(&plan).map(drop)
     }
 
-    /// Says in a line why a member is skipped; an end that does not run ends the study.
+    /// Reports why a member is skipped; if it is an end, the study ends.
     fn refused(&self, member: usize, why: &str) -> Result<String> {
         let why = why.lines().next().unwrap_or_default();
         let name = &self.members.names()[member];
@@ -184,7 +184,7 @@ impl BisectStudy {
         self.bisection.skip(member);
     }
 
-    /// Tells a new state machine all rounds: one of them may have changed the scale of those before it.
+    /// Feeds all rounds to a new state machine, because one of them may have changed the scale of the earlier ones.
     fn tell_all(&mut self) {
         self.bisection = Bisection::new(self.members.last(), self.rules);
         self.skipped.iter().for_each(|member| self.bisection.skip(*member));
@@ -202,7 +202,7 @@ impl BisectStudy {
         bisect_findings(&self.bisection, self.answer.as_ref(), &seen)
     }
 
-    /// The effects on the metric that is followed.
+    /// The effects on the followed metric.
     fn followed(&self, effects: Vec<ArmEffects>) -> Result<ArmEffects> {
         let names: Vec<String> = effects.iter().map(|effect| effect.metric.clone()).collect();
         let wanted = |effect: &ArmEffects| self.metric.as_ref().is_none_or(|name| effect.metric == *name);
@@ -257,7 +257,7 @@ impl Study for BisectStudy {
         self.seen.is_relative |= of_candidate.scale == Scale::Difference;
         self.seen.lower_is_better = of_candidate.direction == Direction::LowerIsBetter;
         self.seen.unit_name = of_candidate.unit_name.to_owned();
-        // Known again when the round is replayed, and not before it.
+        // Found out again when the round is replayed, and not earlier.
         if let Some(Lacking { arm, why }) = &of_candidate.lacking {
             let member = if *arm == 0 { control } else { candidate };
             let why = self.refused(member, why)?;
@@ -267,7 +267,7 @@ impl Study for BisectStudy {
         }
         self.told.push((control, candidate, of_candidate));
         self.tell_all();
-        // While only the ends were compared all members are equally probable.
+        // As long as only the ends were compared, all members are equally probable.
         let ends = (0, self.members.last());
         if let Some(most) = self.bisection.best()
             && self.told.iter().any(|(control, candidate, _)| (*control, *candidate) != ends)

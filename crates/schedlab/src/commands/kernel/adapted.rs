@@ -1,4 +1,4 @@
-//! The adapted series as files: patches in order, a quilt `series` file that names them, and what is left out of each.
+//! Writes the adapted series: patches in order, a quilt `series` file, and the rejected hunks of each patch.
 
 use crate::output::say;
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Longest part of a subject in a file's name, as in git format-patch.
 const LONGEST_NAME: usize = 52;
 
-/// A directory that is new or empty: edits in an old one are kept.
+/// Requires a directory that is new or empty, so that edits in an old one are not lost.
 pub(super) fn check(dir: &Path) -> Result<()> {
     if dir.exists() && !dir.is_dir() {
         bail!("--write {}: it is not a directory", dir.display());
@@ -24,7 +24,7 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says what would be written.
+/// Prints what would be written.
 pub(super) fn plan(rehearsal: &Rehearsal, dir: &Path) {
     let of = |patches: &[Vec<FilePatch>]| patches.iter().filter(|files| !files.is_empty()).count();
     say(format_args!(
@@ -46,8 +46,8 @@ fn say_of_cr(adapted: &[Vec<FilePatch>]) {
     }
 }
 
-/// Writes all of it; names of files are made of numbers and letters of the subject or of the
-/// patch's own file, and of nothing else.
+/// Writes the whole series. File names contain only numbers and letters from the subject or from the patch's own file
+/// name.
 pub(super) fn write(rehearsal: &Rehearsal, dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     let put = |name: &str, bytes: &[u8]| {
@@ -91,7 +91,7 @@ fn diff(files: &[FilePatch]) -> Vec<u8> {
     files.iter().flat_map(FilePatch::to_bytes).collect()
 }
 
-/// The message as it was; below its `---`, which git am drops, what was done to the patch.
+/// The original message, with notes on what was done to the patch below its `---`, where git am drops them.
 fn mail(patch: &Patch, notes: &str, files: &[FilePatch]) -> Vec<u8> {
     let mut out = patch.message.clone();
     if out.last().is_some_and(|&byte| byte != b'\n') {
@@ -104,7 +104,7 @@ fn mail(patch: &Patch, notes: &str, files: &[FilePatch]) -> Vec<u8> {
     out
 }
 
-/// A line for each hunk that is not in the patch as it was.
+/// A line for each hunk that differs from the original patch.
 fn notes(rehearsal: &Rehearsal, patch: usize, rest: &str) -> String {
     let of_patch = |found: &(usize, &Finding)| found.1.patch == patch;
     let note = |(number, found): (usize, &Finding)| {

@@ -1,5 +1,5 @@
-//! Whether the ported code runs: a guest with the kernel that was built, in which the calls of the functions that the
-//! series changes are counted by probes, and the MIB counters that it adds to are read.
+//! Checks whether the ported code runs: boots the built kernel in a guest, counts the calls of the changed functions
+//! with probes, and reads the MIB counters that the series increments.
 
 use crate::commands::vm;
 use anyhow::Result;
@@ -10,9 +10,9 @@ use schedlab_report::port::{Proof, Rehearsal, RunCount};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// Probes of one guest; each is opened on every CPU.
+/// Probes per guest; each is opened on every CPU.
 const PROBES: usize = 48;
-/// Where the names of MIB counters are.
+/// The file with the names of MIB counters.
 const COUNTERS: &str = "net/ipv4/proc.c";
 
 /// Refuses a workload that the guest would refuse, before anything is compiled.
@@ -67,7 +67,7 @@ fn symbol(line: &str) -> Option<&str> {
     parts.next().filter(|kind| kind.eq_ignore_ascii_case("t")).and(parts.next())
 }
 
-/// The symbol of a function, or of the copy that the compiler made of it.
+/// The symbol of a function, or of a copy that the compiler made of it.
 fn with_symbol<'a>(name: &str, symbols: &BTreeSet<&'a str>) -> Option<&'a str> {
     let is_it = |symbol: &&&str| {
         symbol.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && !rest.contains("cold"))
@@ -76,7 +76,7 @@ fn with_symbol<'a>(name: &str, symbols: &BTreeSet<&'a str>) -> Option<&'a str> {
     symbols.range::<str, _>(from).take_while(|symbol| symbol.starts_with(name)).find(is_it).copied()
 }
 
-/// The functions in C files that each patch changes or adds, as the adapted series has it.
+/// The functions in C files that each patch of the adapted series changes or adds.
 fn changed(rehearsal: &Rehearsal, read: &mut Read<'_, anyhow::Error>) -> Result<Vec<(usize, String)>> {
     let (mut out, mut now) = (Vec::new(), Made::new());
     for (number, made) in rehearsal.port.made.iter().enumerate() {

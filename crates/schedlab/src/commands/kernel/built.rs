@@ -1,4 +1,4 @@
-//! The adapted series compiled, patch after patch, in a copy of the tree that `vm build` keeps.
+//! Compiles the adapted series patch by patch, in the copy of the tree that `vm build` keeps.
 
 use super::{booted, port};
 use crate::cli::kernel::Port;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What `vm build` is to do with the tree.
+/// The build request for the tree.
 fn request(args: &Port) -> Result<build::Build> {
     let first: Vec<PathBuf> = args.series.first().map(PathBuf::from).into_iter().collect();
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.onto, &first));
@@ -32,13 +32,13 @@ fn request(args: &Port) -> Result<build::Build> {
     })
 }
 
-/// Refuses what could not be built or booted, before anything is rehearsed for it.
+/// Refuses what cannot be built or booted, before the rehearsal.
 pub(super) fn check(args: &Port) -> Result<()> {
     build::check(&request(args)?)?;
     args.boot.as_deref().map_or(Ok(()), booted::check)
 }
 
-/// What would be done, in a line.
+/// Describes in a line what would be done.
 pub(super) fn plan(args: &Port, rehearsal: &Rehearsal) -> Result<String> {
     let request = request(args)?;
     let taken = rehearsal.port.adapted.iter().filter(|files| !files.is_empty()).count();
@@ -51,8 +51,8 @@ pub(super) fn plan(args: &Port, rehearsal: &Rehearsal) -> Result<String> {
     ))
 }
 
-/// Compiles the tree as it is, then with each patch of the series, up to the first that fails; boots the last where that
-/// is asked for.
+/// Compiles the tree as it is, then after each patch of the series, up to the first that fails; boots the last one if
+/// requested.
 pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
     let request = request(args)?;
     let cache = Cache::of_this_user();
@@ -98,7 +98,7 @@ pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
     Ok(out)
 }
 
-/// What the patches so far say that files are: links, or to be executed.
+/// Files that the patches so far make symbolic links or executables.
 #[derive(Default)]
 struct Kinds(BTreeMap<String, u32>);
 
@@ -106,7 +106,7 @@ impl Kinds {
     fn learn(&mut self, files: &[FilePatch], tree: &Path) {
         for file in files {
             let Some(new) = &file.new else { continue };
-            // Under its new name a file is what it was.
+            // A renamed file keeps its kind.
             let of_old = || {
                 let old = file.old.as_ref().filter(|old| *old != new)?;
                 self.0.get(old).copied().or_else(|| Some(std::fs::metadata(tree.join(old)).ok()?.permissions().mode()))
@@ -126,7 +126,7 @@ impl Kinds {
     }
 }
 
-/// Sources of a patch that nothing was made of.
+/// Source files of a patch that were not compiled.
 fn unused(building: &Building, files: &[FilePatch]) -> Result<Vec<String>> {
     let sources = || files.iter().filter_map(|file| file.new.as_deref()).filter(|path| is_source(path));
     let used = building.used(sources())?;

@@ -1,8 +1,8 @@
-//! Two states in a checkout, through the program `git`. Nothing is checked out.
+//! Reads states of a checkout with the program `git`. Nothing is checked out.
 //!
-//! A checkout's own settings can name programs to run, files to read and places to fetch from (`log.showSignature` with
-//! `gpg.program`, `mailmap.file`, `diff.orderFile`, a partial clone's `remote.*.uploadpack`). So only git's plumbing is
-//! asked, which does not look at most of them; what it does look at is set here, and nothing is fetched.
+//! A checkout's configuration can name programs to run, files to read and places to fetch from (`log.showSignature`
+//! with `gpg.program`, `mailmap.file`, `diff.orderFile`, a partial clone's `remote.*.uploadpack`). So only git's
+//! plumbing is used, which ignores most of it; what it does use is overridden here, and nothing is fetched.
 
 use super::dossier::{Raw, Sides};
 use super::steps::Steps;
@@ -20,12 +20,12 @@ use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 
-/// Whether git keeps a history there, with files beside it or without.
+/// Whether this is a git repository, with or without a working tree.
 pub(super) fn is_checkout(tree: &Path) -> bool {
     tree.join(".git").exists() || tree.join("HEAD").is_file() && tree.join("objects").is_dir()
 }
 
-/// `has_later`: with the commits between the range and HEAD.
+/// `has_later`: also read the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
     if range.contains("...") || range.starts_with("..") {
         bail!("{range} is not a range A..B; A is the older of the two");
@@ -48,7 +48,7 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let changed: Vec<String> = self::names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
     let mut events = timeline::events(tree, &ids[0], &ids[1], &paths)?;
-    // A merge, which a range leaves out, was asked for.
+    // A merge, which a range leaves out, was given explicitly.
     if !range.contains("..") && !merges(tree, &ids[1..])?.is_empty() {
         events.extend(timeline::of(tree, &ids[0], &ids[1..])?);
     }
@@ -86,14 +86,14 @@ pub(super) fn given(tree: &Path, name: &str) -> Result<String> {
     })
 }
 
-/// What is missing of a clone that was cut at some depth; `None` of a whole one.
+/// What is missing in a shallow clone; `None` if it is complete.
 pub(super) fn cut(tree: &Path) -> Option<String> {
     let said = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![]).ok()?;
     let cut = || format!("{} is a shallow clone: older commits, and most tags, are not there", tree.display());
     said.starts_with(b"true").then(cut)
 }
 
-/// A commit, or those of a range `A..B` without merges, oldest first, as `git format-patch` writes them.
+/// A commit, or the commits of a range `A..B` without merges, oldest first, in the format of `git format-patch`.
 pub(super) fn mails(tree: &Path, range: &str) -> Result<Vec<u8>> {
     let ids = match range.split_once("..") {
         Some((from, to)) => {
@@ -123,7 +123,7 @@ pub(super) fn merges(tree: &Path, ids: &[String]) -> Result<BTreeSet<String>> {
     Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
 }
 
-/// Commits in an order in which each could be made, whatever their dates.
+/// The commits in topological order, oldest first, whatever their dates.
 pub(super) fn oldest_first(tree: &Path, ids: &[String]) -> Result<Vec<String>> {
     let base = git(tree, &["merge-base", "--octopus"], ids, vec![]).unwrap_or_default();
     let base = String::from_utf8_lossy(&base).trim().to_owned();
@@ -146,7 +146,7 @@ fn names(list: &[u8]) -> Vec<String> {
     list.split(|&b| b == 0).filter(|n| !n.is_empty()).map(|n| String::from_utf8_lossy(n).into_owned()).collect()
 }
 
-/// The files and links of a commit, in the order of their paths: mode, object and path of each.
+/// The files and links of a commit, sorted by path: mode, object and path of each.
 fn entries(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<(u32, String, String)>> {
     let format = "--format=%(objectmode) %(objectname) %(path)";
     let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", format, commit, "--"], paths, vec![])?;
@@ -157,7 +157,7 @@ fn entries(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<(u32, Stri
     Ok(names(&list).into_iter().filter_map(entry).filter(|(mode, ..)| *mode != SUBMODULE).collect())
 }
 
-/// The files of a commit, in the order of their paths; links are not followed.
+/// The files of a commit, sorted by path; links are not followed.
 pub(super) fn files(
     tree: &Path,
     commit: &str,
@@ -179,14 +179,14 @@ pub(super) fn files(
     found.collect()
 }
 
-/// Files whose texts are held at a time: some 60 MB of a kernel's.
+/// Number of files whose contents are held in memory: some 60 MB for a kernel.
 const AT_ONCE: usize = 4096;
 
-/// Writes the files of a commit into `place`, an empty folder. `git checkout-index` would run the filters that the
-/// checkout's configuration names (`filter.*.smudge`).
+/// Writes the files of a commit into `place`, an empty directory. `git checkout-index` would run the filters in the
+/// checkout's configuration (`filter.*.smudge`).
 pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) -> Result<()> {
     let mut entries = entries(tree, commit, &[])?;
-    // Links last: no file is written through one.
+    // Links last, so that no file is written through one.
     entries.in_order_by_key(|entry| entry.0 == LINK);
     for part in entries.chunks(AT_ONCE) {
         let texts = texts(tree, part.iter().map(|(_, id, _)| &**id))?;
@@ -203,7 +203,7 @@ pub(in crate::commands) fn write_files(tree: &Path, commit: &str, place: &Path) 
     Ok(())
 }
 
-/// Modes of entries in a tree of git.
+/// Modes of the entries in a git tree.
 pub(super) const LINK: u32 = 0o120_000;
 const SUBMODULE: u32 = 0o160_000;
 
@@ -212,18 +212,18 @@ fn write_file(file: &Path, mode: u32, text: &[u8]) -> std::io::Result<()> {
     if mode == LINK {
         return symlink(OsStr::from_bytes(text), file);
     }
-    // 0o644 or 0o755, as in git; the umask takes its part.
+    // 0o644 or 0o755, as in git, reduced by the umask.
     OpenOptions::new().write(true).create_new(true).mode(mode & 0o777).open(file)?.write_all(text)
 }
 
-/// The bytes of objects by their names, `ID` or `COMMIT:PATH`, which hold no line end; `None`: it is not there.
+/// The contents of objects, given as `ID` or `COMMIT:PATH` without newlines; `None` if an object does not exist.
 pub(super) fn texts<'a>(tree: &Path, names: impl Iterator<Item = &'a str>) -> Result<Vec<Option<Vec<u8>>>> {
     let asked: Vec<u8> = names.flat_map(|name| [name.as_bytes(), b"\n"].concat()).collect();
     let count = asked.iter().filter(|&&b| b == b'\n').count();
     let said = git(tree, &["cat-file", "--batch=%(objectsize)"], &[], asked)?;
     let mut rest = &said[..];
     let mut one = || {
-        // A size, a line end, the bytes, a line end; of what is not there its name and a word.
+        // For an object: size, newline, content, newline; for a missing one its name and a word.
         let end = rest.iter().position(|&b| b == b'\n')?;
         let size = std::str::from_utf8(&rest[..end]).ok().and_then(|size| size.parse::<usize>().ok());
         let text = size.and_then(|size| rest.get(end + 1..end + 1 + size));
@@ -233,7 +233,7 @@ pub(super) fn texts<'a>(tree: &Path, names: impl Iterator<Item = &'a str>) -> Re
     Ok((0..count).map(|_| one()).collect())
 }
 
-/// The files of a commit that have one of the words.
+/// The files of a commit that contain one of the words.
 pub(super) fn with_words(tree: &Path, commit: &str, words: &[String]) -> Result<Vec<String>> {
     let asked =
         ["grep", "-l", "-z", "-a", "-F", "-w", "--no-color", "--full-name", "--no-recurse-submodules", "-f", "-"];
@@ -242,13 +242,13 @@ pub(super) fn with_words(tree: &Path, commit: &str, words: &[String]) -> Result<
             let path = |name: String| name.strip_prefix(commit)?.strip_prefix(':').map(str::to_owned);
             Ok(names(&found).into_iter().filter_map(path).collect())
         }
-        // So it says that there are none.
+        // This is how git reports that there are none.
         Err(error) if error.to_string() == "git grep: exit status: 1" => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-/// What git answers to `input`, written while the answer is read: either may be larger than a pipe.
+/// The output of git for `input`, which is written while the output is read: either may be larger than a pipe.
 pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String], input: Vec<u8>) -> Result<Vec<u8>> {
     let mut git = Command::new("git");
     git.arg("-C").arg(tree).args(["--no-pager", "--literal-pathspecs"]);
@@ -260,7 +260,7 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     let (to, from, said) = to.zip(from).zip(said).map(|((a, b), c)| (a, b, c)).context("git has no pipes")?;
     let (writer, listener) = (pipe::feed(to, input), pipe::drain(said));
     let mut answer = Vec::new();
-    // With this the pipe is closed, which ends a git that has more to say.
+    // This also closes the pipe, which ends a git with more output.
     let read = from.take(trees::MOST_BYTES + 1).read_to_end(&mut answer);
     let status = child.wait()?;
     read.context("git's output cannot be parsed")?;

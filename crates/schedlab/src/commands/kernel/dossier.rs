@@ -1,4 +1,5 @@
-//! `schedlab kernel dossier`: two states of a source, from trees, patches or git, to a report in a directory.
+//! `schedlab kernel dossier`: compares two states of a source, from trees, patches or git, and writes a report to a
+//! directory.
 
 mod callers;
 
@@ -78,25 +79,25 @@ struct DossierAnswer<'a> {
 
 /// How many key functions are shown line by line.
 const BODIES: usize = 10;
-/// More pictures of a kind than a dossier has.
+/// More pictures of each kind than a dossier can have.
 const MOST_PICTURES: usize = 99;
 const PAGE: &str = "dossier.md";
 
 /// A file's path in its tree and its bytes.
 pub(super) type Raw = (String, Vec<u8>);
 
-/// Two states of a source, not yet read as C.
+/// Two states of a source, not yet parsed.
 pub(super) struct Sides {
     pub(super) names: [String; 2],
     pub(super) files: [Vec<Raw>; 2],
     pub(super) paths: Vec<String>,
     /// Commits or patches, the oldest first.
     pub(super) events: Vec<Event>,
-    /// What each of them does, and patches without a name.
+    /// The changes of each of them, and patches without a name.
     pub(super) steps: Steps,
     /// Commits after those.
     pub(super) later: Vec<Event>,
-    /// Where more of each state can be read.
+    /// Where other files of each state can be read.
     pub(super) origins: [Origin; 2],
     /// What was left out, a sentence each.
     pub(super) problems: Vec<String>,
@@ -137,7 +138,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The comparison; with the callers in the rest of the trees, if those are wanted: it takes a few seconds.
+/// The comparison; with callers in the rest of the trees if requested, because that takes a few seconds.
 fn with_callers(sides: &Sides, [before, after]: [&[File]; 2], is_whole: bool) -> Result<Dossier> {
     let rest = callers::Rest { origins: &sides.origins, steps: &sides.steps, paths: &sides.paths };
     let mut failed = None;
@@ -149,13 +150,14 @@ fn with_callers(sides: &Sides, [before, after]: [&[File]; 2], is_whole: bool) ->
         }
     });
     if !is_whole && !sides.paths.is_empty() {
-        // What is gone from the paths may be defined elsewhere now.
+        // A function that is gone from the paths may now be defined elsewhere.
         dossier.not_adapted.retain(|call| call.taken.is_some());
     }
     failed.map_or(Ok(dossier), Err)
 }
 
-/// The paths as a tree spells them: `kernel/sched` for `./kernel//sched/`. None, for all of it, if one is the tree itself.
+/// The paths as the tree spells them: `kernel/sched` for `./kernel//sched/`. Empty, for everything, if one is the tree
+/// itself.
 fn paths(given: &[String]) -> Result<Vec<String>> {
     let mut out = Vec::new();
     for path in given {
@@ -168,18 +170,18 @@ fn paths(given: &[String]) -> Result<Vec<String>> {
     Ok(if out.iter().any(String::is_empty) { Vec::new() } else { out })
 }
 
-/// Refuses what would be refused in the end.
+/// Refuses early what would be refused at the end.
 fn check(args: &Arguments) -> Result<()> {
     if args.output.exists() && !args.output.is_dir() {
         bail!("-o {}: it is not a directory", args.output.display());
     }
-    // Two trees are all of the input.
+    // The input may be two trees.
     let read = || args.input.iter().map(|tree| ("the input", Path::new(tree))).filter(|(_, tree)| tree.is_dir());
     let tree = args.tree.as_deref().map(|tree| ("--tree", tree));
     read().chain(tree).try_for_each(|(option, tree)| destination::outside("-o", &args.output, option, tree))
 }
 
-/// The subject of the dossier; nothing was measured or written into it yet.
+/// The subject of the dossier, before measurements and slots are filled in.
 fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [&[File]; 2]) -> Result<DossierSubject> {
     let maintainers = first(&sides.origins, |origin| origin.there(&["MAINTAINERS".to_owned()]))?;
     let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
@@ -204,7 +206,7 @@ fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [
     })
 }
 
-/// The page of an earlier dossier. What a link names is not a page of ours.
+/// The page of an earlier dossier. A symbolic link is not followed, because its target is not a page of ours.
 fn old_page(dir: &Path) -> Result<Option<OldPage>> {
     let file = dir.join(PAGE);
     if !std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file()) {
@@ -227,13 +229,13 @@ fn old_page(dir: &Path) -> Result<Option<OldPage>> {
     }
 }
 
-/// The answer of the second state, or of the first where that has none.
+/// The result for the second state, or for the first if that is empty.
 fn first(origins: &[Origin; 2], ask: impl Fn(&Origin) -> Result<Vec<Raw>>) -> Result<Vec<Raw>> {
     let found = ask(&origins[1])?;
     if found.is_empty() { ask(&origins[0]) } else { Ok(found) }
 }
 
-/// Where the documentation names what differs; what only the first state has is looked for there.
+/// Where the documentation names what differs; the first state is searched for what only it has.
 fn documentation(dossier: &Dossier, origins: &[Origin; 2]) -> Result<Vec<Mention>> {
     let mut names = documented_names(&dossier.interfaces);
     let is_text = |path: &str| path.ends_with(".rst") || path.ends_with(".txt");
@@ -269,7 +271,7 @@ fn measured_run(dir: &Path) -> Result<Measured> {
     Ok(measured(&name, &Input { manifest: &run.manifest, trials: &run.trials, findings: &findings }))
 }
 
-/// What is written, by name.
+/// The files to write, by name.
 fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec<u8>)>> {
     let (mut md, mut html) = (Vec::new(), Vec::new());
     dossier_markdown(subject, dossier, &mut md)?;
@@ -302,10 +304,10 @@ fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec
     Ok(out)
 }
 
-/// `was_changed`: outside of its slots, the page that is there was.
+/// `was_changed`: the existing page was edited outside of its slots.
 fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    // Pictures of an earlier dossier, which had others; not all numbers have one.
+    // Removes pictures of an earlier dossier, which may have had others; numbers may be missing.
     let numbered = |kind| (1..=MOST_PICTURES).map(move |number| format!("{kind}-{number}.svg"));
     let pictures = numbered("flow").chain(numbered("entry")).chain(["flow-modules.svg".to_owned()]);
     let is_there = |name: &String| std::fs::symlink_metadata(dir.join(name)).is_ok();
@@ -315,7 +317,7 @@ fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result
     if was_changed {
         destination::set_aside(dir, PAGE, "was edited outside of its slots")?;
     }
-    // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
+    // Our file names in a directory of the user: an existing link is replaced, not followed.
     for (name, bytes) in files {
         let file = dir.join(name);
         places::write_whole(&file, 0o666, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
@@ -347,7 +349,7 @@ fn sides(args: &Arguments, paths: &[String]) -> Result<Sides> {
     }
 }
 
-/// Reads the files on all CPUs; the answer is sorted by path.
+/// Parses the files on all CPUs; the result is sorted by path.
 pub(super) fn read(files: Vec<Raw>) -> Vec<File> {
     let files = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
     side_by_side_sorted(files, &|(path, text)| text.map(|text| File::read(path, text)))

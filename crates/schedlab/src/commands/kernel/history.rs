@@ -1,4 +1,4 @@
-//! What the history of the target knows of the patches, where the target is a checkout: through the program `git`.
+//! What the history of the target contains of the patches, if the target is a checkout; read with the program `git`.
 
 use super::checkout::{cut, git, is_checkout};
 use crate::output::say;
@@ -8,15 +8,15 @@ use schedlab_report::port::History;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// Commits that are read, and those of them whose changes are read as well, the newest first.
+/// Commits that are read, and how many of them with their changes, the newest first.
 const COMMITS: usize = 20_000;
 const CHANGES: usize = 2_000;
-/// Bytes of file names that one command line takes.
+/// Bytes of file names on one command line.
 const NAMES: usize = 1 << 20;
 
-/// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
+/// Reads the commits that touch the files of the series. A tree without history is not an error: then nothing is found.
 pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {
-    // A tree unpacked inside of another checkout is not that checkout.
+    // A tree that was unpacked inside another checkout is not that checkout.
     if !is_checkout(tree) {
         return History::default();
     }
@@ -75,16 +75,16 @@ fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Com
 pub(super) fn listed(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<[String; 5]>> {
     let log = ["rev-list", "--no-commit-header", "--format=%H%x00%s%x00%b%x00%as%x00%an%x00"];
     let log = git(tree, &[&log[..], which].concat(), files, vec![])?;
-    // A commit ends with a zero and a line end.
+    // A commit ends with a zero byte and a newline.
     let mut fields =
         log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
     let mut next = || Some([fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?]);
     Ok(std::iter::from_fn(&mut next).collect())
 }
 
-/// What the commits of a list change, each after a line with its id; as `git format-patch` shows them, whatever the
-/// checkout's own settings are. A commit without a parent has none: it may be where a shallow clone was cut, and would
-/// bring the whole tree. Of a merge it is the combined diff of what differs from every parent.
+/// The changes of the commits in a list, each after a line with its id, as in `git format-patch`, whatever the
+/// checkout's configuration is. A commit without a parent has none: a shallow clone may have been cut there, and the
+/// diff would be the whole tree. For a merge it is the combined diff against all parents.
 pub(super) fn diffs(tree: &Path, paths: &[String], commits: Vec<u8>) -> Result<Vec<u8>> {
     let shown = ["diff-tree", "--stdin", "-r", "-p", "--cc", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
     let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
@@ -98,7 +98,7 @@ fn changes(tree: &Path, files: &[String]) -> Result<HashMap<String, String>> {
     patch_ids(tree, diffs(tree, &[], newest)?)
 }
 
-/// The commit id by which patch number `number` of the series goes.
+/// A made-up commit id for patch number `number` of the series.
 fn name(number: usize) -> String {
     format!("{number:040x}")
 }

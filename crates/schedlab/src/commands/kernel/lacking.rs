@@ -1,4 +1,4 @@
-//! What the hunks of a series need and the tree lacks: reads the headers that they could see.
+//! What the hunks of a series need and the tree lacks: reads the headers that are visible to them.
 
 use super::checkout::{git, is_checkout};
 use crate::input;
@@ -10,7 +10,7 @@ use schedlab_sys::thread::{side_by_side, usable_cpus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// For each finding; nothing of a tree without an `include` folder, which is not a whole kernel.
+/// For each finding; empty for a tree without an `include` folder, which is not a whole kernel.
 pub(super) fn find(
     tree: &Path,
     patches: &[Patch],
@@ -37,7 +37,7 @@ pub(super) fn find(
         let mut beside = BTreeSet::new();
         walk(tree, folder, false, &mut beside);
         headers.extend(joined(tree, folder, &beside));
-        // `#include "../common/x.h"`: folders beside it count, where they are not all drivers there are.
+        // `#include "../common/x.h"`: neighbouring folders count too, unless these are all drivers.
         let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
         if matches!(above, "" | "drivers" | "arch" | "sound") {
             walk(tree, folder, true, &mut beside);
@@ -46,7 +46,8 @@ pub(super) fn find(
         }
         headers.extend(beside.into_iter().filter(|name| name.ends_with(".h")));
     }
-    // Headers and files of another folder are known by name: `-I` of a Makefile leads there, or a file has moved.
+    // For headers and files of other folders only their names are read: `-I` in a Makefile may lead there, or a file
+    // has moved.
     let tops: BTreeSet<&str> = folders.iter().map(|folder| top(folder)).collect();
     tops.iter().for_each(|top| walk(tree, top, true, &mut names));
     let headers = contents(tree, headers.into_iter().collect());
@@ -57,11 +58,11 @@ pub(super) fn find(
     Ok(out)
 }
 
-/// Things whose last release is looked for, and releases in which each is.
+/// How many missing things are searched for, and in how many releases.
 const LOOKED_FOR: usize = 40;
 const RELEASES: usize = 20;
 
-/// Of what the tree once had, the last release with each. `folders` are those that names are looked for in.
+/// The last release with each thing that the tree once had. `folders` are the folders that names are searched in.
 fn releases(tree: &Path, folders: &[String], needs: &mut [Vec<Need>]) {
     if !is_checkout(tree) {
         return;
@@ -87,12 +88,12 @@ fn releases(tree: &Path, folders: &[String], needs: &mut [Vec<Need>]) {
     }
 }
 
-/// What git prints, if it has an answer.
+/// The output of git, if it succeeds.
 fn said(tree: &Path, words: &[&str], paths: &[String]) -> Option<String> {
     Some(String::from_utf8_lossy(&git(tree, words, paths, vec![]).ok()?).trim().to_owned())
 }
 
-/// The newest tags of the tree's history; `which` are further words to `git for-each-ref`.
+/// The newest tags in the tree's history; `which` are more arguments for `git for-each-ref`.
 fn tags(tree: &Path, which: &[&str]) -> Vec<String> {
     let sorted = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=-version:refname", "--sort=-creatordate"];
     let words = [&sorted[..], &["--format=%(refname)", "--merged", "HEAD"], which, &["refs/tags"]].concat();
@@ -104,14 +105,14 @@ fn short(tag: &str) -> String {
 }
 
 fn last_release(tree: &Path, path: &str) -> Option<String> {
-    // The last commit that touched it took it away.
+    // The last commit that touched it removed it.
     let gone = said(tree, &["rev-list", "-1", "HEAD", "--"], &[path.to_owned()]).filter(|id| !id.is_empty())?;
     let has = |tag: &String| said(tree, &["cat-file", "-e", &format!("{tag}:{path}")], &[]).is_some();
     tags(tree, &["--no-contains", &gone]).iter().find(|tag| has(tag)).map(|tag| short(tag))
 }
 
-/// Of names that are not in these folders now, the last release in which they were. A name that is there, such as that
-/// of a member that another struct has, is not looked for.
+/// For names that are not in these folders now, the last release in which they were. A name that still occurs, such as
+/// a member of another struct, is not searched for.
 fn last_with(tree: &Path, folders: &[String], mut names: BTreeSet<String>) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let older = std::iter::once_with(|| tags(tree, &[])).flatten();
@@ -136,7 +137,7 @@ fn top(folder: &str) -> &str {
     folder.match_indices('/').nth(parts - 1).map_or(folder, |(at, _)| &folder[..at])
 }
 
-/// Files below a folder of the tree, without links; folders that cannot be read hold none.
+/// Files below a folder of the tree, without links; folders that cannot be read count as empty.
 fn walk(tree: &Path, folder: &str, is_deep: bool, out: &mut BTreeSet<String>) {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {

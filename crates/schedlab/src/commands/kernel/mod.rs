@@ -1,4 +1,4 @@
-//! `schedlab kernel …`: opens files for the pure crate of that name and shows what it found.
+//! `schedlab kernel …`: reads the files for the crate `kernel`, which does no I/O, and prints what it found.
 
 mod adapted;
 mod booted;

@@ -1,4 +1,4 @@
-//! A tree, and what patches make of it in memory.
+//! A tree, and the result of patches on it, in memory.
 
 use super::dossier::{Raw, Sides};
 use super::steps::{Step, Steps};
@@ -10,7 +10,7 @@ use schedlab_kernel::{FilePatch, Patch, abbreviated};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Of patches in files, for a tree.
+/// For patch files and a tree.
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
     let (series, problems) = series(tree, patches)?;
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
@@ -23,7 +23,7 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
     Patched { origin: Origin::Tree(tree.to_owned()), names: [name, with], steps, events, problems }.sides(paths)
 }
 
-/// Of commits that need not follow one another: what they do to the parent of the oldest.
+/// For commits that need not be consecutive: their changes, applied to the parent of the oldest.
 pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Result<Sides> {
     let given = given.iter().map(|name| checkout::given(tree, name)).collect::<Result<Vec<_>>>()?;
     let ids = checkout::oldest_first(tree, &given)?;
@@ -42,7 +42,7 @@ pub(super) fn of_commits(tree: &Path, given: &[String], paths: &[String]) -> Res
     Patched { origin: Origin::Commit(tree.to_owned(), from), names, steps, events, problems }.sides(paths)
 }
 
-/// A state of the source, and what is made of it.
+/// A state of the source, and the state with the patches.
 struct Patched {
     origin: Origin,
     names: [String; 2],
@@ -81,10 +81,10 @@ impl Patched {
         Ok(Sides { names, files: [before, after], paths, events, steps, later: Vec::new(), origins, problems })
     }
 
-    /// The files inside the paths before and after, by path.
+    /// The files inside the paths before and after the patches, sorted by path.
     fn patched(&mut self, read: Vec<Raw>, is_in: &dyn Fn(&str) -> bool) -> Result<(Vec<Raw>, Vec<Raw>)> {
         let mut files: Files = read.into_iter().collect();
-        // A file outside of the paths can get a name in them, and the other way round.
+        // A file outside of the paths can be renamed into them, and the other way round.
         let outside =
             self.steps.iter().flat_map(|step| &step.files).flat_map(names).filter(|path| !files.contains_key(*path));
         let outside: Vec<String> = outside.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect();
@@ -102,7 +102,7 @@ fn names(file: &FilePatch) -> impl Iterator<Item = &str> {
     [&file.old, &file.new].into_iter().flatten().map(String::as_str)
 }
 
-/// The patches of these files, and what of them is not read or names a link in the tree.
+/// The patches in these files, and what is skipped: parts that cannot be read, and links in the tree.
 fn series(tree: &Path, files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     let (mut series, mut problems) = (Vec::new(), Vec::new());
     let texts = files.iter().map(|file| series::texts(Path::new(file))).collect::<Result<Vec<_>>>()?.concat();
@@ -115,7 +115,7 @@ fn series(tree: &Path, files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     Ok((series, problems))
 }
 
-/// What the head of a mail says.
+/// From the header of a mail.
 fn event(patch: &Patch) -> Event {
     let of = |key: &str| {
         let found = patch.trailers.iter().find(|trailer| trailer.key.eq_ignore_ascii_case(key));
@@ -129,7 +129,7 @@ fn event(patch: &Patch) -> Event {
     Event { commit, id, date: day(of("Date")), author, subject, release: None, references, copied_from }
 }
 
-/// `2023-08-17` of `Thu, 17 Aug 2023 11:04:00 +0200`; empty if it is none.
+/// `2023-08-17` for `Thu, 17 Aug 2023 11:04:00 +0200`; empty if it is not a date.
 fn day(date: &str) -> String {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let words: Vec<&str> = date.split([' ', ',']).filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
+//! `schedlab kernel port`: reads a series and a tree, and prints the findings as text or JSON.
 
 use super::checkout;
 use super::{adapted, built, history, lacking, prerequisites, series, states};
@@ -23,7 +23,7 @@ pub(super) fn run(args: &Port) -> Result<u8> {
     if let Some(dir) = &args.write {
         if args.dry_run { adapted::plan(&rehearsal, dir) } else { adapted::write(&rehearsal, dir)? }
     }
-    // What was rehearsed is shown also where nothing could be built.
+    // The rehearsal is printed even if nothing could be built.
     let mut failed = None;
     if args.build && args.dry_run {
         say(built::plan(args, &rehearsal)?);
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Port) -> Result<u8> {
     failed.map_or(Ok(if is_good { exit::DONE } else { exit::ERROR }), Err)
 }
 
-/// Looks at what is to be written, and where, before anything is done for it.
+/// Checks the output files and directories before the work begins.
 fn places(args: &Port) -> Result<()> {
     let trees = [("--onto", Some(&args.onto)), ("--from", args.from.as_ref())];
     let trees = || trees.into_iter().filter_map(|(option, tree)| Some((option, tree?)));
@@ -94,7 +94,8 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
-/// Removes files that are symbolic links in the tree, or below one that leads out of it or that the patch makes.
+/// Removes files that are symbolic links in the tree, or below a link that leads out of the tree or that the patch
+/// creates.
 pub(super) fn refuse_links(tree: &Path, patch: &mut Patch) {
     let root = tree.canonicalize();
     let made =
@@ -118,7 +119,7 @@ pub(super) fn refuse_links(tree: &Path, patch: &mut Patch) {
     patch.refused.extend(links.into_iter().map(refused));
 }
 
-/// A file of a tree. Its name is relative and without `..`: the parser sees to that.
+/// A file of a tree. The parser has made sure that its name is relative and without `..`.
 pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     match input::regular(&tree.join(path)) {
         Ok(text) => Ok(Some(text)),
@@ -131,8 +132,8 @@ pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The files of the series in order, with what they hold. What is no file may be a commit or a range of the checkout that
-/// the series is from.
+/// The files of the series in order, with their contents. A name that is not a file may be a commit or a range of the
+/// checkout given with `--from`.
 fn files(named: &[PathBuf], from: Option<&Path>) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
     for path in named {

@@ -1,4 +1,4 @@
-//! The commits of the source's history that a series leans on and the target may lack, where `--from` is a checkout.
+//! The prerequisite commits of a series in the source's history that the target may lack, if `--from` is a checkout.
 
 use super::checkout::{git, is_checkout};
 use super::{history, port, states, trees};
@@ -10,11 +10,11 @@ use schedlab_kernel::{
 use schedlab_report::port::{Prerequisites, Rehearsal, Step, Wanted};
 use std::path::Path;
 
-/// Commits whose changes are read, the newest first, and those of them that are looked for in the target.
+/// Commits whose changes are read, the newest first, and how many of the result are searched in the target.
 const COMMITS: usize = 5_000;
 const LOOKED_FOR: usize = 40;
 
-/// Looks for what the rehearsal, and the compiler where it was asked, found missing. A tree without history has none.
+/// Searches for what the rehearsal, and the compiler if used, found missing. Finds nothing in a tree without history.
 pub(super) fn find(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Option<Prerequisites> {
     if !is_checkout(from) {
         return None;
@@ -49,7 +49,7 @@ fn found(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisite
     Ok(Prerequisites { commits: commits.len(), wanted: wanted.collect(), more })
 }
 
-/// For each commit the one of the target's history that it is, and what would become of it there, alone.
+/// For each commit, the commit in the target's history that it is, and the outcome of applying it there alone.
 pub(super) fn looked_for(onto: &Path, patches: &[Patch]) -> Result<Vec<(Option<Present>, Option<Outcome>)>> {
     let mut there = history::read(onto, patches).present.into_iter();
     let mut read = |path: &str| port::file(onto, path);
@@ -67,8 +67,8 @@ pub(super) fn as_patch(commit: &Commit, files: &[FilePatch]) -> Patch {
     Patch { subject: subject.clone(), commit: Some(id.clone()), files: files.to_vec(), ..Patch::default() }
 }
 
-/// The newest commits that touch the paths and that the target has not, where both histories share a commit, without
-/// the series itself and what came after it.
+/// The newest commits that touch the paths and that the target does not have, if the histories share a commit; without
+/// the series itself and later commits.
 fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch]) -> Result<Vec<Commit>> {
     let but = shared(from, onto).map(|id| format!("^{id}"));
     let revisions: Vec<&str> = ["--no-merges", "HEAD"].into_iter().chain(but.as_deref()).collect();
@@ -90,7 +90,7 @@ fn shared(from: &Path, onto: &Path) -> Option<String> {
     said.lines().find_map(|line| line.strip_suffix(" commit")).map(str::to_owned)
 }
 
-/// What each commit does, in their order.
+/// The changes of each commit, in the order of the commits.
 pub(super) fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePatch>>> {
     let asked: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
     let said = history::diffs(tree, &[], asked.into_bytes())?;
@@ -107,7 +107,7 @@ pub(super) fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePat
     };
     let mut next = 0;
     for (at, line) in lines {
-        // A commit without changes in text is left out of the answer.
+        // A commit without text changes is missing in the output.
         let id = line.trim_ascii_end();
         if let Some(step) = commits[next.min(commits.len())..].iter().position(|commit| commit.id.as_bytes() == id) {
             take(of, &said[begin..at]);

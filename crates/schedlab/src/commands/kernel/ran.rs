@@ -1,4 +1,4 @@
-//! What ran: counts of functions from a profile, or from the kernel's function tracer.
+//! Which functions ran: counts from a profile, or from the kernel's function tracer.
 
 use crate::input;
 use anyhow::{Context, Result, bail};
@@ -26,8 +26,9 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
 
 const CALLS: &str = "calls, by the function tracer";
 
-/// A compiler's copies, such as `f.isra.0` and `f.constprop.0.cold`, count for their function, and the functions that a
-/// system call is made of for the call. These call one another: of calls the most are taken, of samples the sum.
+/// Copies made by the compiler, such as `f.isra.0` and `f.constprop.0.cold`, count for their function, and the
+/// functions that implement a system call count for the call. These call one another, so of their calls the maximum is
+/// taken; of their samples the sum.
 fn of_functions(counts: BTreeMap<String, u64>, are_calls: bool) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     for (name, count) in counts {
@@ -42,8 +43,8 @@ fn of_functions(counts: BTreeMap<String, u64>, are_calls: bool) -> BTreeMap<Stri
     out
 }
 
-/// `sys_futex` of `__x64_sys_futex`, `__do_sys_futex` and `__se_sys_futex`; `compat_sys_futex` of `__ia32_compat_sys_futex`.
-/// The table of a 32-bit program on a 64-bit kernel has `__ia32_sys_futex`, which is the same call.
+/// `sys_futex` for `__x64_sys_futex`, `__do_sys_futex` and `__se_sys_futex`; `compat_sys_futex` for
+/// `__ia32_compat_sys_futex`. 32-bit programs on a 64-bit kernel use `__ia32_sys_futex`, which is the same call.
 fn system_call(function: &str) -> Option<&str> {
     const OF: [&str; 9] = ["x64", "ia32", "x32", "arm64", "riscv", "s390", "s390x", "se", "do"];
     let (of, call) = function.strip_prefix("__")?.split_once('_')?;
@@ -51,7 +52,7 @@ fn system_call(function: &str) -> Option<&str> {
     (OF.contains(&of) && is_call).then_some(call)
 }
 
-/// If there are several profiles, takes the last, which is the one that was asked for.
+/// Of several profiles the last one is taken, which is the one that was requested.
 fn profile(text: &str) -> Result<(&'static str, BTreeMap<String, u64>)> {
     let whole: serde_json::Value = serde_json::from_str(text).context("it is not JSON")?;
     let last = whole.get("profiles").and_then(|all| all.as_array()?.last());

@@ -1,4 +1,4 @@
-//! `schedlab kernel related`: the commits of a feature, in the history of a checkout.
+//! `schedlab kernel related`: finds the commits of a feature in the history of a checkout.
 
 use super::checkout::{self, is_checkout, texts};
 use super::{history, prerequisites, trees};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Commits whose changes are read, the newest first.
 const COMMITS: usize = 5_000;
-/// Files that are read of them, of one commit, and commits whose files are read at once.
+/// Files that are read in all, files of one commit, and commits whose files are read at once.
 const FILES: usize = 20_000;
 const FILES_OF_ONE: usize = 500;
 const AT_ONCE: usize = 20;
@@ -64,7 +64,7 @@ fn found(args: &Arguments) -> Result<Discovery> {
     let range = [to.as_str(), &format!("^{from}")];
     let mut commits = history::commits(&args.tree, COMMITS, &range, &paths)?;
     let is_cut = commits.len() == COMMITS;
-    // One that was asked for and lies outside of the range is taken for older than it.
+    // A given commit outside of the range counts as older than the range.
     asked.retain(|one| commits.iter().all(|other| other.id != one.id));
     commits.append(&mut asked);
     let (commits, changes) = without_plain_merges(&args.tree, commits, &ids)?;
@@ -89,7 +89,7 @@ fn found(args: &Arguments) -> Result<Discovery> {
     Ok(Discovery { asked, commits: commits.len(), is_cut, members, has_target })
 }
 
-/// The commits with what each does, except for merges that change nothing themselves, unless they were asked for.
+/// The commits with their changes, without merges that change nothing themselves, unless they were given.
 fn without_plain_merges(
     tree: &Path,
     commits: Vec<Commit>,
@@ -103,8 +103,8 @@ fn without_plain_merges(
     Ok(commits.into_iter().zip(changes).filter(is_kept).unzip())
 }
 
-/// What each commit changes something of. The files of those that were asked for are read first, then those of the newest;
-/// past [`FILES`], and in a change to all of the tree, hunks and their headings must do.
+/// The names that each commit touches. The files of the given commits are read first, then those of the newest; after
+/// [`FILES`] files, and for changes to the whole tree, the hunks and their headings are used instead.
 fn names_of(
     tree: &Path,
     commits: &[Commit],
@@ -119,7 +119,7 @@ fn names_of(
         let narrow = some.iter().filter(|at| changes[**at].len() <= FILES_OF_ONE);
         let files = narrow.flat_map(|&at| changes[at].iter().enumerate().map(move |(place, file)| (at, place, file)));
         let name = |(at, place, file): (usize, usize, &FilePatch)| {
-            // The diff has the whole text of a file that is added or removed. git reads one name per line.
+            // For an added or removed file the diff has the whole text. git reads one name per line.
             let new = file.new.as_ref().filter(|name| file.change != Change::Created && !name.contains('\n'))?;
             (file.is_c() && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
         };

@@ -1,4 +1,4 @@
-//! Patches from the disk: files, and folders in the order of quilt's `series` file or of the names.
+//! Reads patches from files, and from folders in the order of quilt's `series` file or of the names.
 
 use crate::input;
 use crate::output::say;
@@ -28,7 +28,7 @@ pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a file of patches holds, or each patch of a folder, with its name.
+/// The content of a patch file, or of each patch of a folder, with its name.
 pub(super) fn texts(path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     if !path.is_dir() {
         return Ok(vec![(path.to_owned(), input::bytes(path)?)]);
@@ -49,8 +49,8 @@ fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What the files of a series say, each with the file it is from, without mails that have no diff, such as a cover letter.
-/// A file without any is skipped and said; it is an error if all are.
+/// The patches in the files of a series, each with its file, without mails that have no diff, such as cover letters. A
+/// file without patches is skipped and reported; it is an error if all are.
 pub(super) fn parsed(files: &[(PathBuf, Vec<u8>)]) -> Result<Vec<(PathBuf, Patch)>> {
     let (mut out, mut empty) = (Vec::new(), Vec::new());
     for (file, text) in files {

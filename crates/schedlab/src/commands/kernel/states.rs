@@ -1,5 +1,5 @@
-//! Uses the tree that the series was written for (`--from`): where each hunk belongs there, and the state contract, which
-//! compares the code in both trees that could change what the series reads.
+//! Uses the tree that the series was written for (`--from`): where each hunk belongs there, and the state contract,
+//! which compares the code in both trees that may change what the series reads.
 
 use super::dossier::Raw;
 use super::{port, trees};
@@ -10,7 +10,7 @@ use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, Port, doubt, is_c, re
 use schedlab_plan::{InOrder, counted};
 use std::path::Path;
 
-/// `from`: the tree that the series was made for, before it or with it.
+/// `from`: the tree that the series was written for, before or after the series.
 pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Port) -> Result<Contract> {
     if !from.is_dir() {
         bail!("--from {}: it is not a directory; give the source tree that the series was written for", from.display());
@@ -42,8 +42,8 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Por
     Ok(contract(patches, ported, &texts(from, &paths, &links, &home)?, &texts(onto, &paths, &links, ported)?))
 }
 
-/// The C files of a tree with the series in it. Links are left out, those of the tree and those that the series makes, and
-/// nothing is said of them: they hold no code. What the tree lacks is told of the files of the series.
+/// The C files of a tree with the series applied. Symbolic links, whether in the tree or created by the series, are
+/// skipped silently, because they contain no code. Missing files are reported if the series changes them.
 fn texts(tree: &Path, paths: &[String], links: &[&str], port: &Port) -> Result<Vec<Raw>> {
     let mut files = trees::files(tree, paths, &is_c, &mut Vec::new())?;
     files.retain(|(path, _)| !port.changed.contains_key(path));
@@ -53,7 +53,8 @@ fn texts(tree: &Path, paths: &[String], links: &[&str], port: &Port) -> Result<V
     Ok(files)
 }
 
-/// A file in the folder that is searched for one of the series: `net/` for `net/ipv4/tcp.c`; of drivers only their own.
+/// The folder that is searched for a file of the series: `net/` for `net/ipv4/tcp.c`; for drivers only their own
+/// folder.
 pub(super) fn folder(file: &str) -> &str {
     let is_wide = ["drivers/", "arch/", "sound/"].iter().any(|top| file.starts_with(top));
     let end = if is_wide { file.rfind('/') } else { file.find('/') };
@@ -78,7 +79,7 @@ mod tests {
         let again = [0, 1].map(|_| trees::files(&tree, &["net".into()], &is_c, &mut said).unwrap().len());
         std::fs::remove_dir_all(&tree).unwrap();
         assert_eq!(found.unwrap().into_iter().map(|(path, _)| path).collect::<Vec<_>>(), ["net/a.c", "net/b.c"]);
-        // A dossier says it, once of both trees.
+        // A dossier reports it once for both trees.
         assert_eq!((again, said.len()), ([1, 1], 1), "{said:?}");
     }
 }

@@ -12,21 +12,21 @@ use std::path::PathBuf;
 #[derive(Default)]
 pub(super) struct Steps {
     pub(super) all: Vec<Step>,
-    /// Where the files of each commit can be read. Without it the steps are applied one after the other.
+    /// Where the files of each commit can be read. If `None`, the steps are applied one after the other.
     pub(super) checkout: Option<PathBuf>,
 }
 
 /// One commit or patch.
 pub(super) struct Step {
-    /// As the page calls it; empty for a patch without a subject.
+    /// Its name on the page; empty for a patch without a subject.
     pub(super) label: String,
-    /// All of the commit's id.
+    /// The full commit id.
     pub(super) id: String,
     pub(super) files: Vec<FilePatch>,
 }
 
 impl Steps {
-    /// Names them in the interfaces.
+    /// Adds their names to the interfaces that they changed.
     pub(super) fn name(&self, interfaces: &mut [InterfaceChange], before: &[File]) -> Result<()> {
         let sides = interfaces.iter().flat_map(|c| [&c.before, &c.after]).flatten();
         let wanted: BTreeSet<String> = sides.map(|i| i.place.file.clone()).collect();
@@ -49,7 +49,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Adds what patches do to the modes of files.
+    /// Adds the mode changes of the patches to the files.
     pub(super) fn modes(&self, files: &mut Vec<FileChange>, paths: &[String]) {
         for file in self.all.iter().flat_map(|step| &step.files) {
             let (Some((old, new)), Some(path)) = (file.modes(), &file.new) else { continue };

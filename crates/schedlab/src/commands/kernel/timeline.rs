@@ -10,13 +10,13 @@ use schedlab_kernel::{FilePatch, abbreviated};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Commits that are read, and tags that are looked into, the oldest first.
+/// Commits that are read, and tags that are searched, the oldest first.
 const COMMITS: &str = "-n20000";
 const TAGS: usize = 500;
 /// Commits whose changes are read.
 const STEPS: usize = 5000;
 
-/// The commits of `to` that `from` has not and that touch the paths, the oldest first.
+/// The commits of `to` that are not in `from` and touch the paths, the oldest first.
 pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Result<Vec<Event>> {
     read(tree, from, &["--reverse", "--no-merges", COMMITS, &format!("{from}..{to}"), "--"], paths)
 }
@@ -27,7 +27,7 @@ pub(super) fn of(tree: &Path, from: &str, ids: &[String]) -> Result<Vec<Event>> 
     read(tree, from, &[&["--no-walk=unsorted"], &ids[..], &["--"]].concat(), &[])
 }
 
-/// What each of the commits does; nothing of more than are read.
+/// The changes of each commit; empty if there are more than are read.
 pub(super) fn steps(tree: &Path, events: &[Event]) -> Result<Steps> {
     if events.len() > STEPS {
         return Ok(Steps::default());
@@ -55,8 +55,8 @@ fn read(tree: &Path, from: &str, which: &[&str], paths: &[String]) -> Result<Vec
     Ok(commits.into_iter().map(event).collect())
 }
 
-/// By commit the first tag that has it. Tags are taken by their date, of one date by their version, and no more than
-/// are needed for `wanted` commits.
+/// The first tag that contains each commit. Tags are sorted by date, then by version, and only as many are searched as
+/// the `wanted` commits need.
 fn releases(tree: &Path, from: &str, paths: &[String], wanted: usize) -> Result<HashMap<String, String>> {
     let list = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=version:refname", "--sort=creatordate"];
     let list = [&list[..], &["--format=%(refname)", "--no-merged", from, "refs/tags"]].concat();

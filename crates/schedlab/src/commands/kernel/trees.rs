@@ -1,4 +1,4 @@
-//! Files of unpacked trees.
+//! Reads files of unpacked trees.
 
 use super::dossier::{Raw, Sides};
 use super::steps::Steps;
@@ -8,16 +8,16 @@ use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where a state of the source can be read on.
+/// Where a state of the source can be read.
 #[derive(Clone)]
 pub(super) enum Origin {
     Tree(PathBuf),
-    /// A checkout, and a commit of it.
+    /// A checkout, and a commit in it.
     Commit(PathBuf, String),
 }
 
 impl Origin {
-    /// The files under `paths`; a folder that is not there has none.
+    /// The files under `paths`; a missing folder is empty.
     pub(super) fn files(
         &self,
         paths: &[String],
@@ -30,7 +30,7 @@ impl Origin {
         }
     }
 
-    /// Those of the files that are there.
+    /// Those of the files that exist.
     pub(super) fn there(&self, paths: &[String]) -> Result<Vec<Raw>> {
         match self {
             _ if paths.is_empty() => Ok(Vec::new()),
@@ -48,7 +48,7 @@ impl Origin {
     }
 }
 
-/// Most bytes of one state. All of a kernel's C has 1.3 GB.
+/// Maximum size of one state. All C files of a kernel have 1.3 GB.
 pub(super) const MOST_BYTES: u64 = 2 << 30;
 
 pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
@@ -76,7 +76,7 @@ pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     })
 }
 
-/// What a kernel's root has and this has not. A part of a tree can be compared all the same.
+/// What a kernel's root has and this tree lacks. A part of a tree can be compared all the same.
 fn lacks(tree: &str) -> Option<&'static str> {
     let makefile = input::regular(&Path::new(tree).join("Makefile")).unwrap_or_default();
     match makefile.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"VERSION =")) {
@@ -85,7 +85,7 @@ fn lacks(tree: &str) -> Option<&'static str> {
     }
 }
 
-/// What a dossier reads: C and Kconfig, and of assembly, makefiles and documentation the lines.
+/// Files that a dossier reads: C and Kconfig are parsed; of assembly, makefiles and documentation the lines count.
 pub(super) fn is_read(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     schedlab_kernel::is_c(name)
@@ -93,7 +93,7 @@ pub(super) fn is_read(path: &str) -> bool {
         || ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start))
 }
 
-/// Says once, of both trees, that a link is not read.
+/// Reports, once for both trees, that a link is not read.
 pub(super) fn leave_link(path: &str, problems: &mut Vec<String>) {
     let problem = format!("{path}: it is a symbolic link; it is left out");
     if !problems.contains(&problem) {
@@ -101,8 +101,8 @@ pub(super) fn leave_link(path: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// The files under `paths` of a tree, all of it if there are none. A path that is missing is a problem, no error: the
-/// other tree may have it. Links are not followed.
+/// The files under `paths` of a tree; all files if `paths` is empty. A missing path is a problem, not an error, because
+/// the other tree may have it. Links are not followed.
 pub(super) fn files(
     tree: &Path,
     paths: &[String],
@@ -153,13 +153,13 @@ pub(super) fn files(
     Ok(out)
 }
 
-/// The folders of some files, for an input that names its files.
+/// The folders of some files, for inputs that name their files.
 pub(super) fn folders<'a>(files: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let of = |file: &str| file.rsplit_once('/').map_or(file.to_owned(), |(folder, _)| folder.to_owned());
     let mut out: Vec<String> = files.into_iter().map(of).collect();
     out.sort();
     out.dedup();
-    // A folder is read with all below it.
+    // A folder is read with everything below it.
     let all = out.clone();
     out.retain(|path| {
         !all.iter().any(|other| path.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('/')))

@@ -1,4 +1,4 @@
-//! What `schedlab list --json` answers.
+//! The output of `schedlab list --json`.
 
 use crate::cli::Listing;
 use schedlab_analyze::trace::Definition;

@@ -1,4 +1,5 @@
-//! Kernels of a pack, made this machine's: found in the cache, fetched, built; or why one is not available here.
+//! Finds the kernels of a pack on this machine, in the cache, by fetching or by building; or reports why one is not
+//! available.
 
 use crate::cli::Repeat;
 use crate::commands::vm::{architecture, find};
@@ -22,17 +23,17 @@ pub(super) struct Kernels<'a> {
     mirrors: &'a [String],
 }
 
-/// How this machine gets a kernel.
+/// How this machine can get a kernel.
 enum Step<'a> {
-    /// It is here under this name.
+    /// It is in the cache under this name.
     Have(String),
-    /// The user replaces it (`--kernel`): the result is then about that one.
+    /// The user replaces it (`--kernel`); the result then applies to that one.
     Instead(String),
-    /// A package of Debian, by the version that names it among others.
+    /// A Debian package, with the version that selects it.
     Fetch { wanted: Debian, version: &'a str },
-    /// The source is here.
+    /// The source is available.
     Build { tree: &'a Path, name: String, config: &'a str, patches: &'a [String] },
-    /// Not to be had.
+    /// It is not available.
     Missing(String),
 }
 
@@ -62,7 +63,7 @@ impl<'a> Kernels<'a> {
         Ok(Self { steps, of, modules: guest.module, mirrors: &args.mirror })
     }
 
-    /// What is done, a line each.
+    /// What is done for each, one line each.
     pub(super) fn steps(&self) -> Vec<String> {
         let line = |(kernel, step): &(&BootedKernel, Step<'_>)| {
             let name = &kernel.name;
@@ -83,13 +84,14 @@ impl<'a> Kernels<'a> {
         self.steps.iter().map(line).collect()
     }
 
-    /// Whether it is here, or another is that replaces it: then it is not built.
+    /// Whether it, or its replacement, is here, so that it need not be built.
     pub(super) fn has(&self, kernel: &BootedKernel) -> bool {
         let is_here = |step: &Step<'_>| matches!(step, Step::Have(_) | Step::Instead(_));
         self.steps.iter().filter(|(of, _)| of.name == kernel.name).all(|(_, step)| is_here(step))
     }
 
-    /// Whether all are here already: their names, or why one cannot be had; `None` where some would be fetched or built.
+    /// Their names, if all are here already, or why one is not available; `None` if some would have to be fetched or
+    /// built.
     pub(super) fn here(&self) -> Option<Result<Vec<(String, String)>, String>> {
         let of = |(kernel, step): &(&BootedKernel, Step<'_>)| match step {
             Step::Have(name) | Step::Instead(name) => Some(Ok((kernel.name.clone(), name.clone()))),
@@ -101,14 +103,14 @@ impl<'a> Kernels<'a> {
         missing.map(Err).or_else(|| all.into_iter().collect::<Option<Result<Vec<_>, String>>>())
     }
 
-    /// Fetches and builds; the names that the pack's kernels have here, or why one is not available.
+    /// Fetches and builds; returns the names of the pack's kernels on this machine, or why one is not available.
     pub(super) fn prepare(&self) -> Result<Result<Vec<(String, String)>, String>> {
         let mut names = Vec::new();
         for (kernel, step) in &self.steps {
             match self.done(kernel, step) {
                 Ok(Ok(name)) => names.push((kernel.name.clone(), name)),
                 Ok(Err(why)) => return Ok(Err(not_available(kernel, &why))),
-                // A network, an archive, a compiler: of this machine, and no answer.
+                // Failures of network, archive or compiler are problems of this machine, and not a result.
                 Err(error) => return Ok(Err(not_available(kernel, &format!("{error:#}")))),
             }
         }
@@ -141,7 +143,7 @@ impl<'a> Kernels<'a> {
         })
     }
 
-    /// Builds a kernel from the user's tree; the name it has here.
+    /// Builds a kernel from the user's tree; returns its name on this machine.
     fn build(
         &self,
         kernel: &BootedKernel,
@@ -204,7 +206,7 @@ fn step<'a>(kernel: &'a BootedKernel, tree: Option<&'a Path>, of: Architecture) 
             }
         }
         KernelSource::Build { version, config, patches } => {
-            // A name of its own: a kernel of the user's may have the pack's.
+            // A name with the checksum, because the user may have another kernel with the pack's name.
             let name = format!("{}-{}", kernel.name.trim_start_matches("build:"), kernel.crc32);
             if let Ok(found) = find(&format!("build:{name}"), of) {
                 return Ok(Step::Have(found.name));
@@ -226,7 +228,7 @@ fn step<'a>(kernel: &'a BootedKernel, tree: Option<&'a Path>, of: Architecture) 
     })
 }
 
-/// `6.1.192`, as the tree's Makefile begins.
+/// `6.1.192`, from the beginning of the tree's Makefile.
 fn source_version(tree: &Path) -> Option<String> {
     let makefile = String::from_utf8(crate::input::regular(&tree.join("Makefile")).ok()?).ok()?;
     let value = |key: &str| {
@@ -236,7 +238,7 @@ fn source_version(tree: &Path) -> Option<String> {
     Some(format!("{}.{}.{}{}", value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?, value("EXTRAVERSION")?))
 }
 
-/// A plan whose kernels have the names of this machine.
+/// Replaces the kernel names in a plan by those of this machine.
 pub(super) fn rename(plan: &mut Plan, names: &[(String, String)]) {
     let renamed = |name: &mut String| {
         if let Some((_, here)) = names.iter().find(|(there, _)| there == name) {

@@ -1,4 +1,4 @@
-//! The analyses of [`ANALYSES`]: each is a command, with those of the common options that it takes.
+//! The analyses of [`ANALYSES`]: each is a command, with the common options that it takes.
 
 use super::filters::{Filters, refused};
 use super::source::Source;
@@ -80,7 +80,7 @@ fn command(row: &TraceAnalysis) -> Command {
     let command = refused(takes.filters).iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide(true)));
     let command = with::<Cache>(command, takes.llc_size);
     let command = with::<EachTask>(command, takes.each_task);
-    // Last: each group of arguments replaces it with its own.
+    // Last, because each group of arguments replaces the help text of the command with its own.
     let command = with::<Rows>(command, takes.rows.is_some());
     with::<Entries>(command, takes.rows.is_none()).about(row.question)
 }

@@ -1,4 +1,4 @@
-//! `schedlab trace convert`: a trace for other tools.
+//! `schedlab trace convert`: converts a trace for other tools.
 
 use super::files::{open, trace_in};
 use crate::commands::destination::is_same;
@@ -112,7 +112,7 @@ fn metadata_of(path: &Path) -> Option<Metadata> {
     std::fs::metadata(path).ok()
 }
 
-/// `None` where the reader of our output had seen enough.
+/// `None` if the reader of our output closed the pipe.
 fn write(reader: &mut Reader, target: Target, operations: &[SlowOperation], path: &Path) -> Result<Option<Converted>> {
     let mut done = None;
     let mut unread = None;

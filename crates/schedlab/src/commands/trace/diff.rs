@@ -1,4 +1,4 @@
-//! `schedlab trace diff A B`: two traces, or two sets of them, side by side.
+//! `schedlab trace diff A B`: compares two traces, or two sets of traces.
 
 use super::super::destination;
 use super::super::report::write_file;
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
         write_file(file, |out| schedlab_report::trace_diff(&found).html("schedlab trace diff", out))?;
     }
     if args.json {
-        // In one line: laid out it is half as long again.
+        // In one line, because indented JSON is half as long again.
         return print_line(schedlab_plan::json::small(&found)?);
     }
     print_findings(&OutputOptions::default(), "", &found, schedlab_report::trace_diff)
@@ -109,7 +109,7 @@ fn files(arm: Traced) -> Vec<PathBuf> {
     arm.files.into_iter().map(|(_, file)| file).collect()
 }
 
-/// A trace, or all of a run with one arm.
+/// A trace, or all traces of a run with one arm.
 fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
     if path == Path::new("-") {
         usage!("-: a trace is read twice to be compared, and standard input once: name a file");

@@ -1,4 +1,4 @@
-//! The files that a trace is in. FILE may be `-` or a pipe where the format allows.
+//! Finds the files of a trace. FILE may be `-` or a pipe if the format allows.
 
 use crate::commands::record::TRACE_FILE;
 use anyhow::{Context, Result, bail};
@@ -20,7 +20,7 @@ pub(crate) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader>
     })
 }
 
-/// The files that the threads of `perf record --threads` wrote, in order; none where it is no such directory.
+/// The files that the threads of `perf record --threads` wrote, in order; empty if it is not such a directory.
 fn parts_of(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     let numbers = part_numbers(path);
     if let Some((missing, _)) = numbers.iter().enumerate().find(|(number, there)| number != *there) {
@@ -29,7 +29,7 @@ fn parts_of(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     numbers.iter().map(|number| bytes(&path.join(format!("data.{number}")))).collect()
 }
 
-/// The numbers after their names, in order.
+/// The numbers in the names of these files, in order.
 pub(super) fn part_numbers(path: &Path) -> Vec<usize> {
     let files = if path.join("data").is_file() { std::fs::read_dir(path).ok() } else { None };
     let number = |name: &OsStr| name.to_str()?.strip_prefix("data.")?.parse().ok();
@@ -50,7 +50,7 @@ pub(super) fn trace_in(path: &Path) -> PathBuf {
     if of_perf.is_file() && part_numbers(path).is_empty() { of_perf } else { path.to_owned() }
 }
 
-/// A file, read by position, or a pipe, read from beginning to end.
+/// A file, read at any position, or a pipe, read from beginning to end.
 fn bytes(path: &Path) -> Result<Box<dyn ByteSource>> {
     if path == Path::new("-") {
         return standard_input();
@@ -63,7 +63,7 @@ fn bytes(path: &Path) -> Result<Box<dyn ByteSource>> {
     Ok(if kind.is_file() { Box::new(file) } else { Box::new(Forward::new(file)) })
 }
 
-/// Standard input, too, is read by position if it is a file of which nothing has been read yet.
+/// Standard input is also read at any position if it is a file of which nothing has been read yet.
 fn standard_input() -> Result<Box<dyn ByteSource>> {
     let owned = std::io::stdin().as_fd().try_clone_to_owned().context("standard input cannot be read")?;
     let mut file = File::from(owned);

@@ -1,4 +1,4 @@
-//! What of a trace is asked for: the same options for every analysis.
+//! Filters for the contents of a trace: the same options for every analysis.
 
 use super::files::open;
 use crate::exit::usage;
@@ -48,7 +48,7 @@ pub(super) fn refused(by: Filtered) -> &'static [&'static str] {
 }
 
 impl Filters {
-    /// The filters for this file, which is read to its end once for the members of cgroups.
+    /// The filters for this file, which is read once to its end to find the members of cgroups.
     pub(super) fn scope(&self, file: &Path) -> Result<Scope> {
         let mut scope = Scope { tasks: self.tasks(file)?, window: self.window()?, ..Scope::default() };
         if let Some(state) = &self.state {
@@ -60,7 +60,7 @@ impl Filters {
         Ok(scope)
     }
 
-    /// For an analysis that cannot be narrowed down by all of them.
+    /// Refuses the filters that an analysis does not support.
     pub(super) fn refuse(&self, by: Filtered) -> Result<()> {
         let (why, instead) = match by {
             Filtered::No | Filtered::All => return Ok(()),

@@ -1,4 +1,4 @@
-//! `schedlab trace kworkers`, of a trace or of the trials of each arm of a run.
+//! `schedlab trace kworkers`, for a trace or for the trials of each arm of a run.
 
 use super::files::{open, part_numbers, trace_in};
 use super::filters::Filters;
@@ -68,7 +68,7 @@ fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<u
     Ok(found)
 }
 
-/// The work of every arm of a run whose trials were traced.
+/// The pooled work of every arm of a run whose trials were traced.
 fn pooled(args: &Works, symbols: &kworkers::Symbols) -> Result<PooledKworkers> {
     let mut pooled = PooledKworkers::new();
     for arm in traces::by_arm(&args.source.file)? {

@@ -1,4 +1,4 @@
-//! Analyses that join a trace with the answer of the trial that it was recorded beside.
+//! Analyses that combine a trace with the outcome of the trial during which it was recorded.
 
 use super::super::{destination, record};
 use super::files::open;

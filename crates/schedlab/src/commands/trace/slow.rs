@@ -98,8 +98,8 @@ fn traced(args: &SlowOf) -> Result<(PathBuf, TrialOutcome)> {
     Ok((file, outcome))
 }
 
-/// The outcome of the traced trial: from `outcome.json` beside the trace, or from the run directory that the trace is in, by
-/// trial number. `None` for any other trace.
+/// The outcome of the traced trial: from `outcome.json` next to the trace, or, by trial number, from the run directory
+/// that contains the trace. `None` for any other trace.
 pub(super) fn beside(file: &Path) -> Option<TrialOutcome> {
     let dir = file.parent()?;
     let of_record = || {

@@ -1,4 +1,4 @@
-//! The trace of an analysis, and its answer in the form that is asked for.
+//! The trace of an analysis, and the output of its findings in the requested form.
 
 use super::files::open;
 use super::filters::Filters;
@@ -11,7 +11,7 @@ use schedlab_plan::json::USUAL_BYTES;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What `timehist` and `map --switches` look for.
+/// The message of `timehist` and `map --switches` if they find nothing.
 pub(super) const NO_TURN: &str = "no time on a CPU is known";
 
 /// The trace, common to all analyses.
@@ -42,7 +42,7 @@ impl Source {
         Ok(reader)
     }
 
-    /// The trace, and what of it is asked for.
+    /// Opens the trace, with the selection of the filters.
     pub(super) fn open_for(&self, filters: &Filters, wanted: schedlab_trace::Kinds) -> Result<(Reader, Scope)> {
         let scope = filters.scope(&self.file)?;
         Ok((self.open(wanted)?, scope))
@@ -63,8 +63,8 @@ impl Source {
         self.print(top, &found, page)
     }
 
-    /// Prints the rows of an analysis as they come, as lines of text or of JSON: `top` of them, of JSON what stays below the
-    /// usual size by default; beyond `most` bytes it is an error. Problems come after them.
+    /// Prints the rows of an analysis as they come, as lines of text or of JSON: `top` of them; for JSON by default as
+    /// many as fit into the usual size. More than `most` bytes are an error. Problems are printed after the rows.
     pub(super) fn print_lines<T: serde::Serialize>(
         &self,
         schema: &str,
@@ -76,7 +76,7 @@ impl Source {
     ) -> Result<()> {
         let room = (self.json && top.is_none()).then_some(USUAL_BYTES as u64);
         let mut left = top.filter(|top| *top > 0).unwrap_or(usize::MAX);
-        // `None`: the reader of our output has seen enough.
+        // `None`: the reader of our output closed the pipe.
         let (mut facts, mut bytes, mut is_cut) = (None, 0, false);
         to_stdout(|out| {
             let (mut failed, mut text) = (None, Vec::new());

@@ -7,9 +7,9 @@ use schedlab_run::RunReader;
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
 
-/// The traced trials of one arm, those of a workload of several apart.
+/// The traced trials of one arm; if there are several workloads, those of one workload.
 pub(super) struct Traced {
-    /// The arm's name, after that of the workload where there are several.
+    /// The arm's name, preceded by that of the workload if there are several.
     pub(super) name: String,
     /// Its trials with their files, in the order in which they ran.
     pub(super) files: Vec<(TrialRecord, PathBuf)>,
@@ -22,8 +22,8 @@ pub(super) fn place(path: &Path) -> String {
     format!("{}{made}", path.display())
 }
 
-/// Arms with traces, in the order of the plan: of the trials that the run's verdict uses, before the cut of a warm-up that
-/// only their values show.
+/// Arms with traces, in the order of the plan, with the trials that the run's verdict uses. A warm-up that only shows
+/// in the values is not cut off yet.
 pub(super) fn by_arm(dir: &Path) -> Result<Vec<Traced>> {
     let run = RunReader::open(dir).with_context(|| format!("{} is neither a trace nor a run", dir.display()))?;
     let (workloads, arms) = (&run.manifest.workloads, &run.manifest.arms);

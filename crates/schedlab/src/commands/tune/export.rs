@@ -1,4 +1,4 @@
-//! `schedlab tune export`: settings as files that a machine keeps, beside their evidence and undo.
+//! `schedlab tune export`: writes settings as configuration files, with their evidence and undo commands.
 
 use super::Target;
 use crate::commands::destination;
@@ -10,7 +10,7 @@ use schedlab_plan::Setting;
 use schedlab_tune::{EXPORT_FILES, Exports, Roots, exports};
 use std::path::Path;
 
-/// What can be in a file, for who named nothing that can.
+/// What files can hold, for a user whose settings cannot be written to one.
 const FILES_HOLD: &str =
     "files hold sysctls, files of debugfs and sysfs, and the slice, policy, niceness and CPUs of a command";
 
@@ -33,7 +33,7 @@ pub(super) fn run(place: &Target, values: &[String], dir: Option<&Path>) -> Resu
     Ok(exit::DONE)
 }
 
-/// Writes the files for some settings, and says for each, in a line, how to apply it.
+/// Writes the files for some settings, and prints for each a line about how to apply it.
 pub(in crate::commands) fn files(
     roots: &Roots,
     settings: &[Setting],
@@ -47,7 +47,7 @@ pub(in crate::commands) fn files(
     }
     std::fs::create_dir_all(dir)
         .with_context(|| format!("{} cannot be created; give another with -o DIR", dir.display()))?;
-    // A file of an earlier export would be taken for one of these settings.
+    // Files left by an earlier export would be taken for ones with these settings.
     for stale in EXPORT_FILES.iter().filter(|name| files.iter().all(|export| export.file != **name)) {
         if dir.join(stale).exists() {
             destination::set_aside(dir, stale, "is of other settings")?;

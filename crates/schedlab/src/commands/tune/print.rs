@@ -1,13 +1,13 @@
-//! Knobs for people: lines of at most 80 columns, or of the terminal's width where that is less.
+//! Prints knobs in lines of at most 80 columns, or of the terminal's width if that is smaller.
 
 use crate::output::terminal_width;
 use schedlab_tune::Knob;
 use std::io::{self, Write};
 
-/// What writes knobs; whether they were asked for by name.
+/// Prints knobs; the flag tells whether they were named by the user.
 pub(super) type Printer = fn(&[Knob], bool, &mut dyn Write) -> io::Result<()>;
 
-/// Name, value and default of each knob that is here.
+/// Name, value and default of each knob that exists here.
 pub(super) fn values(knobs: &[Knob], named: bool, out: &mut dyn Write) -> io::Result<()> {
     let is_here = |knob: &Knob| knob.value.is_some() || knob.path.is_some() && knob.set == "host";
     for knob in knobs.iter().filter(|knob| named || is_here(knob)) {
@@ -31,7 +31,7 @@ pub(super) fn values(knobs: &[Knob], named: bool, out: &mut dyn Write) -> io::Re
             None => hidden.push((why, vec![&knob.name])),
         }
     }
-    // One reason for many, such as a debugfs that is not mounted, can be fixed; what is of other kernels cannot.
+    // A reason shared by many, such as an unmounted debugfs, can be fixed; knobs of other kernels cannot.
     let mut together = hidden.iter().filter(|(_, names)| names.len() > 1);
     together.try_for_each(|(why, names)| wrapped("", &format!("{}: {why}", names.join(", ")), out))
 }
@@ -44,7 +44,7 @@ fn with_unit(knob: &Knob, value: &str) -> String {
     }
 }
 
-/// All that is known of each.
+/// Everything known about each knob.
 pub(super) fn catalogue(knobs: &[Knob], _named: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut family = "";
     for knob in knobs {

@@ -1,4 +1,4 @@
-//! `schedlab tune set`: journalled, read back, all or nothing; to stay, or for the length of a command.
+//! `schedlab tune set`: sets knobs with journal and read-back, all or none; until restored, or while a command runs.
 
 use super::Target;
 use crate::exit::{self, usage};
@@ -54,7 +54,7 @@ pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[S
     Ok(code)
 }
 
-/// What belongs to a workload or a guest has no host to stay in.
+/// Refuses settings of a workload or a guest, which cannot be set on the host.
 fn refuse(setting: &Setting, during: bool) -> Result<()> {
     let host = setting.is_host_wide() && !setting.is_of_guest() || setting.is_net_sysctl();
     match setting {

@@ -1,4 +1,4 @@
-//! One guest: turns its options into a machine and a lane, and shows its events.
+//! Runs one guest: turns its options into a machine and a lane, and shows its output.
 
 use super::inside::Inside;
 use super::listener::Screen;
@@ -31,10 +31,10 @@ use std::time::Duration;
 /// The command's exit code, and the files that the guest sent.
 pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
 
-/// For a command that is asked to end: its current trial ends first.
+/// For a command that was told to end: its current trial ends first.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// For a command or a trial, where nothing else is said.
+/// Default time limit of a command or a trial.
 pub(super) const USUAL_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Boots a guest, shows what it does, and returns when it has ended.
@@ -69,7 +69,7 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     Ok((u8::try_from(ended.exit_code).unwrap_or(exit::ERROR), ended.files))
 }
 
-/// This host's QEMU, asked when it is first wanted, and what runs the guests of a command.
+/// The host's QEMU, queried on first use, and the choice of what runs a command's guests.
 #[derive(Default)]
 pub(super) struct Capabilities {
     seen: OnceLock<(Architecture, Installed)>,
@@ -77,7 +77,7 @@ pub(super) struct Capabilities {
 }
 
 impl Capabilities {
-    /// An architecture's QEMU; remembers the first one.
+    /// The QEMU for an architecture; the first one is cached.
     fn qemu(&self, architecture: Architecture) -> Result<Installed> {
         if let Some((_, seen)) = self.seen.get().filter(|(of, _)| *of == architecture) {
             return Ok(seen.clone());
@@ -91,7 +91,7 @@ impl Capabilities {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a guest of this kernel is started with: as was settled, or as its options say.
+    /// How a guest with this kernel is started: as settled, or according to its options.
     pub(super) fn choice(&self, kernel: &Kernel, wanted: WantedAccelerator) -> Result<Choice> {
         if let Some(settled) = *self.settled() {
             return Ok(settled);
@@ -102,18 +102,18 @@ impl Capabilities {
         Ok(choice)
     }
 
-    /// From now on guests are started so.
+    /// Starts all further guests in this way.
     pub(super) fn settle(&self, choice: Choice) {
         *self.settled() = Some(choice);
     }
 
-    /// From now on guests are started with what they were tried with: where nothing else was settled, by KVM.
+    /// Starts all further guests as they were tried; if nothing else was settled, with KVM.
     pub(super) fn keep_to_it(&self) {
         self.settled().get_or_insert(Choice::kvm(false));
     }
 }
 
-/// A guest, from what the user says of it.
+/// Builds a guest from the user's options.
 pub(super) fn boot(
     kernel: Kernel,
     guest: &GuestPlan,
@@ -135,7 +135,7 @@ pub(super) fn boot(
     if shell && !add.iter().any(|added| added.to == "/bin/sh") {
         add.push(busybox()?);
     }
-    // What a kernel has not as a module it may have built in; where it has neither, the workload says what it misses.
+    // A missing module may be built into the kernel; if it is not, the workload reports what is missing.
     let has = |name: &&String| kernel.modules.iter().any(|(module, _)| module.name == **name);
     let modules = inside.modules.iter().filter(has).chain(&guest.module).cloned().collect();
     let job = Job {
@@ -175,14 +175,14 @@ pub(super) fn boot(
     })
 }
 
-/// Says what is known to go wrong with this QEMU.
+/// Prints known problems of this QEMU.
 pub(super) fn advise(boot: &Boot) {
     if let Some(advice) = schedlab_vm::lane::advice(boot.lane, &boot.qemu.version, boot.machine.topology.cpus()) {
         say(format_args!("schedlab: {advice}"));
     }
 }
 
-/// A kernel of the cache, or a file. Nothing is fetched unasked.
+/// A kernel in the cache, or a kernel file. Nothing is fetched automatically.
 pub(in crate::commands) fn find(name: &str, of: Architecture) -> Result<Kernel> {
     match name.parse()? {
         Reference::File(path) => Ok(Kernel::of_file(&path)?),
@@ -257,7 +257,7 @@ fn real_lane(guest: &GuestPlan, machine: &Machine, choice: Choice) -> Result<(La
     Ok((Lane::Real { accelerator: choice.accelerator, oversubscribed }, choice))
 }
 
-/// Many tasks take turns, and a workload that is not ready after half a minute counts as hung.
+/// Limited, because many tasks take turns, and a workload that is not ready after half a minute counts as hung.
 fn dither_us(ns: u64) -> Result<u32> {
     const MOST_US: u64 = 100_000;
     match ns.div_ceil(1000) {
@@ -266,7 +266,7 @@ fn dither_us(ns: u64) -> Result<u32> {
     }
 }
 
-/// This very binary, static as it is; a guest of another architecture needs its own.
+/// This binary, which is static; a guest of another architecture needs its own.
 fn binary(guest: &GuestPlan, architecture: Architecture) -> Result<std::path::PathBuf> {
     match &guest.binary {
         Some(file) => {
@@ -290,13 +290,13 @@ fn busybox() -> Result<Added> {
     Ok(Added { from: found.into(), to: "/bin/busybox".into() })
 }
 
-/// What of our own environment the command's output depends on. The virtual lane depends on nothing of the host.
+/// Environment variables that affect the command's output. The virtual lane does not depend on the host.
 fn environment(virtual_: bool) -> Vec<(String, String)> {
     let names = if virtual_ { &[][..] } else { &["COLUMNS", "NO_COLOR"][..] };
     names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }
 
-/// Guests of one host count as one machine, whatever their kernels.
+/// All guests of a host count as one machine, whatever their kernels.
 fn hostname(virtual_: bool) -> String {
     if virtual_ {
         return "virtual".into();

@@ -1,4 +1,4 @@
-//! The command that runs in the guest, read as the host would read it: which files it needs and which it makes. Its
+//! The command that runs in the guest, parsed as on the host, to find the files that it reads and writes. Its current
 //! directory has the same name in the guest, so that every path means the same there.
 
 use crate::cli::Command;
@@ -18,15 +18,16 @@ pub(super) struct Inside {
     pub(super) arguments: Vec<String>,
     /// Its current directory.
     pub(super) directory: String,
-    /// Files it reads.
+    /// Files that it reads.
     pub(super) reads: Vec<Added>,
-    /// Files and directories it makes, absolute.
+    /// Files and directories that it creates, absolute.
     pub(super) collect: Vec<String>,
-    /// Modules it needs from the start.
+    /// Modules that it needs from the start.
     pub(super) modules: Vec<String>,
 }
 
-/// Modules that a plan's guests need from the start: nothing in the kernel asks for binder's, no alias leads to the device.
+/// Modules that a plan's guests need from the start: binder's module is not loaded on demand, because no alias leads to
+/// the device.
 pub(super) fn modules_of(plan: &Plan) -> Vec<String> {
     modules(plan.has_option("transport", "binder"))
 }
@@ -35,16 +36,16 @@ fn modules(needs_binder: bool) -> Vec<String> {
     needs_binder.then(|| "binder_linux".to_owned()).into_iter().collect()
 }
 
-/// The guest's own file for a result that only `vm profile` reads.
+/// A file in the guest for a result that only `vm profile` reads.
 pub(super) const OUTCOME: &str = "/schedlab/outcome.json";
 
 impl Inside {
-    /// Nothing but a directory.
+    /// No command, only a directory.
     pub(super) fn shell() -> Result<Self> {
         Ok(Self { directory: "/root".into(), ..Self::default() })
     }
 
-    /// Reads the words after `--`. A command line that is wrong on the host is refused here, before anything boots.
+    /// Parses the words after `--`. A command line that is invalid on the host is refused here, before anything boots.
     pub(super) fn of_words(words: &[String]) -> Result<Self> {
         let directory = std::env::current_dir().context("the current directory cannot be read")?;
         let mut inside = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
@@ -113,7 +114,7 @@ impl Inside {
             Some(out) => absolute(directory, out)?,
             None => {
                 let free = absolute(directory, &session::unused(session::default_out(name)))?;
-                // Before the words of an exec.
+                // Inserted before the command of an exec workload.
                 self.arguments.splice(1..1, ["--out".to_owned(), text(&free)?]);
                 free
             }
@@ -126,14 +127,14 @@ impl Inside {
     }
 }
 
-/// As `schedlab` itself would read them, with the workload's options that are written as options of `bench`.
+/// Parses the words as `schedlab` itself would, with the workload options that are written as options of `bench`.
 fn read(words: &[String]) -> Result<(Command, Vec<(String, String)>)> {
     let (command, matches) = read_words(words)?;
     Ok((command, bench::workload_options(&matches, "bench")))
 }
 
-/// Without `..`: the guest sends plain paths. What is above the current directory is the same there; what is above another
-/// one is not, if that is a link.
+/// The path without `..`, because the guest sends plain paths. The parent of the current directory is the same in the
+/// guest; that of another directory is not, if it is a symbolic link.
 fn absolute(directory: &Path, path: &Path) -> Result<PathBuf> {
     let mut whole = directory.to_owned();
     let mut parts = path.components().filter(|part| *part != Component::CurDir).peekable();

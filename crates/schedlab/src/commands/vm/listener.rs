@@ -1,4 +1,4 @@
-//! Who listens to a guest while it runs. A guest is not trusted: what it says reaches the terminal as text.
+//! Receives the output of a running guest. A guest is not trusted: its output is printed without control sequences.
 
 use crate::output::say;
 use schedlab_plan::plain::{Plain, line};
@@ -8,10 +8,10 @@ use schedlab_vm::{Events, Stage};
 use std::io::{Stderr, Stdout, Write};
 use std::time::Duration;
 
-/// The terminal as a listener: the command's output as if it ran here, the rest on standard error.
+/// Shows the command's output as if it ran here, and everything else on standard error.
 pub(super) struct Screen {
     interrupt: Interrupt,
-    /// Whether its console is shown, too.
+    /// Whether the guest's console is shown, too.
     verbose: bool,
     stdout: Plain<Stdout>,
     stderr: Plain<Stderr>,
@@ -25,16 +25,16 @@ impl Screen {
     }
 }
 
-/// A reader who has left must not end the guest.
+/// Ignores errors: a closed pipe must not end the guest.
 fn write_all(mut to: impl Write, bytes: &[u8]) {
     let _ = to.write_all(bytes).and_then(|()| to.flush());
 }
 
-/// Listens to a guest of which only the answer matters.
+/// Shows nothing: for a guest whose result only is needed.
 pub(super) struct Quiet {
     interrupt: Option<Interrupt>,
     stderr: Plain<Stderr>,
-    /// Whether an interrupt counts by now.
+    /// Whether an interrupt ends the guest by now.
     heeds: bool,
 }
 
@@ -43,17 +43,17 @@ impl Quiet {
         Self { interrupt, stderr: Plain::new(std::io::stderr(), false), heeds }
     }
 
-    /// Ctrl-C lets it end, as it lets a trial end.
+    /// On Ctrl-C the guest still runs to its end, like a trial.
     pub(super) fn deaf() -> Self {
         Self::new(None, false)
     }
 
-    /// Ctrl-C ends it.
+    /// Ctrl-C ends the guest.
     pub(super) fn at_once(interrupt: Interrupt) -> Self {
         Self::new(Some(interrupt), true)
     }
 
-    /// Ctrl-C ends it once it has sent something to keep: a trial of it at least is then a trial.
+    /// Ctrl-C ends the guest once it has sent something to keep, so that at least one trial is complete.
     pub(super) fn with_something_kept(interrupt: Interrupt) -> Self {
         Self::new(Some(interrupt), false)
     }
@@ -83,7 +83,7 @@ impl Events for Quiet {
     }
 }
 
-/// To a tenth of a second.
+/// Rounded to a tenth of a second.
 fn rounded(time: Duration) -> String {
     format_ns(time.as_millis() as u64 / 100 * 100_000_000)
 }

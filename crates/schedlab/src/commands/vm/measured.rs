@@ -1,4 +1,4 @@
-//! A `bench` command in a guest of its own, for other commands: its outcome, and nothing on the host.
+//! Runs a `bench` command in a separate guest, for other commands: returns its outcome, and writes nothing on the host.
 
 use super::guest::{self, Capabilities};
 use super::inside::{Inside, OUTCOME};
@@ -35,7 +35,7 @@ pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
     outcome(&ended)
 }
 
-/// What the guest's `bench` wrote.
+/// The outcome that the guest's `bench` wrote.
 pub(super) fn outcome(ended: &Ended) -> Result<TrialOutcome> {
     serde_json::from_slice(file(ended, OUTCOME)?).context("the guest's result cannot be read")
 }
@@ -46,7 +46,7 @@ pub(super) fn file<'a>(ended: &'a Ended, path: &str) -> Result<&'a [u8]> {
     found.map(|(_, content)| content.as_slice()).with_context(|| format!("the guest sent no {path}"))
 }
 
-/// The System.map of a build of ours.
+/// The System.map of a kernel that we built.
 pub(crate) fn symbols(kernel: &str) -> Result<String> {
     let found = guest::find(kernel, own_architecture())?;
     let map = found.symbols.with_context(|| format!("there is no System.map of {kernel}"))?;

@@ -1,4 +1,4 @@
-//! `schedlab vm …`: from arguments to a guest and back: what it sends goes where it would go on the host.
+//! `schedlab vm …`: runs commands in guests; the files that a guest sends are written where they would be on the host.
 
 mod guest;
 mod inside;
@@ -77,13 +77,13 @@ fn build_kernel(args: &Build) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The lines of configuration that `--config` and `--set` give, the last word last.
+/// The config lines of `--config` and `--set`; later ones win.
 pub(crate) fn options(set: &[String], config: Option<&Path>) -> Result<Vec<String>> {
     let file = config.map(input::text).transpose()?;
     Ok(file.into_iter().chain(set.iter().cloned()).collect())
 }
 
-/// A name that `build:NAME` can have.
+/// Checks the NAME in `build:NAME`.
 pub(crate) fn plain_name(name: String) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
@@ -103,7 +103,7 @@ fn list() -> Result<u8> {
     to_stdout(|out| {
         for (entry, path) in &entries {
             let (what, path) = (format!("{}  {}  {}", entry.name, entry.version(), entry.architecture), path.display());
-            // For other programs a kernel is a line.
+            // If the output is not a terminal, each kernel is one line.
             let fits =
                 !std::io::stdout().is_terminal() || format!("{what}  {path}").chars().count() <= terminal_width();
             writeln!(out, "{what}{}{path}", if fits { "  " } else { "\n    " })?;
@@ -114,7 +114,7 @@ fn list() -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// What `doctor` says of KVM; nothing in a guest of ours, where it is the host's.
+/// What `doctor` reports about KVM; `None` in a guest of ours, where KVM is the host's matter.
 pub(super) fn kvm_check(command_line: &str) -> Option<Check> {
     if Provenance::of_command_line(command_line).is_some() {
         return None;
@@ -134,7 +134,7 @@ pub(super) fn kvm_check(command_line: &str) -> Option<Check> {
     Some(schedlab_host::kvm(&seen))
 }
 
-/// Without a shell the guest runs `doctor`: what it is and what it can measure.
+/// Without --shell the guest runs `doctor`, which shows the guest and what it can measure.
 fn boot(args: &Boot) -> Result<u8> {
     if args.shell && !args.guest.dry_run && !std::io::stdin().is_terminal() {
         bail!(
@@ -149,7 +149,7 @@ fn run_inside(args: &VmRun) -> Result<u8> {
     let inside = Inside::of_words(&args.command)?;
     let places = || inside.collect.iter().map(Path::new);
     if !args.guest.dry_run {
-        // What is the guest's own is not of the host's directories.
+        // Only directories of the host; those below /schedlab exist only in the guest.
         places().filter(|place| !place.starts_with("/schedlab")).try_for_each(probe)?;
     }
     let (mut code, mut files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
@@ -165,7 +165,7 @@ fn run_inside(args: &VmRun) -> Result<u8> {
     Ok(code)
 }
 
-/// A manifest says what was typed in the guest; what repeats the run is what was typed here.
+/// Replaces the guest's command line in a manifest by the one typed here, which repeats the run.
 fn as_typed_here((path, content): &mut (String, Vec<u8>)) {
     if Path::new(path).file_name().is_some_and(|name| name == MANIFEST)
         && let Ok(mut manifest) = serde_json::from_slice::<Manifest>(content)

@@ -83,9 +83,9 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is
-/// work of the kernel's, too. What is counted is one workload as it is: a recording or probes would be in the count,
-/// and its answer is ours to read.
+/// Prepares the guest's command: the result is written to a file, and counters are reduced to the minimum unless given,
+/// because reading them is also work of the kernel. Only a plain workload can be counted: a recording or probes would
+/// be part of the counts, and we have to read its output.
 fn one_workload(command: &[String]) -> Result<()> {
     let example = "vm profile --kernel K -- bench pipe:loops=2000";
     let is_bench = command.first().is_some_and(|word| word == "bench");
@@ -116,7 +116,7 @@ fn words(command: &[String]) -> Vec<String> {
     words
 }
 
-/// What a guest of it sends back.
+/// The results that a guest sends back.
 struct Counting {
     outcome: TrialOutcome,
     symbols: String,
@@ -139,12 +139,13 @@ fn count(boot: &Boot) -> Result<Counting> {
     Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")?, state })
 }
 
-/// The guest that stops for its state to be kept, and what it is handed, where guests like this can be kept.
+/// The guest that stops so that its state can be saved, and what it is given afterwards; `None` if states of such
+/// guests cannot be saved.
 fn if_kept(boot: &Boot) -> Result<Option<(Boot, RestoredJob)>> {
     Ok(kept::refusal(boot).is_none().then(|| kept::with_restored_job(boot)).transpose()?)
 }
 
-/// From a kept state, where guests like this can be kept: booting is the longer part of a profile.
+/// Restores the guest from a saved state if possible, because booting takes most of the time of a profile.
 fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
     if let Some((stops, restored_job)) = if_kept(boot)? {
         match kept::from_state(&stops, &restored_job, &Cache::of_this_user(), listener) {
@@ -157,8 +158,8 @@ fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
     Ok((schedlab_vm::boot(boot, listener)?, None))
 }
 
-/// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its
-/// kernel.
+/// The symbols that the guest's kernel shows, or, for a kernel that we built, its System.map: kernels are not relocated
+/// in this lane.
 fn symbols(shown: Option<&[u8]>, boot: &Boot) -> Result<String> {
     let shown = shown.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
     if !KernelSymbols::parse(&shown)?.is_hidden() {
@@ -186,7 +187,7 @@ fn counting(
     Ok(boot)
 }
 
-/// What a `bench` command executes in a guest of the virtual lane, by function.
+/// The instructions that a `bench` command executes in a guest of the virtual lane, by function.
 pub(super) fn profiled(
     kernel: &str,
     command: &[String],
@@ -233,7 +234,7 @@ pub(super) fn profiled(
     })
 }
 
-/// The last profile of a file of `--json`: the one that was not there to be compared with.
+/// The last profile in a file of `--json`: the requested one, after the one it was compared with.
 fn read_json(file: &str) -> Result<Profiled> {
     let text = std::fs::read_to_string(file).context("it cannot be read")?;
     let _: serde_json::Value = serde_json::from_slice(text.as_bytes()).context("it is not JSON")?;
@@ -242,7 +243,7 @@ fn read_json(file: &str) -> Result<Profiled> {
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
 
-/// A file of `vm profile --json`, as it is written; `--against` reads the profiles alone.
+/// The file of `vm profile --json`; `--against` reads only the profiles.
 #[derive(Debug, Serialize)]
 struct ProfileAnswer {
     /// By part of the kernel: of the profile, or of the difference between two.

@@ -1,5 +1,5 @@
-//! What the binary does in a guest that was booted for trials: `schedlab __guest TASK ANSWERS`, a file of JSON and a directory
-//! of them; and how the host reads those.
+//! The task of this binary in a guest booted for trials: `schedlab __guest TASK ANSWERS`, with a JSON file and a
+//! directory of JSON files; and how the host reads the results.
 
 use crate::commands::doctor;
 use anyhow::{Context, Result, bail};
@@ -16,16 +16,16 @@ use std::time::Duration;
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__guest";
 
-/// The guest has a limit of its own, by the host's clock.
+/// The guest has its own limit, by the host's clock.
 const TRIAL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// In the directory of answers: the answer without its outcomes. Each outcome is a file of its own, so that the guest sends
-/// each of them only once.
+/// In the directory of results: the result without its outcomes. Each outcome is a separate file, so that the guest
+/// sends it only once.
 const ANSWER: &str = "answer.json";
 
 type Outcome = Result<TrialOutcome, String>;
 
-/// Does the task, and writes the answer also when it failed.
+/// Does the task, and writes the result even if it failed.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     let paths: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
     let [task, answers] = paths.as_slice() else { bail!("{ARGUMENT} takes a task and a directory for answers") };
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     }
 }
 
-/// The answer of a guest that has sent these files.
+/// The result of a guest that has sent these files.
 pub(super) fn read(files: &[(String, Vec<u8>)]) -> Result<Option<GuestAnswer>> {
     let is_answer = |file: &&(String, Vec<u8>)| Path::new(&file.0).file_name().is_some_and(|name| name == ANSWER);
     let Some((_, text)) = files.iter().find(is_answer) else { return Ok(None) };
@@ -62,7 +62,7 @@ pub(super) fn read(files: &[(String, Vec<u8>)]) -> Result<Option<GuestAnswer>> {
     Ok(Some(answer))
 }
 
-/// What is done leaves the guest before the next trial begins, lest a guest that dies takes it along.
+/// Each outcome is sent before the next trial begins, so that it is not lost if the guest dies.
 fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
     let (mut runner, mut keeper) = (HostRunner::of_this_host()?, Keeper::of_this_guest());
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
@@ -96,8 +96,8 @@ fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOr
     runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)
 }
 
-/// Little is read: for code that runs once, QEMU spends most of the time translating it. All checks of `doctor` took four times
-/// as long as a short trial.
+/// Only a few checks: code that runs once mostly takes QEMU's time to translate it. All checks of `doctor` took four
+/// times as long as a short trial.
 fn answered(result: GuestResult) -> GuestAnswer {
     let proc =
         |name: &str| std::fs::read_to_string(Path::new("/proc").join(name)).unwrap_or_default().trim().to_owned();

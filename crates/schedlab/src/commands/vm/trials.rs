@@ -1,4 +1,4 @@
-//! A plan with a `[guest]` table: trials in guests that are booted for them.
+//! Plans with a `[guest]` table: runs their trials in guests that are booted for them.
 
 mod booted;
 mod trial_host;
@@ -34,26 +34,26 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Where the guest has its task and leaves its answers.
+/// The guest's files for its task and its results.
 const TASK: &str = "/schedlab/task.json";
 const ANSWERS: &str = "/schedlab/answers";
 
-/// Boots the guests of one plan.
+/// Boots the guests of a plan.
 pub(crate) struct Guests {
     plan: GuestPlan,
-    /// What QEMU and KVM can do here, asked once.
+    /// The host's QEMU and KVM, queried once.
     capabilities: Capabilities,
-    /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
+    /// Kernels by name, as they were when first booted: what is built or fetched meanwhile is not part of this run.
     kernels: Mutex<BTreeMap<String, Kernel>>,
-    /// Checksum of the files that the plan adds, as they were at the beginning.
+    /// Checksum of the files that the plan adds, taken at the beginning.
     extras: OnceLock<Option<u32>>,
     modules: Vec<String>,
-    /// Why each trial or block is booted although the plan says `boots`, once that is known.
+    /// Why each trial or block is booted although the plan says `boots`, once this is known.
     unkept: OnceLock<String>,
 }
 
 impl Guests {
-    /// Those of a plan's `[guest]` table, if it has one; what no machine could run is refused.
+    /// For the `[guest]` table of a plan, if it has one; refuses what no machine can run.
     pub(crate) fn of(plan: &Plan) -> Result<Option<Self>> {
         let Some(guest) = &plan.guest else { return Ok(None) };
         prepare::check_anywhere(plan)?;
@@ -67,18 +67,18 @@ impl Guests {
         }))
     }
 
-    /// Whether nothing of the host reaches them, not even its time.
+    /// Whether they do not depend on the host, not even on its clock.
     fn are_virtual(&self) -> bool {
         self.plan.lane == GuestLane::Virtual
     }
 
-    /// How many guests run side by side.
+    /// How many guests run at the same time.
     fn at_once(&self) -> usize {
         let free = available_memory_kib(Path::new("/proc")).unwrap_or(0);
         at_once(self.plan.lane, usable_cpus(), free, guest::memory_bytes(&self.plan) / 1024)
     }
 
-    /// Checksum of what the plan adds to its guests; an error where that is not what it was at the beginning.
+    /// Checksum of the files that the plan adds to its guests; an error if they have changed since the beginning.
     fn extras(&self) -> Result<Option<u32>> {
         let GuestPlan { add, binary, .. } = &self.plan;
         let binary = binary.iter().map(|file| Ok(Added { from: file.into(), to: "/init".into() }));
@@ -95,8 +95,8 @@ impl Guests {
         self.plan.first_seed.unwrap_or(1)
     }
 
-    /// For each arm, what its guests are and have set. Two arms that differ only in how they are written are equal, and
-    /// between them is only noise.
+    /// The configuration and the settings of each arm's guests. Two arms that only differ in spelling are equal, and
+    /// their difference is only noise.
     fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
         let of = |arm: &Arm| {
             let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
@@ -108,7 +108,7 @@ impl Guests {
         arms.iter().map(of).collect()
     }
 
-    /// What a guest makes of the plan, and why it was booted translated after all, where it was.
+    /// The guest's manifest for the plan, and, if it was emulated after all, the reason.
     fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Option<NoKvm>)> {
         let (answer, fell_back) = self.booted(trial)?;
         let idle = |word: &String| answer.words_without_effect.contains(word);
@@ -133,7 +133,7 @@ impl Guests {
         }
     }
 
-    /// What the kernel of a guest that is booted with these settings lets one switch.
+    /// The toggles of the kernel in a guest that is booted with these settings.
     pub(crate) fn toggles(&self, booted_with: &[Setting]) -> Result<Toggles> {
         let (task, booted_with) = (GuestTask::Toggles, booted_with.to_vec());
         let (answer, _) = self.booted(&GuestTrial { task, booted_with, sample: 1, boot: None, limit: TO_PREPARE })?;
@@ -143,7 +143,8 @@ impl Guests {
         }
     }
 
-    /// What a `bench` command executes in the guest of an arm, as the first sample; always in the virtual lane.
+    /// The instructions that a `bench` command executes in the guest of an arm, as for the first sample; always in the
+    /// virtual lane.
     pub(crate) fn instructions(&self, booted_with: &[Setting], words: &[String]) -> Result<Profiled> {
         let (kernel, guest) = self.of_arm(booted_with)?;
         let (first_seed, accelerator) = (Some(self.first_seed()), WantedAccelerator::default());
@@ -151,7 +152,7 @@ impl Guests {
         super::profile::profiled(&kernel, words, false, &guest, &self.capabilities)
     }
 
-    /// What it answered, and why it was booted translated after all, where it was.
+    /// The guest's result, and, if it was emulated after all, the reason.
     fn booted(&self, trial: &GuestTrial) -> Result<(GuestAnswer, Option<NoKvm>)> {
         self.extras()?;
         let directory = Scratch::new()?;
@@ -168,10 +169,11 @@ impl Guests {
         let mut listener = match &trial.task {
             GuestTask::Prepare { .. } | GuestTask::Toggles => {
                 guest::advise(&boot);
-                // Nothing is measured yet, so nothing is worth waiting for.
+                // Nothing has been measured yet, so there is nothing to wait for.
                 Quiet::at_once(interrupt()?)
             }
-            // When asked to end, it ends its trial and begins no other; one that cannot be asked runs them all.
+            // If told to end, the guest ends its trial and begins no other; a guest that cannot be told runs all of
+            // them.
             GuestTask::Trials(ordered) if ordered.len() > 1 && takes_orders(&boot) => {
                 boot.grace = boot.limit;
                 Quiet::with_something_kept(interrupt()?)
@@ -196,16 +198,16 @@ impl Guests {
             outcomes.resize(ordered.len(), Err(before));
         }
         match state {
-            // Guests restored from one state are of one boot.
+            // Guests restored from one state have the same boot.
             Some(crc32) => answer.boot_id += &format!("-{crc32:08x}"),
-            // Equal boots draw equal ids, and are two boots all the same.
+            // Boots with equal seeds draw equal ids, but are separate boots.
             None if self.are_virtual() => answer.boot_id += &format!("-{:x}", clock::realtime_ns()),
             None => {}
         }
         Ok((answer, ended.fell_back))
     }
 
-    /// The boot from whose state a trial starts; none where it has a guest of its own.
+    /// The boot whose state a trial starts from; `None` if it has its own guest.
     fn boot_of(&self, trial: &GuestTrial) -> Option<u64> {
         trial.boot.filter(|_| self.unkept.get().is_none())
     }
@@ -225,13 +227,13 @@ impl Guests {
             .context("[guest], whose keys are named as the options of `vm run`")?;
         boot.limit = self.limit(trial);
         if self.boot_of(trial).is_some() {
-            // What the sample's seed does comes after the state.
+            // The effects of the sample's seed come after the state was saved.
             boot.job = Job { stops: true, perturbation: Perturbation::default(), ..boot.job };
         }
         Ok(boot)
     }
 
-    /// The workload's own time-out is inside, which a guest that hangs does not reach.
+    /// The workload has its own timeout, which does not help if the guest hangs.
     fn limit(&self, trial: &GuestTrial) -> Duration {
         let GuestTask::Trials(ordered) = &trial.task else { return trial.limit };
         let count = u32::try_from(ordered.len()).unwrap_or(u32::MAX);
@@ -250,7 +252,7 @@ impl Guests {
         {
             return Ok(known.clone());
         }
-        // A file is not in the cache: it may have changed since.
+        // A kernel file is not in the cache, and may have changed since.
         let found = guest::find(name, super::architecture(self.plan.aarch64))?;
         if known.is_some_and(|known| known.crc32 != found.crc32) {
             bail!("{name} has changed since the start of the run: use a copy that stays the same, or `vm build` it");
@@ -259,7 +261,7 @@ impl Guests {
         Ok(found)
     }
 
-    /// The plan's guest with what the arm changes of it, and its kernel.
+    /// The plan's guest with the changes of an arm, and its kernel.
     fn of_arm(&self, booted_with: &[Setting]) -> Result<(String, GuestPlan)> {
         let mut guest = self.plan.clone();
         for setting in booted_with {
@@ -274,8 +276,8 @@ impl Guests {
     }
 }
 
-/// In the real lane one guest at a time. In the virtual lane, which the load of the host does not reach, one for each CPU, as
-/// far as half of the free memory holds them: the other half is for QEMU's own.
+/// In the real lane one guest at a time. The virtual lane is not affected by the host's load, so one per CPU, if half
+/// of the free memory is enough for them: the other half is for QEMU itself.
 fn at_once(lane: GuestLane, cpus: usize, free_kib: u64, of_guest_kib: u64) -> usize {
     match lane {
         GuestLane::Real => 1,
@@ -287,7 +289,7 @@ fn first_line(why: &VmError) -> String {
     why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
-/// The lane with another seed.
+/// The lane with a different seed.
 fn of_seed(lane: Lane, seed: u64) -> Lane {
     match lane {
         Lane::Virtual(parameters) => Lane::Virtual(Virtual { seed, ..parameters }),

@@ -1,5 +1,5 @@
-//! The difference between two arms by part of the kernel, from a profile of each: instructions in guests of the virtual lane,
-//! samples on this host. What goes with the difference, like the counts beside it.
+//! The difference between two arms by part of the kernel, from a profile of each: instructions in guests of the virtual
+//! lane, samples on this host. It accompanies the difference, and does not explain it.
 
 use super::super::profile;
 use super::super::vm::profile as instructions;
@@ -10,7 +10,7 @@ use schedlab_analyze::WhyFindings;
 use schedlab_analyze::profile::GroupFindings;
 use schedlab_plan::{Arm, Plan, Setting};
 
-/// Adds it where there is a difference; where there is no profile, that is said.
+/// Adds it if there is a difference; without a profile, the reason is reported.
 pub(crate) fn add(found: &mut WhyFindings, plan: &Plan) {
     if !found.difference.is_there {
         return;
@@ -21,7 +21,7 @@ pub(crate) fn add(found: &mut WhyFindings, plan: &Plan) {
     }
 }
 
-/// The second arm against the first, one trial of each.
+/// Compares the second arm with the first, one trial of each.
 fn of_arms(plan: &Plan, workload: &str) -> Result<GroupFindings> {
     let guests = Guests::of(plan)?;
     let of = |arm: &Arm| {

@@ -11,9 +11,9 @@ use schedlab_trial::experiment::is_timed;
 use schedlab_trial::why::{Cost, Why};
 use serde::Serialize;
 
-/// What a trial takes beside its length.
+/// Time of a trial in addition to its length.
 const OVERHEAD_NS: u64 = 60_000_000;
-/// Length of a trial where a plan says none.
+/// Default length of a trial.
 const TRIAL_NS: u64 = 500_000_000;
 
 /// The answer of `why --dry-run`.
@@ -87,7 +87,7 @@ pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
     }
 }
 
-/// As JSON, or as lines.
+/// Prints it as JSON or as text.
 pub(crate) fn print(found: &WhyForecast, answer: &OutputOptions) -> Result<()> {
     if answer.json {
         return crate::output::print_answer("schedlab/why-forecast/1", found, answer.top);
@@ -124,7 +124,7 @@ fn text(found: &WhyForecast) -> String {
     text + &found.note + "\n"
 }
 
-/// A time of which the first digits mean something.
+/// A time, rounded to its first digits.
 fn rough(seconds: f64) -> String {
     format_ns(seconds.ceil() as u64 * 1_000_000_000)
 }
@@ -134,7 +134,7 @@ pub(crate) fn seconds(plan: &Plan, known: Option<&Run>, rows: usize, blocks: usi
     cost(plan, known).map(|cost| cost.stage(rows, blocks) as f64 / 1e9)
 }
 
-/// The cost that a run had; without one, on this host what the plan says. For guests and loops only a run shows it.
+/// The cost that a run had; without a run, on this host, from the plan. For guests and loops only a run shows it.
 fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
     known.and_then(|run| Cost::of(&run.trials)).or_else(|| {
         let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);

@@ -1,4 +1,4 @@
-//! Callers outside of the paths: a search for names in the whole tree.
+//! Finds callers outside of the paths: searches the whole tree for names.
 
 use crate::commands::kernel::checkout;
 use crate::commands::kernel::steps::Steps;
@@ -9,22 +9,22 @@ use schedlab_kernel::is_c;
 use std::io::Read;
 use std::path::Path;
 
-/// Programs of their own, which call nothing of the kernel.
+/// User-space programs and texts, which call nothing in the kernel.
 const PROGRAMS: [&str; 3] = ["Documentation", "scripts", "tools"];
 
-/// A path, and the text if it was read already.
+/// A path, and the text if it was already read.
 pub(super) type Unread = (String, Option<Vec<u8>>);
 
-/// Where a state of the source is, and what of it was read already.
+/// Where a state of the source is, and what was already read of it.
 pub(super) struct Rest<'a> {
     pub(super) origins: &'a [Origin; 2],
-    /// What makes the second state of the first, if both have one origin.
+    /// The changes from the first state to the second, if both are read from one place.
     pub(super) steps: &'a Steps,
     pub(super) paths: &'a [String],
 }
 
 impl Rest<'_> {
-    /// The files of each state, outside of the paths, that have one of its names before a parenthesis.
+    /// The files of each state, outside of the paths, in which one of its names is followed by a parenthesis.
     pub(super) fn with(&self, wanted: &[Wanted; 2]) -> Result<[Vec<File>; 2]> {
         let mut out = [Vec::new(), Vec::new()];
         for (side, files) in out.iter_mut().enumerate() {
@@ -50,7 +50,7 @@ impl Rest<'_> {
         !self.paths.iter().any(|folder| is_in(folder)) && !PROGRAMS.iter().any(|folder| is_in(folder))
     }
 
-    /// Patches may change files outside of the paths, too.
+    /// Applies the patches, which may also change files outside of the paths.
     fn patch(&self, files: &mut Vec<Unread>) -> Result<()> {
         let changed = || self.steps.all.iter().filter(|_| self.steps.checkout.is_none()).flat_map(|step| &step.files);
         let mut names: Vec<String> = changed().flat_map(|file| [&file.old, &file.new]).flatten().cloned().collect();
@@ -64,12 +64,12 @@ impl Rest<'_> {
         Ok(())
     }
 
-    /// Reads those that have a name, on all CPUs.
+    /// Parses the files that contain a name, on all CPUs.
     fn read(&self, files: Vec<Unread>, wanted: &Wanted, origin: &Origin) -> Vec<File> {
         super::side_by_side_sorted(files, &|(path, text)| {
             let text = match (text, origin) {
                 (Some(text), _) => text,
-                // What cannot be read, and nobody asked for, is passed over.
+                // A file that cannot be read is skipped, because the user did not name it.
                 (None, Origin::Tree(tree)) => bytes(&tree.join(&path))?,
                 (None, Origin::Commit(..)) => return None,
             };
@@ -77,7 +77,7 @@ impl Rest<'_> {
         })
     }
 
-    /// The C files, those of a program and those that were read left out; links are not followed.
+    /// The C files, without those of [`PROGRAMS`] and those already read; links are not followed.
     fn list(&self, tree: &Path) -> Vec<String> {
         let (mut open, mut out) = (vec![String::new()], Vec::new());
         while let Some(folder) = open.pop() {
@@ -104,7 +104,7 @@ impl Rest<'_> {
     }
 }
 
-/// A file of some kB, read at once; what cannot be read is `None`.
+/// A file of some kB, read at once; `None` if it cannot be read.
 fn bytes(file: &Path) -> Option<Vec<u8>> {
     const MOST: u64 = 64 << 20;
     let open = std::fs::File::open(file).ok()?;

@@ -1,4 +1,4 @@
-//! The kernels of a plan's guests as the manifest keeps them.
+//! The kernels of a plan's guests, for the manifest.
 
 use super::Guests;
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! Guests as the place where a plan's trials run.
+//! Guests as the trial host of a plan.
 
 use super::Guests;
 use crate::trial_host::{self, TrialHost};
@@ -10,9 +10,9 @@ use schedlab_trial::{Runner, Watch, prepare};
 use std::path::Path;
 
 impl TrialHost for Guests {
-    /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
-    /// that does not boot, or that cannot run the plan, is reported before anything is measured. Its warnings are a
-    /// sentence on each kind of guest.
+    /// The manifest from the control's guest. One guest of each other kind is booted too, so that a kernel that does
+    /// not boot, or cannot run the plan, is reported before anything is measured. There is one warning for each kind of
+    /// guest.
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
         let (in_arms, factorial) = plan.in_arms()?;
@@ -60,11 +60,11 @@ impl TrialHost for Guests {
                 ),
             });
         }
-        // Each guest was asked for what is required of its own arms.
+        // Each guest has checked only the requirements on its own arms.
         manifest.plan_toml = plan.to_toml();
         described
             .extend(self.extras()?.map(|crc32| format!("what [guest] adds (`add`, `binary`) has CRC-32 {crc32:08x}")));
-        // A guest of the virtual lane has the same clock at each start.
+        // A guest of the virtual lane has the same time at each start.
         manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
         manifest.seed = plan.seed.unwrap_or_else(prepare::fresh_seed);
         manifest.command = std::env::args().collect();
@@ -72,8 +72,8 @@ impl TrialHost for Guests {
         Ok(manifest)
     }
 
-    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is
-    /// reported here. What only a guest can know is asked of it when the run begins.
+    /// The first guest of each kind as QEMU's command line; reports a missing kernel or an impossible machine. What
+    /// only a guest can know is checked when the run begins.
     fn describe(&self, plan: &Plan) -> Result<String> {
         let (in_arms, _) = plan.in_arms()?;
         let kinds = preparations(&in_arms);
@@ -95,7 +95,7 @@ impl TrialHost for Guests {
                 dir.display()
             );
         }
-        // A trial or block in a guest has a boot of its own in any case.
+        // Every trial or block in a guest has its own boot in any case.
         Ok(Environment { boot_id: begun.environment.boot_id.clone(), ..now.environment })
     }
 
@@ -105,7 +105,7 @@ impl TrialHost for Guests {
         let identities = self.identities(&manifest.arms)?;
         let boot = |trial: &GuestTrial| match self.booted(trial) {
             Ok((answer, _)) => Ok(Ok(answer)),
-            // Every trial after it would fail as well, and the run would end without them.
+            // Every following trial would fail too, and the run would end without them.
             Err(error) if trial_host::is_of_machine(&error) => Err(error),
             Err(error) => Ok(Err(format!("{error:#}"))),
         };

@@ -1,5 +1,5 @@
-//! The first guest of each kind of a plan's arms, before anything is measured: all of them by one accelerator, which is settled by
-//! that for the trials.
+//! Boots the first guest of each kind of a plan's arms before anything is measured. All use the same accelerator, which
+//! is then settled for the trials.
 
 use super::Guests;
 use crate::output::say;
@@ -11,8 +11,8 @@ use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::kept;
 
 impl Guests {
-    /// What each kind of guest makes of the plan. Where KVM does not run one of them, all are translated: trials of
-    /// one comparison are of one lane.
+    /// The manifest of each kind of guest. If KVM does not run one of them, all are emulated, because the trials of a
+    /// comparison must be in the same lane.
     pub(super) fn tried(&self, kinds: &[(String, GuestTrial)]) -> Result<Vec<Manifest>> {
         self.settle(kinds)?;
         self.settle_states(kinds)?;
@@ -40,7 +40,7 @@ impl Guests {
         Ok(tried)
     }
 
-    /// Whether guests can be kept, where the plan wants that: all kinds of them, or none.
+    /// Decides whether states are saved, if the plan wants that: for all kinds of guests, or for none.
     pub(super) fn settle_states(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
         for (arms, trial) in kinds.iter().filter(|(_, trial)| self.boot_of(trial).is_some()) {
             if let Some(why) = kept::refusal(&self.guest(trial, Vec::new()).with_context(|| arms.clone())?) {
@@ -55,7 +55,7 @@ impl Guests {
         let _ = self.unkept.set(why);
     }
 
-    /// KVM for all guests, where it is wanted and nothing is known against it for any kind of them.
+    /// Uses KVM for all guests, if it is wanted and not known to fail for any kind of them.
     pub(super) fn settle(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
         for (arms, trial) in kinds.iter().filter(|_| !self.are_virtual()) {
             let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0);
@@ -70,7 +70,7 @@ impl Guests {
     }
 }
 
-/// Whether only the saved state may be the problem: then the guest is booted.
+/// Whether the saved state may be the only problem; then the guest is booted.
 fn cannot_be_kept(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(VmError::State(_) | VmError::Guest(_) | VmError::QemuDied { .. }))
 }
