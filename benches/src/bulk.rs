@@ -1,5 +1,5 @@
-//! `stream/1` against netperf's TCP_STREAM and sockperf's throughput mode: bytes that many small sends move over loopback
-//! for a second of CPU time, sender and receiver on one CPU.
+//! `stream/1` against netperf's TCP_STREAM and sockperf's throughput mode: bytes that many small sends move over
+//! loopback per second of CPU time, with sender and receiver on one CPU.
 //!
 //! Both sides are counted in the same way: bytes that arrived, divided by the CPU time of all processes started for it,
 //! from RUSAGE_CHILDREN after waiting for them. Start and end are included; in a run of 4 s they are some 0.5 %.

@@ -1,5 +1,5 @@
-//! `timer/1` against Debian's cyclictest, both pinned to one CPU, both holding /dev/cpu_dma_latency at 0 µs, for the same
-//! number of wakeups: mean and median lateness, in nanoseconds, from the same pairs of runs.
+//! `timer/1` against Debian's cyclictest: both pinned to one CPU, with /dev/cpu_dma_latency held at 0 µs, for the same
+//! number of wakeups. Compares mean and median lateness, in nanoseconds, from the same pairs of runs.
 //!
 //! The reference's figures cover only its wakeups, so ours are those of `wake_latency`, not of `latency`, which also
 //! contains missed periods.

@@ -1,5 +1,5 @@
-//! `burn/1` against fio's cpuio (wall clock) and `stress-ng --cpu-load` (CPU clock): the share of one CPU that the burning
-//! process gets, alone and beside a burner that wants all of it.
+//! `burn/1` against fio's cpuio (wall clock) and `stress-ng --cpu-load` (CPU clock): the share of one CPU that the
+//! burning process gets, alone and next to a burner that wants all of it.
 //!
 //! Measured from outside, in the same way for both sides: the process below the program that uses most CPU time, and
 //! its CPU clock (clock_getcpuclockid) at both ends of a window in the middle of its life. So the result does not

@@ -63,9 +63,10 @@ fn status_field(proc: &Path, name: &str) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
-/// Where journals are kept: `/run/schedlab` for root, but not for the root of a user namespace whose `/run` is the host's; else `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`.
-/// /run is emptied by a reboot, and so is every value a journal could bring back. Without a home it is a directory of
-/// the user's own in /tmp. Wherever it is, it is used only if nobody else can write to it.
+/// The directory for journals: `/run/schedlab` for root, except for the root of a user namespace whose `/run` is the
+/// host's; otherwise `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`. A reboot empties /run, and resets every
+/// value that a journal could restore. Without a home it is a private directory in /tmp. In any case it is used only if
+/// nobody else can write to it.
 pub fn state_dir() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let uid = effective_uid(Path::new("/proc"));

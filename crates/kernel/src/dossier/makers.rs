@@ -61,7 +61,8 @@ fn made(m: &Macro, known: &[(&str, Kind, usize)]) -> Option<(Kind, usize)> {
     })
 }
 
-/// `.procname = NAME` of a sysctl; `.name = NAME`, `(NAME)` or `__stringify(NAME)` of an attribute or of a file of /proc.
+/// `.procname = NAME` of a sysctl; `.name = NAME`, `(NAME)` or `__stringify(NAME)` of an attribute or of a file of
+/// /proc.
 fn by_member(body: &str, tokens: &[Token], place: &dyn Fn(&str) -> Option<usize>) -> Option<(Kind, usize)> {
     let text = |at: usize| tokens.get(at).map_or("", |t| &body[t.start..t.end]);
     let at = (1..tokens.len()).find(|&at| text(at - 1) == "." && matches!(text(at), "name" | "procname"))?;

@@ -13,8 +13,8 @@ pub(super) struct Folders<'a> {
 }
 
 impl<'a> Folders<'a> {
-    /// `register_sysctl("kernel", table)` and its like, `DECLARE_SYSCTL_BASE(kernel, table)` (until 6.3), and `.child = table`
-    /// (until 6.4).
+    /// `register_sysctl("kernel", table)` and similar, `DECLARE_SYSCTL_BASE(kernel, table)` (until 6.3), and `.child =
+    /// table` (until 6.4).
     pub(super) fn new(unit: &'a Unit) -> Self {
         let registered: Vec<(&str, &str)> = unit.invocations.iter().filter_map(registration).collect();
         let children = unit.tables.iter().filter(|t| t.of == "ctl_table").flat_map(|t| {

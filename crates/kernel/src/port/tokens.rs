@@ -62,7 +62,8 @@ pub(super) fn of_common(common: u32, words: usize) -> f32 {
     2.0 * common as f32 / words as f32
 }
 
-/// Pairs of equal words, or lines, of `a` and `b` in a longest common subsequence; `None` if the texts are too long to compare.
+/// Pairs of equal words, or lines, of `a` and `b` in a longest common subsequence; `None` if the texts are too long to
+/// compare.
 pub(crate) fn common(a: &[&[u8]], b: &[&[u8]]) -> Option<Vec<(usize, usize)>> {
     let width = b.len() + 1;
     if (a.len() + 1).checked_mul(width)? > CELLS {

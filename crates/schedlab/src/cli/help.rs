@@ -77,7 +77,8 @@ const RARE: &[&str] = &[
     "source", "tid", "timeout", "trial", "verbose",
 ];
 
-/// Shared options that these commands refuse, because they have no meaning there. Trace analyses hide theirs in `ANALYSES`.
+/// Shared options that these commands refuse, because they have no meaning there. Trace analyses hide theirs in
+/// `ANALYSES`.
 const REFUSED: &[&str] = &["trace kworkers state", "trace map state", "vm profile lane"];
 
 /// Texts of options, and of commands, up to this length are left as they are, characters.
