@@ -1,14 +1,14 @@
 //! Parses lines of `perf script --ns`, `trace-cmd report` and tracefs into events of the reference. Written from the
 //! output of these tools, and without code of the reader that is checked with it.
 
-use super::reference::{Happened, State, What};
+use super::reference::{Event, State, What};
 use std::collections::BTreeMap;
 
 /// The contents of a text.
 #[derive(Debug, Default)]
 pub struct Text {
     /// Its events in the order of their times.
-    pub events: Vec<Happened>,
+    pub events: Vec<Event>,
     /// Number of events by name, without the system.
     pub names: BTreeMap<String, u64>,
     /// Events that the recorder reports as lost.
@@ -19,7 +19,7 @@ pub struct Text {
 
 impl Text {
     /// Events from another source, with the kernel's names.
-    pub fn of(events: Vec<Happened>) -> Self {
+    pub fn of(events: Vec<Event>) -> Self {
         let mut names = BTreeMap::new();
         for name in events.iter().filter_map(|event| name(&event.what)) {
             *names.entry(name.to_owned()).or_default() += 1;
@@ -36,7 +36,7 @@ fn name(what: &What) -> Option<&'static str> {
         What::WakeupNew { .. } => "sched_wakeup_new",
         What::Migrate { .. } => "sched_migrate_task",
         What::Fork { .. } => "sched_process_fork",
-        What::Told | What::Other | What::Lost => return None,
+        What::Answered | What::Other | What::Lost => return None,
     })
 }
 
@@ -60,7 +60,7 @@ fn parse_by(text: &str, time: fn(&str) -> Option<u64>) -> Text {
         let Some((cpu, ts, name, payload)) = columns(line, time).or_else(|| latency_columns(line)) else { continue };
         *found.names.entry(name.to_owned()).or_default() += 1;
         let what = what(name, payload).unwrap_or(What::Other);
-        found.events.push(Happened { ts, cpu, what });
+        found.events.push(Event { ts, cpu, what });
     }
     // A stable sort: at equal times the order of the text is kept.
     found.events.sort_by_key(|event| event.ts);
@@ -121,7 +121,7 @@ fn what(name: &str, payload: &str) -> Option<What> {
             dest_cpu: number(payload, " dest_cpu=")?,
         },
         "sched_process_fork" => What::Fork { child: number(payload, " child_pid=")? },
-        "sched_process_exit" | "sched_process_exec" | "sched_process_free" | "task_rename" => What::Told,
+        "sched_process_exit" | "sched_process_exec" | "sched_process_free" | "task_rename" => What::Answered,
         _ => return None,
     })
 }
@@ -173,7 +173,7 @@ mod tests {
         ];
         for line in lines {
             let what = What::Switch { prev: 7, state: State::Runnable, next: 8 };
-            assert_eq!(parse(line).events, [Happened { ts: 2_000_003_000, cpu: 1, what }], "{line}");
+            assert_eq!(parse(line).events, [Event { ts: 2_000_003_000, cpu: 1, what }], "{line}");
         }
         assert!(parse("  a-7 [001] d..2. 2000003: sched_switch: x").events.is_empty(), "no clock of ns");
     }

@@ -48,7 +48,7 @@ impl Numbers {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Answered {
     /// The answers of both commands together.
     pub numbers: Numbers,
     /// Everything that is reported missing or wrong: problems, gaps, losses, unreadable parts.
@@ -73,7 +73,7 @@ pub struct Ran {
 }
 
 /// The inner `Err` is the sentence of a refusal.
-pub type Answer = std::result::Result<Told, String>;
+pub type Answer = std::result::Result<Answered, String>;
 
 /// Runs `trace latency` and `trace check`; either both refuse or neither.
 pub fn ask(schedlab: &Path, trace: &Path, scratch: &Path) -> Result<Answer> {
@@ -93,7 +93,7 @@ pub fn answer(latency: &Ran, check: &Ran) -> Result<Answer> {
     let json = |ran: &Ran| serde_json::from_slice::<Value>(&ran.out).context("the answer is not JSON");
     let (latency, check) = (json(latency)?, json(check)?);
     let lacking = sentences(&latency["lacking"]).chain(sentences(&check["lacking"])).collect();
-    Ok(Ok(Told { numbers: numbers(&latency, &check)?, wrong: wrong(&latency, &check), lacking }))
+    Ok(Ok(Answered { numbers: numbers(&latency, &check)?, wrong: wrong(&latency, &check), lacking }))
 }
 
 fn numbers(latency: &Value, check: &Value) -> Result<Numbers> {

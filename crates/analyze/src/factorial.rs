@@ -38,11 +38,13 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
             });
             contrast.verdict = why.unwrap_or(contrast.verdict);
         }
-        Err(barred) => contrast.verdict = barred,
+        Err(reason_withheld) => contrast.verdict = reason_withheld,
     }
     let name = &factorial.factors[factor].name;
-    if let Some(barred) = uneven(&part.side(&high, &format!("{name} high")), &part.side(&low, &format!("{name} low"))) {
-        contrast.verdict = barred;
+    if let Some(reason_withheld) =
+        uneven(&part.side(&high, &format!("{name} high")), &part.side(&low, &format!("{name} low")))
+    {
+        contrast.verdict = reason_withheld;
     }
     if let Some(why) = &part.void {
         contrast.verdict = withheld(Withheld::Void, format!("the run is void: {why}"));

@@ -21,7 +21,7 @@ const FAILURES_LEVEL: f64 = 0.95;
 
 impl Workload<'_> {
     /// Why an arm is not judged, whatever its numbers are.
-    pub(crate) fn barred(&self, arm: u32) -> Option<Verdict> {
+    pub(crate) fn reason_withheld(&self, arm: u32) -> Option<Verdict> {
         let not_applied = |arm: u32| {
             let reason = self.selection.not_applied.get(&arm)?;
             let name = self.manifest.arms.get(arm as usize).map_or("", |a| &a.name);

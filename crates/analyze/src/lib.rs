@@ -68,5 +68,5 @@ pub use scaling::scaling_of_trials;
 pub use selection::used_trials;
 pub use two_runs::compare_runs;
 pub use verdict::{FailOn, exit_status};
-pub use why::{Beside, Difference, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};
+pub use why::{AssociatedMetric, Difference, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};
 pub use why_kernels::{OnKernel, WhyKernelsFindings};

@@ -6,7 +6,7 @@ use crate::findings::{Change, Contrast, Effect, Findings, MetricFindings, Scale,
 use crate::pack::{control_mean, packed_machine};
 use schedlab_plan::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
 use schedlab_plan::{Check, CheckState, Direction, Environment, Manifest, counted};
-use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
+use schedlab_stats::{Interval, Known, ReplicationOutcome, equivalence_again, replication};
 use serde::Serialize;
 
 /// The share of an effect's size that must be reproduced: reported effects were selected for being large.
@@ -177,11 +177,11 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         match judged {
             Ok((again, units)) => {
                 effect.units_needed = units.map(|units| units.ceil() as u64);
-                effect.because = (again == Again::Open).then(|| too_noisy(&effect));
+                effect.because = (again == ReplicationOutcome::Open).then(|| too_noisy(&effect));
                 effect.answer = Some(match again {
-                    Again::Reproduced => Answer::Reproduced,
-                    Again::Contradicted => Answer::Contradicted,
-                    Again::Open => Answer::CannotTell,
+                    ReplicationOutcome::Reproduced => Answer::Reproduced,
+                    ReplicationOutcome::Contradicted => Answer::Contradicted,
+                    ReplicationOutcome::Open => Answer::CannotTell,
                 });
             }
             Err(why) => (effect.answer, effect.because) = (Some(Answer::CannotTell), Some(why)),
@@ -211,7 +211,7 @@ fn judged(
     there: &Effect,
     found: Option<(&Contrast, f64)>,
     (sesoi, alpha): (f64, f64),
-) -> Result<(Again, Option<f64>), String> {
+) -> Result<(ReplicationOutcome, Option<f64>), String> {
     let (contrast, control_here) = found.ok_or_else(|| format!("the run here has no {}", expected.metric))?;
     if let Verdict::NoVerdict { reason, .. } = &contrast.verdict {
         return Err(reason.clone());
@@ -223,7 +223,7 @@ fn judged(
     let no_error = || format!("{} has no error that could be compared", expected.metric);
     let here = scaled(&effect, control_here).and_then(|effect| known(&effect, contrast.units)).ok_or_else(no_error)?;
     if expected.said == Said::Equivalent {
-        return Ok((nothing_again(&here, (1.0 + sesoi).ln(), alpha), None));
+        return Ok((equivalence_again(&here, (1.0 + sesoi).ln(), alpha), None));
     }
     let there = scaled(there, expected.control_mean).and_then(|effect| known(&effect, expected.units as usize));
     let there = there.ok_or_else(no_error)?;

@@ -34,13 +34,13 @@ pub struct Difference {
     #[serde(skip)]
     pub logs: Vec<f64>,
     /// Counts per operation that change with it.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<AssociatedMetric>,
 }
 
 /// A count per operation, or a share of placement, of the two arms. It goes with the difference and is not shown to be
 /// its cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Beside {
+pub struct AssociatedMetric {
     /// The metric's name.
     pub metric: String,
     /// Its unit.
@@ -111,11 +111,11 @@ fn differs(contrast: &Contrast) -> bool {
     matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower)
 }
 
-fn beside(metric: &MetricFindings) -> Option<Beside> {
+fn beside(metric: &MetricFindings) -> Option<AssociatedMetric> {
     let goes_with = metric.name.ends_with("_per_op") || metric.name.starts_with("tier_share_");
     let contrast = metric.contrasts.first().filter(|_| goes_with && metric.role == Role::Secondary)?;
     let median = |arm: usize| metric.values.get(arm).and_then(|values| values.median);
-    Some(Beside {
+    Some(AssociatedMetric {
         metric: metric.name.clone(),
         unit: metric.unit.clone(),
         medians: [median(0), median(1)],

@@ -53,11 +53,12 @@ pub struct WhyKernelsFindings {
 
 impl WhyKernelsFindings {
     /// From the differences on the first kernels of `all`, or the reason why a kernel has none.
-    pub fn new(title: &str, alpha: f64, told: &[(String, Result<Difference, String>)], all: &[String]) -> Self {
-        let measured = told.iter().filter_map(|(kernel, told)| Some((kernel, told.as_ref().ok()?)));
+    pub fn new(title: &str, alpha: f64, measured_on: &[(String, Result<Difference, String>)], all: &[String]) -> Self {
+        let measured =
+            measured_on.iter().filter_map(|(kernel, measured_on)| Some((kernel, measured_on.as_ref().ok()?)));
         let measured: Vec<(&String, &Difference)> = measured.collect();
-        let reason = |(kernel, told): &(String, Result<Difference, String>)| {
-            Some(NotOnKernel { kernel: kernel.clone(), why: told.as_ref().err()?.clone() })
+        let reason = |(kernel, measured_on): &(String, Result<Difference, String>)| {
+            Some(NotOnKernel { kernel: kernel.clone(), why: measured_on.as_ref().err()?.clone() })
         };
         let logs = |at: usize| measured[at].1.logs.as_slice();
         let steps: Vec<_> =
@@ -83,8 +84,8 @@ impl WhyKernelsFindings {
             arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
             alpha,
             kernels: measured.iter().enumerate().map(on).collect(),
-            not_compared: told.iter().filter_map(reason).collect(),
-            left: all[told.len()..].to_vec(),
+            not_compared: measured_on.iter().filter_map(reason).collect(),
+            left: all[measured_on.len()..].to_vec(),
         }
     }
 }

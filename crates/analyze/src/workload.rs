@@ -86,8 +86,8 @@ impl<'t> Workload<'t> {
             }
             Err(why) => contrast.verdict = withheld(Withheld::NoNumbers, why.clone()),
         }
-        if let Some(barred) = self.barred(arm) {
-            contrast.verdict = barred;
+        if let Some(reason_withheld) = self.reason_withheld(arm) {
+            contrast.verdict = reason_withheld;
         }
         contrast
     }
@@ -171,7 +171,7 @@ impl<'t> Workload<'t> {
         let dispersion = |key: &MetricKey, arm| {
             let (is_aa, alpha) = (self.is_aa(arm), self.manifest.alpha);
             let found = shape::dispersion(&self.selection, key, (0, arm), is_aa, order_known, alpha);
-            Contrast { verdict: self.barred(arm).unwrap_or(found.verdict), ..found }
+            Contrast { verdict: self.reason_withheld(arm).unwrap_or(found.verdict), ..found }
         };
         // A switchback trial holds both arms.
         let has_arms = self.manifest.switchback_window_ns.is_none();

@@ -1,7 +1,7 @@
 //! Traces with more tasks than are kept one by one: ended tasks are summed by name, and a task that the filter names by
 //! its id is not lost among them.
 
-use schedlab_analyze::trace::{Asked, Reader, Scope, TaskFilter, blame, inversions, latency, states};
+use schedlab_analyze::trace::{AnalysisRequest, Reader, Scope, TaskFilter, blame, inversions, latency, states};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
@@ -63,7 +63,7 @@ fn of(comms: &[&str], tids: &[u32]) -> Scope {
 #[test]
 fn a_thread_that_is_asked_for_by_its_id_keeps_its_row() {
     let rows = |scope: Scope, each_task| {
-        let options = Asked { scope, each_task, ..Asked::default() };
+        let options = AnalysisRequest { scope, each_task, ..AnalysisRequest::default() };
         let found = latency(&mut open(latency::wanted()), &options).expect("readable");
         let rows = found.rows.into_iter().map(|row| (row.comm, row.tid, row.tasks, row.wakeup.max_ns));
         rows.collect::<Vec<_>>()
@@ -78,15 +78,16 @@ fn a_thread_that_is_asked_for_by_its_id_keeps_its_row() {
 
 #[test]
 fn blame_and_states_keep_it_too() {
-    let options = Asked { scope: of(&[], &[8]), each_task: true, ..Asked::default() };
+    let options = AnalysisRequest { scope: of(&[], &[8]), each_task: true, ..AnalysisRequest::default() };
     let found = blame(&mut open(blame::wanted()), &options).expect("readable");
     let victims: Vec<_> = found.victims.iter().map(|row| (row.comm.as_str(), row.tid, row.waited_ns)).collect();
     assert_eq!(victims, [("late", Some(8), 5_000)]);
     let found =
-        states(&mut open(states::wanted()), &Asked { scope: of(&[], &[9]), ..Asked::default() }).expect("readable");
+        states(&mut open(states::wanted()), &AnalysisRequest { scope: of(&[], &[9]), ..AnalysisRequest::default() })
+            .expect("readable");
     let rows: Vec<_> = found.rows.iter().map(|row| (row.comm.as_str(), row.tid, row.running_ns)).collect();
     assert_eq!(rows, [("late", Some(9), 43_000)]);
-    let mut options = schedlab_analyze::trace::Asked { scope: of(&[], &[7]), ..Default::default() };
+    let mut options = schedlab_analyze::trace::AnalysisRequest { scope: of(&[], &[7]), ..Default::default() };
     options.scope.set_prios("fair").expect("a class");
     let found = inversions(&mut open(inversions::wanted()), &options).expect("readable");
     assert_eq!(

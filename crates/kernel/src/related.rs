@@ -35,8 +35,8 @@ pub fn related(
     let of_seeds: BTreeSet<&str> = seeds.iter().flat_map(|seed| &touched[*seed]).map(String::as_str).collect();
     let is_asked = |name: &str| names.contains(name);
     let shared = |at: usize| -> Vec<&str> {
-        let is_telling = |name: &&str| is_asked(name) || of_seeds.contains(name) && times[name] <= COMMON;
-        let mut found: Vec<&str> = touched[at].iter().map(String::as_str).filter(is_telling).collect();
+        let is_distinctive = |name: &&str| is_asked(name) || of_seeds.contains(name) && times[name] <= COMMON;
+        let mut found: Vec<&str> = touched[at].iter().map(String::as_str).filter(is_distinctive).collect();
         found.in_order_by_key(|name| (times[name], *name));
         found
     };

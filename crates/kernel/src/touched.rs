@@ -20,7 +20,7 @@ pub fn touched(files: &[FilePatch], texts: &[Option<Vec<u8>>]) -> BTreeSet<Strin
         }
         let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
         let lines = lines.filter(|line| !matches!(line, Line::Context(_)));
-        lines.flat_map(|line| words(line.text())).filter(|word| is_telling(word)).for_each(&mut add);
+        lines.flat_map(|line| words(line.text())).filter(|word| is_distinctive(word)).for_each(&mut add);
     }
     out
 }
@@ -44,7 +44,7 @@ const EVERYWHERE: [&[u8]; 10] = [
 ];
 
 /// The word has a `_` between two of its letters.
-fn is_telling(word: &[u8]) -> bool {
+fn is_distinctive(word: &[u8]) -> bool {
     if EVERYWHERE.contains(&word) {
         return false;
     }
@@ -171,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn telling_names_have_an_underscore_inside() {
-        let telling = ["wake_up", "__a_b", "a__b"];
-        assert!(telling.iter().all(|word| is_telling(word.as_bytes())));
-        assert!(["wake", "_x", "__init__", "_", "___", "1_2"].iter().all(|word| !is_telling(word.as_bytes())));
+    fn distinctive_names_have_an_underscore_inside() {
+        let distinctive = ["wake_up", "__a_b", "a__b"];
+        assert!(distinctive.iter().all(|word| is_distinctive(word.as_bytes())));
+        assert!(["wake", "_x", "__init__", "_", "___", "1_2"].iter().all(|word| !is_distinctive(word.as_bytes())));
     }
 
     #[test]

@@ -6,21 +6,21 @@ use std::io::{self, Write};
 
 /// Whether a character could do that: a control character, a mark that changes the direction of text (Unicode's
 /// bidirectional formatting, UAX #9), or Unicode's own line and paragraph separators.
-pub fn steers(c: char) -> bool {
+pub fn is_control_char(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A text as part of one line: each such character becomes a blank.
 pub fn line(text: &str) -> String {
-    text.replace(steers, " ")
+    text.replace(is_control_char, " ")
 }
 
 /// JSON with those characters as escapes. They occur only in strings, where `\u202e` means the same.
 pub(crate) fn json(json: String) -> String {
     // Line breaks of the layout are outside strings; inside strings serde_json has already escaped everything below a
     // blank.
-    let raw = |c: char| steers(c) && c != '\n';
+    let raw = |c: char| is_control_char(c) && c != '\n';
     if !json.contains(raw) {
         return json;
     }
@@ -80,7 +80,7 @@ impl<W: Write> Plain<W> {
                 '[' => self.state = State::Sequence(String::new()),
                 ']' | 'P' | 'X' | '^' | '_' => self.state = State::String,
                 ' '..='/' => self.state = State::Escape,
-                c if steers(c) => self.begin(c, out),
+                c if is_control_char(c) => self.begin(c, out),
                 _ => {}
             },
             State::Sequence(mut so_far) => match c {
@@ -110,7 +110,7 @@ impl<W: Write> Plain<W> {
             '\u{1b}' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Sequence(String::new()),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::String,
-            c if steers(c) => {}
+            c if is_control_char(c) => {}
             c => out.push(c),
         }
     }
@@ -219,7 +219,7 @@ mod tests {
         for _ in 0..2_000 {
             let bytes: Vec<u8> = (0..40).map(|_| of[random.below(of.len())]).collect();
             let out = left(&bytes, 1 + random.below(7), false);
-            assert!(!out.contains(|c| steers(c) && c != '\n'), "{bytes:?} became {out:?}");
+            assert!(!out.contains(|c| is_control_char(c) && c != '\n'), "{bytes:?} became {out:?}");
         }
     }
 

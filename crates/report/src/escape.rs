@@ -1,8 +1,8 @@
 //! Escaping for HTML and SVG text and attributes, and for Markdown; for a line on a terminal use [`terminal`]. In all
 //! of these, `schedlab_plan::plain` replaces characters that control a terminal or the direction of text.
 
+use schedlab_plan::plain::is_control_char;
 pub(crate) use schedlab_plan::plain::line as terminal;
-use schedlab_plan::plain::steers;
 
 /// Text that is safe in HTML and XML content and in quoted attributes. Characters that control a terminal or the
 /// direction of text, and those that XML 1.0 forbids, become `�`.
@@ -16,7 +16,7 @@ pub(crate) fn xml(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c if is_control_char(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

@@ -285,10 +285,10 @@ pub(crate) fn meaning_of_change(findings: &Findings, metric: &MetricFindings) ->
 
 /// An arm's name, and its settings if the name does not contain them: `B: policy=batch`.
 pub(crate) fn arm_with_spec(findings: &Findings, arm: u32) -> String {
-    const TELLING: usize = 4;
+    const MIN_NAME_CHARS: usize = 4;
     let (name, spec) = (arm_name(findings, arm), findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str()));
     let bare = name.rsplit(": ").next().unwrap_or(name);
-    if bare.chars().count() >= TELLING || spec.is_empty() {
+    if bare.chars().count() >= MIN_NAME_CHARS || spec.is_empty() {
         return name.to_owned();
     }
     format!("{name}: {}", spec.replace("option:command=", ""))

@@ -74,7 +74,7 @@ fn paragraph(found: &WhyFindings) -> String {
         );
     }
     let mut text = format!("Of {toggles}, it depends on {}.", list(&found.named));
-    for cell in found.cells.iter().filter(|cell| is_told(found, &cell.switched)) {
+    for cell in found.cells.iter().filter(|cell| is_shown(found, &cell.switched)) {
         let interval =
             cell.change.as_ref().map(|change| format!(" (changed by {})", short(change))).unwrap_or_default();
         text += &format!(
@@ -97,7 +97,7 @@ fn paragraph(found: &WhyFindings) -> String {
 }
 
 /// Whether a combination has at least one toggle, and only named ones.
-fn is_told(found: &WhyFindings, switched: &[String]) -> bool {
+fn is_shown(found: &WhyFindings, switched: &[String]) -> bool {
     !switched.is_empty() && switched.iter().all(|name| found.named.contains(name))
 }
 

@@ -10,9 +10,9 @@ mod told;
 use dumps::{dir, is_trace, open};
 use schedlab_analyze::trace::copies::CopyTasks;
 use schedlab_analyze::trace::{
-    Asked, Blame, Chains, Completeness, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Losses, Overview,
-    PooledKworkers, Queues, Reader, Scope, TaskFilter, TimeWindow, blame, cgroup_members, cgroups, chains, check,
-    copies, inversions, kworkers, latency, map, overview, perf_latency, queues, states, timehist,
+    AnalysisRequest, Blame, Chains, Completeness, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Losses,
+    Overview, PooledKworkers, Queues, Reader, Scope, TaskFilter, TimeWindow, blame, cgroup_members, cgroups, chains,
+    check, copies, inversions, kworkers, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_report::{
     map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_check,
@@ -61,7 +61,7 @@ const TRACES: [&str; 38] = [
 ];
 
 fn latencies(name: &str) -> Latency {
-    latency(&mut open(name, latency::wanted()), &Asked::default()).expect("readable to its end")
+    latency(&mut open(name, latency::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 /// Waits after wakeups and after preemptions: number, longest in ns, censored by reason.
@@ -71,28 +71,28 @@ fn answer(name: &str) -> [(u64, u64, [u64; 3]); 2] {
 }
 
 fn blames(name: &str) -> Blame {
-    blame(&mut open(name, blame::wanted()), &Asked::default()).expect("readable to its end")
+    blame(&mut open(name, blame::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 fn chained(name: &str) -> Chains {
-    chains(&mut open(name, chains::wanted()), &Asked::default()).expect("readable to its end")
+    chains(&mut open(name, chains::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 fn inverted(name: &str) -> Inversions {
-    let options = Asked::default();
+    let options = AnalysisRequest::default();
     inversions(&mut open(name, inversions::wanted()), &options).expect("readable to its end")
 }
 
 fn worked(name: &str) -> Kworkers {
-    kworkers(&mut open(name, kworkers::wanted()), &Asked::default()).expect("readable to its end")
+    kworkers(&mut open(name, kworkers::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 fn mapped(name: &str) -> Overview {
-    overview(&mut open(name, map::wanted()), &Asked::default()).expect("readable to its end")
+    overview(&mut open(name, map::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 fn queued(name: &str) -> Queues {
-    queues(&mut open(name, queues::wanted()), &Asked::default()).expect("readable to its end")
+    queues(&mut open(name, queues::wanted()), &AnalysisRequest::default()).expect("readable to its end")
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn the_stretches_of_a_trace_are_of_the_time_that_it_is_of() {
     use schedlab_analyze::trace::diff::{look, wanted};
     for name in TRACES {
         let looked = look(&mut open(name, wanted())).expect("readable");
-        let trace = blame(&mut open(name, wanted()), &Asked::default()).expect("readable").trace;
+        let trace = blame(&mut open(name, wanted()), &AnalysisRequest::default()).expect("readable").trace;
         let span = (trace.start_ns, trace.start_ns + trace.length_ns);
         assert_eq!(looked.span().unwrap_or_default(), span, "{name}");
     }

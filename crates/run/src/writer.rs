@@ -61,7 +61,7 @@ impl RunWriter {
         [dir, &dir.join(TRIALS)].into_iter().for_each(places::remove_drafts);
         let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
-        writer.tell_missing(&run)?;
+        writer.report_missing(&run)?;
         stored::fix(&dir.join(TRIALS))?;
         Ok(writer)
     }
@@ -102,7 +102,7 @@ impl RunWriter {
             return Err(RunError::Complete { dir: self.dir });
         }
         self.set_aside(&run)?;
-        self.tell_missing(&run)?;
+        self.report_missing(&run)?;
         let part = self.dir.join("tables.part");
         let left = match fs::symlink_metadata(&part) {
             Err(_) => Ok(()),
@@ -122,7 +122,7 @@ impl RunWriter {
     }
 
     /// The list that shows which files are missing is removed by sealing; from here on the manifest records it.
-    fn tell_missing(&mut self, run: &Run) -> Result<(), RunError> {
+    fn report_missing(&mut self, run: &Run) -> Result<(), RunError> {
         let mut manifest = run.manifest.clone();
         let new: Vec<String> = run.missing.iter().filter(|what| !manifest.warnings.contains(what)).cloned().collect();
         if new.is_empty() {
@@ -246,9 +246,12 @@ mod tests {
     #[test]
     fn a_file_system_without_locks_is_told_with_another_place() {
         // ENOLCK, for example from an NFS server without lockd: locally, nothing refuses flock(2).
-        let told = locked(Path::new("out/run"), Err(TryLockError::Error(std::io::Error::from_raw_os_error(37))));
-        let told = told.unwrap_err().to_string();
-        assert!(told.contains("out/run is on a file system without locks") && told.contains("--out"), "{told}");
+        let message = locked(Path::new("out/run"), Err(TryLockError::Error(std::io::Error::from_raw_os_error(37))));
+        let message = message.unwrap_err().to_string();
+        assert!(
+            message.contains("out/run is on a file system without locks") && message.contains("--out"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -281,14 +281,14 @@ fn files_of_report(dir: &std::path::Path) -> Vec<PathBuf> {
 }
 
 /// What opening reports: the error, or the problems.
-fn told(dir: &std::path::Path) -> String {
+fn message(dir: &std::path::Path) -> String {
     RunReader::open(dir).map_or_else(|error| error.to_string(), |run| run.problems.join("\n"))
 }
 
 #[test]
 fn every_byte_of_a_sealed_run_counts_and_so_does_every_file() {
     let lab = Lab::new(4, 2, true);
-    assert_eq!(told(&lab.dir), "");
+    assert_eq!(message(&lab.dir), "");
     let files = files_of_report(&lab.dir);
     assert!(files.len() >= 18, "{files:?}");
     for file in files {
@@ -300,15 +300,15 @@ fn every_byte_of_a_sealed_run_counts_and_so_does_every_file() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);
             fs::write(&file, &flipped).unwrap();
-            assert_ne!(told(&lab.dir), "", "{} byte {at}", file.display());
+            assert_ne!(message(&lab.dir), "", "{} byte {at}", file.display());
         }
         fs::remove_file(&file).unwrap();
-        assert_ne!(told(&lab.dir), "", "without {}", file.display());
+        assert_ne!(message(&lab.dir), "", "without {}", file.display());
         fs::write(&file, &bytes).unwrap();
     }
-    assert_eq!(told(&lab.dir), "");
+    assert_eq!(message(&lab.dir), "");
     fs::remove_dir_all(lab.dir.join("tables")).unwrap();
-    assert!(told(&lab.dir).contains("neither tables nor trial files"), "{}", told(&lab.dir));
+    assert!(message(&lab.dir).contains("neither tables nor trial files"), "{}", message(&lab.dir));
 }
 
 #[test]
@@ -317,12 +317,12 @@ fn every_file_of_an_unsealed_run_is_missed() {
     for file in files_of_report(&lab.dir) {
         let bytes = fs::read(&file).unwrap();
         fs::remove_file(&file).unwrap();
-        let said = told(&lab.dir);
+        let said = message(&lab.dir);
         let name = file.file_name().unwrap().to_str().unwrap();
         assert!(said.contains(name), "without {name}: {said:?}");
         fs::write(&file, &bytes).unwrap();
     }
-    assert_eq!(told(&lab.dir), "");
+    assert_eq!(message(&lab.dir), "");
 }
 
 #[test]
@@ -344,10 +344,10 @@ fn a_torn_list_of_trial_files_is_no_damage_and_is_made_whole() {
     let list = lab.dir.join("trials/stored.txt");
     let whole = fs::read_to_string(&list).unwrap();
     fs::write(&list, &whole[..whole.len() - 4]).unwrap();
-    assert_eq!(told(&lab.dir), "");
+    assert_eq!(message(&lab.dir), "");
     RunWriter::resume(&lab.dir).unwrap().append(&Draw::new(7).record(5)).unwrap();
     assert!(fs::read_to_string(&list).unwrap().ends_with("00000003.rec\n00000005.rec\n"));
-    assert_eq!(told(&lab.dir), "");
+    assert_eq!(message(&lab.dir), "");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod program;
 
 use program::{Lab, schedlab};
 use schedlab_plan::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_plan::plain::steers;
+use schedlab_plan::plain::is_control_char;
 use schedlab_plan::*;
 use schedlab_run::RunWriter;
 use std::path::Path;
@@ -15,7 +15,7 @@ const EVIL: &str =
     "x\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{202e}\u{2066}\u{200f}\u{61c}<img src=x onerror=y>[a](b)```;\r\ny";
 
 fn clean(what: &str, text: &str) {
-    let found: Vec<char> = text.chars().filter(|c| steers(*c) && !matches!(c, '\n' | '\t')).collect();
+    let found: Vec<char> = text.chars().filter(|c| is_control_char(*c) && !matches!(c, '\n' | '\t')).collect();
     assert!(found.is_empty(), "{what}: {found:?} in {text:?}");
 }
 

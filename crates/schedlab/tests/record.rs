@@ -172,11 +172,11 @@ fn arms_are_traced_into_the_run_directory_and_their_cost_is_a_comparison() {
         ["ab", "-w", pipe, "--b", "trace=on", "--trials", "6", "--trial", "30ms", "--counters", "basic", "--out", &out];
     let Some(_) = traced(test, &arguments) else { return };
     let run = schedlab_run::RunReader::open(Path::new(&out)).unwrap();
-    let barred = run.trials.iter().find_map(|trial| match &trial.status {
+    let reason_withheld = run.trials.iter().find_map(|trial| match &trial.status {
         schedlab_plan::TrialStatus::NotApplied(why) if why.contains("tracefs cannot be used here") => Some(why),
         _ => None,
     });
-    if let Some(why) = barred {
+    if let Some(why) = reason_withheld {
         eprintln!("schedlab-skip: {test}: needs tracefs ({why})");
         return;
     }

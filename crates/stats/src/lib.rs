@@ -60,7 +60,7 @@ pub use quantile::{enough_tail, mad, median, quantile};
 pub use random::Random;
 pub use rate::{clopper_pearson, wilson};
 pub use regions::{Boundary, Cutting, Region, Regions, regions};
-pub use replication::{Again, Known, Replication, nothing_again, replication};
+pub use replication::{Known, Replication, ReplicationOutcome, equivalence_again, replication};
 pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
 pub use switchback::{Window, unit_contrast};
 pub use variance::{Components, Explained, components, share_explained};

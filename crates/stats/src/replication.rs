@@ -34,7 +34,7 @@ impl Known {
 
 /// What two estimates together say of one effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum ReplicationOutcome {
     /// The effect has its sign and at least the kept share of its size.
     Reproduced,
     /// The effect is smaller than that share, absent, or of the other sign.
@@ -47,7 +47,7 @@ pub enum Again {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replication {
     /// The answer.
-    pub again: Again,
+    pub again: ReplicationOutcome,
     /// here − kept · there, with the sign turned so that the effect there is positive.
     pub contrast: Interval,
     /// Total number of units with which the answer would be decided four times in five if the effect here is equal to
@@ -79,22 +79,22 @@ pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option
     // itself differ from zero.
     let is_there = sign * here.mean > t_critical(alpha, here.df) * here.se;
     let again = match (contrast.lo > 0.0 && is_there, contrast.hi < 0.0) {
-        (true, _) => Again::Reproduced,
-        (_, true) => Again::Contradicted,
-        _ => Again::Open,
+        (true, _) => ReplicationOutcome::Reproduced,
+        (_, true) => ReplicationOutcome::Contradicted,
+        _ => ReplicationOutcome::Open,
     };
     let wanted = ((1.0 - kept) * size / (t_critical(alpha, df) + normal_quantile(POWER))).powi(2) - of_there;
-    let units = (again == Again::Open && wanted > 0.0).then(|| of_here * (here.df + 1.0) / wanted);
+    let units = (again == ReplicationOutcome::Open && wanted > 0.0).then(|| of_here * (here.df + 1.0) / wanted);
     Some(Replication { again, contrast, units })
 }
 
 /// The same for a claim that there is no effect beyond ±`margin`.
-pub fn nothing_again(here: &Known, margin: f64, alpha: f64) -> Again {
+pub fn equivalence_again(here: &Known, margin: f64, alpha: f64) -> ReplicationOutcome {
     let half = t_critical(alpha, here.df) * here.se;
     match (here.mean.abs() + half < margin, here.mean.abs() - half > margin) {
-        (true, _) => Again::Reproduced,
-        (_, true) => Again::Contradicted,
-        _ => Again::Open,
+        (true, _) => ReplicationOutcome::Reproduced,
+        (_, true) => ReplicationOutcome::Contradicted,
+        _ => ReplicationOutcome::Open,
     }
 }
 
@@ -122,27 +122,27 @@ mod tests {
         for sign in [1.0, -1.0] {
             let there = known(sign * 0.10, 0.01, 20);
             let answer = |mean: f64, se: f64| replication(&there, &known(sign * mean, se, 20), 0.5, 0.05).unwrap();
-            assert_eq!(answer(0.09, 0.01).again, Again::Reproduced);
-            assert_eq!(answer(0.30, 0.01).again, Again::Reproduced, "more is there, too");
-            assert_eq!(answer(0.00, 0.01).again, Again::Contradicted);
-            assert_eq!(answer(-0.09, 0.01).again, Again::Contradicted);
-            assert_eq!(answer(0.02, 0.005).again, Again::Contradicted, "it is there, but a fifth of it");
+            assert_eq!(answer(0.09, 0.01).again, ReplicationOutcome::Reproduced);
+            assert_eq!(answer(0.30, 0.01).again, ReplicationOutcome::Reproduced, "more is there, too");
+            assert_eq!(answer(0.00, 0.01).again, ReplicationOutcome::Contradicted);
+            assert_eq!(answer(-0.09, 0.01).again, ReplicationOutcome::Contradicted);
+            assert_eq!(answer(0.02, 0.005).again, ReplicationOutcome::Contradicted, "it is there, but a fifth of it");
             let open = answer(0.09, 0.05);
-            assert_eq!(open.again, Again::Open);
+            assert_eq!(open.again, ReplicationOutcome::Open);
             // By hand: contrast SE² wanted (0.05 / (2.09 + 0.84))² − 0.005², of 0.05² with 20 units.
             assert!((open.units.unwrap() - 188.0).abs() < 8.0, "{open:?}");
         }
         let vague = known(0.10, 0.05, 20);
         let open = replication(&vague, &known(0.1, 0.03, 20), 0.5, 0.05).unwrap();
-        assert_eq!((open.again, open.units), (Again::Open, None), "no number of units here is enough");
+        assert_eq!((open.again, open.units), (ReplicationOutcome::Open, None), "no number of units here is enough");
         assert_eq!(replication(&known(0.0, 0.1, 9), &vague, 0.5, 0.05), None);
     }
 
     #[test]
     fn nothing_is_found_again_as_nothing() {
-        assert_eq!(nothing_again(&known(0.001, 0.001, 20), 0.01, 0.05), Again::Reproduced);
-        assert_eq!(nothing_again(&known(-0.05, 0.001, 20), 0.01, 0.05), Again::Contradicted);
-        assert_eq!(nothing_again(&known(0.009, 0.005, 20), 0.01, 0.05), Again::Open);
+        assert_eq!(equivalence_again(&known(0.001, 0.001, 20), 0.01, 0.05), ReplicationOutcome::Reproduced);
+        assert_eq!(equivalence_again(&known(-0.05, 0.001, 20), 0.01, 0.05), ReplicationOutcome::Contradicted);
+        assert_eq!(equivalence_again(&known(0.009, 0.005, 20), 0.01, 0.05), ReplicationOutcome::Open);
     }
 
     /// Shares of (reproduced, contradicted) over packs that were made only because their own verdict was a difference.
@@ -167,9 +167,9 @@ mod tests {
             let second = measured(here, units.1);
             let [a, b] = [(first, units.0), (second, units.1)].map(|(e, n)| Known::new(e.mean, e.interval, n).unwrap());
             match replication(&a, &b, 0.5, 0.05).unwrap().again {
-                Again::Reproduced => again += 1,
-                Again::Contradicted => against += 1,
-                Again::Open => {}
+                ReplicationOutcome::Reproduced => again += 1,
+                ReplicationOutcome::Contradicted => against += 1,
+                ReplicationOutcome::Open => {}
             }
         }
         (f64::from(again) / 2000.0, f64::from(against) / 2000.0)

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 /// A knob that we have set, and the values that it may show now.
 #[derive(Debug)]
-struct Held {
+struct AppliedKnob {
     name: String,
     knob: Knob,
     /// What the kernel showed after each of our writes.
@@ -41,10 +41,10 @@ pub struct HostGuard {
     roots: Roots,
     state_dir: PathBuf,
     journal: Option<(Journal, StateLock)>,
-    held: Vec<Held>,
-    covered: Vec<Held>,
+    held: Vec<AppliedKnob>,
+    covered: Vec<AppliedKnob>,
     /// Knobs that the current arm does not set. A write by others to them changes the measurement too.
-    idle: Vec<Held>,
+    idle: Vec<AppliedKnob>,
     group: Option<(Hierarchy, PathBuf)>,
     group_in_use: bool,
     /// Groups of the running trial's workload.
@@ -135,7 +135,7 @@ impl HostGuard {
 
     /// Knobs of ours that another process has written since; each one invalidates the run.
     pub fn foreign_changes(&self) -> Vec<String> {
-        let changed = |held: &Held| {
+        let changed = |held: &AppliedKnob| {
             let present = held.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
             let ours = held.may_show.contains(&present);
             let expected = held.may_show.last().map(String::as_str).unwrap_or_default();
@@ -191,14 +191,14 @@ impl HostGuard {
         Ok(&mut self.journal.as_mut().expect("created above").0)
     }
 
-    fn remember_covered(&mut self, held: Held) {
+    fn remember_covered(&mut self, held: AppliedKnob) {
         match self.covered.iter_mut().find(|c| c.knob == held.knob) {
             Some(covered) => covered.may_show.extend(held.may_show),
             None => {
                 // Without a journal entry the value was already set, and is the original.
                 let original = self.ledger_original(&held.knob);
                 let may_show = original.into_iter().chain(held.may_show).collect();
-                self.covered.push(Held { may_show, ..held });
+                self.covered.push(AppliedKnob { may_show, ..held });
             }
         }
     }
@@ -240,7 +240,7 @@ impl HostGuard {
         self.held.retain(|h| h.knob != *knob);
         // Bytes and ratio are one value in the kernel: setting one changes the other.
         self.idle.retain(|h| h.knob != *knob && knob.partner().as_ref() != Some(&h.knob));
-        self.held.push(Held { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
+        self.held.push(AppliedKnob { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
     }
 }
 

@@ -2,7 +2,7 @@
 //! converts; and the file that `trace-cmd restore` makes of the same pages.
 
 use super::Lab;
-use super::row::{Must, Outcome, compare};
+use super::row::{Expected, Outcome, compare};
 use anyhow::{Context, Result, ensure};
 use schedlab_benches::formats::dat_file::Parts;
 use schedlab_benches::formats::instance::Instance;
@@ -40,18 +40,18 @@ pub(crate) fn rows(lab: &Lab) -> Result<()> {
             let from = file.with_extension("6");
             base(lab, "mono", &from)?;
             convert(&from, file, [to, compression])?;
-            judge(lab, file, Must::Agree)
+            judge(lab, file, Expected::Agree)
         });
     }
     lab.row(["trace.dat 7", &version, "restore"], |file| {
         restore(lab, file)?;
-        judge(lab, file, Must::Agree)
+        judge(lab, file, Expected::Agree)
     });
     Ok(())
 }
 
-pub(crate) fn must(clock: &str) -> Must {
-    if NOT_NS.contains(&clock) { Must::Refuse } else { Must::Agree }
+pub(crate) fn must(clock: &str) -> Expected {
+    if NOT_NS.contains(&clock) { Expected::Refuse } else { Expected::Agree }
 }
 
 fn version() -> Result<String> {
@@ -101,10 +101,10 @@ fn restore(lab: &Lab, file: &Path) -> Result<()> {
     program::output(command).map(drop)
 }
 
-fn judge(lab: &Lab, file: &Path, must: Must) -> Result<Outcome> {
+fn judge(lab: &Lab, file: &Path, must: Expected) -> Result<Outcome> {
     let said = report(file)?;
-    let text = if must == Must::Refuse { Text::default() } else { lines::parse_plain_ns(&said) };
-    ensure!(must == Must::Refuse || !text.events.is_empty(), "trace-cmd report finds no event");
+    let text = if must == Expected::Refuse { Text::default() } else { lines::parse_plain_ns(&said) };
+    ensure!(must == Expected::Refuse || !text.events.is_empty(), "trace-cmd report finds no event");
     ensure!(text.lost == 0, "the kernel lost events");
     compare(lab, file, &text, must)
 }

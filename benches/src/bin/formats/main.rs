@@ -13,7 +13,7 @@ mod row;
 mod text;
 
 use anyhow::{Context, Result};
-use row::{Judged, Row};
+use row::{Row, RowResult};
 use schedlab_benches::formats::scratch::Scratch;
 use schedlab_benches::{program, table};
 use std::cell::RefCell;
@@ -38,17 +38,17 @@ fn main() -> Result<ExitCode> {
     }
     let rows = lab.rows.take();
     table::print("Formats, recorders, options", &row::HEADER, &rows.iter().map(Row::cells).collect::<Vec<_>>());
-    let count = |judged: Judged| rows.iter().filter(|row| row.judged() == judged).count();
+    let count = |judged: RowResult| rows.iter().filter(|row| row.judged() == judged).count();
     println!(
         "\n{} rows: {} equal, {} refused as they must be, {} could not be run, {} differ.",
         rows.len(),
-        count(Judged::Equal),
-        count(Judged::Refused),
-        count(Judged::NotRun),
-        count(Judged::Differs)
+        count(RowResult::Equal),
+        count(RowResult::Refused),
+        count(RowResult::NotRun),
+        count(RowResult::Differs)
     );
     table::closing("formats", started.elapsed());
-    let differ = count(Judged::Differs);
+    let differ = count(RowResult::Differs);
     if differ > 0 {
         eprintln!("{differ} rows differ");
     }

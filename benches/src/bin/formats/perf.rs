@@ -1,7 +1,7 @@
 //! perf.data, recorded by each given perf.
 
 use super::Lab;
-use super::row::{Must, Outcome, compare};
+use super::row::{Expected, Outcome, compare};
 use anyhow::{Context, Result, bail, ensure};
 use schedlab_benches::formats::instance::EVENTS;
 use schedlab_benches::formats::lines::{self, Text};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// What is recorded, and perf's options for it.
 #[derive(Clone, Copy, PartialEq)]
-enum Whom {
+enum Target {
     /// `-a`, with a load of this many pairs.
     All(u32),
     /// A command that perf starts, and its children.
@@ -25,27 +25,27 @@ enum Whom {
     Sched,
 }
 
-const ROWS: [(&str, Whom); 19] = [
-    ("-a", Whom::All(3)),
-    ("-a -z", Whom::All(3)),
-    ("-a -z, beside a load", Whom::All(24)),
-    ("-a -z22", Whom::All(3)),
-    ("-a --overwrite", Whom::All(3)),
-    ("-a -k mono", Whom::All(3)),
-    ("-a -k monotonic_raw", Whom::All(3)),
-    ("-a -k boottime", Whom::All(3)),
-    ("-a -k tai", Whom::All(3)),
-    ("-a -o -", Whom::Pipe),
-    ("-a -z -o -", Whom::Pipe),
-    ("-a -g", Whom::All(3)),
-    ("-a --all-cgroups", Whom::All(3)),
-    ("-a --threads", Whom::All(3)),
-    ("-a -z --threads", Whom::All(3)),
+const ROWS: [(&str, Target); 19] = [
+    ("-a", Target::All(3)),
+    ("-a -z", Target::All(3)),
+    ("-a -z, beside a load", Target::All(24)),
+    ("-a -z22", Target::All(3)),
+    ("-a --overwrite", Target::All(3)),
+    ("-a -k mono", Target::All(3)),
+    ("-a -k monotonic_raw", Target::All(3)),
+    ("-a -k boottime", Target::All(3)),
+    ("-a -k tai", Target::All(3)),
+    ("-a -o -", Target::Pipe),
+    ("-a -z -o -", Target::Pipe),
+    ("-a -g", Target::All(3)),
+    ("-a --all-cgroups", Target::All(3)),
+    ("-a --threads", Target::All(3)),
+    ("-a -z --threads", Target::All(3)),
     // One thread reads the rings of all CPUs, if the machine has one node.
-    ("-a --threads=numa", Whom::All(3)),
-    ("COMMAND, no -a", Whom::Command),
-    ("-p PID", Whom::Process),
-    ("perf sched record", Whom::Sched),
+    ("-a --threads=numa", Target::All(3)),
+    ("COMMAND, no -a", Target::Command),
+    ("-p PID", Target::Process),
+    ("perf sched record", Target::Sched),
 ];
 
 pub(crate) fn rows(lab: &Lab) -> Result<()> {
@@ -68,7 +68,7 @@ fn version(perf: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&program::output(command)?.stdout).trim().replace(" version", ""))
 }
 
-fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result<Outcome> {
+fn row(lab: &Lab, perf: &Path, options: &str, whom: Target, file: &Path) -> Result<Outcome> {
     // Pages of each CPU's ring: more of them if events were lost.
     for pages in ["2048", "16384"] {
         record(lab, perf, options, whom, file, pages)?;
@@ -77,8 +77,8 @@ fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result
         if text.lost == 0 {
             let must = match options {
                 // The file does not say whether a ring wrapped: each CPU begins at its oldest event.
-                _ if options.contains("--overwrite") => Must::TellLoss,
-                _ => Must::Agree,
+                _ if options.contains("--overwrite") => Expected::ReportLoss,
+                _ => Expected::Agree,
             };
             return compare(lab, file, &text, must);
         }
@@ -86,12 +86,12 @@ fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result
     bail!("perf lost events twice")
 }
 
-fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages: &str) -> Result<()> {
+fn record(lab: &Lab, perf: &Path, options: &str, whom: Target, file: &Path, pages: &str) -> Result<()> {
     if file.is_dir() {
         std::fs::remove_dir_all(file)?;
     }
     let mut command = Command::new(perf);
-    if whom == Whom::Sched {
+    if whom == Target::Sched {
         command.args(["sched", "record", "-m", pages, "-o"]).arg(file);
     } else {
         command.args(["record", "-m", pages]);
@@ -101,12 +101,12 @@ fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages:
         let words = options.split(',').next().unwrap_or_default().split_whitespace();
         command.args(words.filter(|word| word.starts_with('-') && !["-o", "-", "-p"].contains(word) || is_clock(word)));
         match whom {
-            Whom::Pipe => command.args(["-o", "-"]).stdout(File::create(file)?),
+            Target::Pipe => command.args(["-o", "-"]).stdout(File::create(file)?),
             _ => command.arg("-o").arg(file).stdout(Stdio::null()),
         };
     }
     let mut observed = None;
-    if whom == Whom::Process {
+    if whom == Target::Process {
         let load = lab.load(3, 100);
         // perf attaches before this starts, because it would record only the later part of processes forked earlier.
         let mut late = Command::new("sh");
@@ -116,7 +116,7 @@ fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages:
         observed = Some(child);
     } else {
         let load = match whom {
-            Whom::All(pairs) => lab.load(pairs, 25 * pairs),
+            Target::All(pairs) => lab.load(pairs, 25 * pairs),
             _ => lab.load(3, 100),
         };
         // The output must not get into perf's pipe.
@@ -137,13 +137,13 @@ fn is_clock(word: &str) -> bool {
 }
 
 /// All samples as read by perf itself.
-fn script(perf: &Path, file: &Path, whom: Whom) -> Result<Text> {
+fn script(perf: &Path, file: &Path, whom: Target) -> Result<Text> {
     let mut command = Command::new(perf);
     command.args(["script", "--ns", "--show-lost-events", "-F", "comm,tid,cpu,time,event,trace", "-i"]);
     match whom {
-        Whom::Pipe => command.arg("-").stdin(File::open(file)?),
+        Target::Pipe => command.arg("-").stdin(File::open(file)?),
         _ => command.arg(file).stdin(Stdio::null()),
     };
     let text = lines::parse(&String::from_utf8_lossy(&program::output(command)?.stdout));
-    Ok(Text { in_turn: !matches!(whom, Whom::Command | Whom::Process), ..text })
+    Ok(Text { in_turn: !matches!(whom, Target::Command | Target::Process), ..text })
 }

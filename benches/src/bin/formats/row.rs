@@ -10,7 +10,7 @@ pub(crate) const HEADER: [&str; 8] =
 
 /// The result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum RowResult {
     Equal,
     Refused,
     NotRun,
@@ -19,17 +19,17 @@ pub(crate) enum Judged {
 
 /// What a row must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Must {
+pub(crate) enum Expected {
     /// The same numbers.
     Agree,
     /// The same events, no more waits than in the whole trace and none longer, and a report that something is missing.
-    TellLoss,
+    ReportLoss,
     /// A refusal, because the times are not ns and their unit is not known.
     Refuse,
 }
 
 pub(crate) enum Outcome {
-    Compared { must: Must, answer: Answer, reference: Box<Numbers> },
+    Compared { must: Expected, answer: Answer, reference: Box<Numbers> },
     NotRun(String),
 }
 
@@ -41,27 +41,27 @@ pub(crate) struct Row {
 }
 
 /// Compares the released binary's answer about a file with an independent reading of its text.
-pub(crate) fn compare(lab: &super::Lab, trace: &Path, text: &Text, must: Must) -> Result<Outcome> {
+pub(crate) fn compare(lab: &super::Lab, trace: &Path, text: &Text, must: Expected) -> Result<Outcome> {
     let answer = numbers::ask(&lab.schedlab, trace, &lab.scratch.path("answer"))?;
     Ok(Outcome::Compared { must, answer, reference: Box::new(Numbers::of(text)) })
 }
 
 impl Row {
-    pub(crate) fn judged(&self) -> Judged {
+    pub(crate) fn judged(&self) -> RowResult {
         let (must, answer, reference) = match &self.outcome {
-            Outcome::NotRun(_) => return Judged::NotRun,
+            Outcome::NotRun(_) => return RowResult::NotRun,
             Outcome::Compared { must, answer, reference } => (must, answer, reference),
         };
         match (must, answer) {
-            (Must::Refuse, Err(_)) => Judged::Refused,
-            (Must::Agree, Ok(told)) if told.numbers == **reference => Judged::Equal,
-            (Must::TellLoss, Ok(told)) => {
-                let (own, whole) = (&told.numbers, reference);
+            (Expected::Refuse, Err(_)) => RowResult::Refused,
+            (Expected::Agree, Ok(answered)) if answered.numbers == **reference => RowResult::Equal,
+            (Expected::ReportLoss, Ok(answered)) => {
+                let (own, whole) = (&answered.numbers, reference);
                 let waits = own.wakeup.count <= whole.wakeup.count && own.preempt.count <= whole.preempt.count;
                 let sound = waits && own.longest_ns() <= whole.longest_ns() && own.events == whole.events;
-                if sound && !told.wrong.is_empty() { Judged::Equal } else { Judged::Differs }
+                if sound && !answered.wrong.is_empty() { RowResult::Equal } else { RowResult::Differs }
             }
-            _ => Judged::Differs,
+            _ => RowResult::Differs,
         }
     }
 
@@ -75,26 +75,26 @@ impl Row {
             }
             Outcome::Compared { answer, reference, must } => (answer, reference, must),
         };
-        let told = match answer {
-            Ok(told) => told,
+        let answered = match answer {
+            Ok(answered) => answered,
             Err(sentence) => {
                 cells.extend(std::iter::repeat_n(String::new(), 4));
-                let no = if self.judged() == Judged::Refused { "" } else { "**no**, " };
+                let no = if self.judged() == RowResult::Refused { "" } else { "**no**, " };
                 cells.push(format!("{no}refused: {}", cell(sentence)));
                 return cells;
             }
         };
-        let own = &told.numbers;
+        let own = &answered.numbers;
         let beside = |own: String, other: String| if own == other { own } else { format!("{own} ≠ {other}") };
         let pair = |of: fn(&Numbers) -> String| beside(of(own), of(reference));
         cells.push(pair(|n| n.all().to_string()));
         cells.push(pair(|n| n.switches().to_string()));
         cells.push(pair(|n| format!("{} + {}", n.wakeup.count, n.preempt.count)));
         cells.push(pair(|n| n.longest_ns().to_string()));
-        let first = || told.wrong.first().map_or(String::new(), |wrong| format!("; told: {}", cell(wrong)));
+        let first = || answered.wrong.first().map_or(String::new(), |wrong| format!("; told: {}", cell(wrong)));
         cells.push(match (self.judged(), must) {
-            (Judged::Equal, Must::TellLoss) => format!("no false wait{}", first()),
-            (Judged::Equal, _) => "yes".into(),
+            (RowResult::Equal, Expected::ReportLoss) => format!("no false wait{}", first()),
+            (RowResult::Equal, _) => "yes".into(),
             _ => format!("**no**{}{}", self.difference(own, reference), first()),
         });
         cells

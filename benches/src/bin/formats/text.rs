@@ -3,7 +3,7 @@
 
 use super::Lab;
 use super::dat::must;
-use super::row::{Must, Outcome, compare};
+use super::row::{Expected, Outcome, compare};
 use anyhow::{Result, ensure};
 use schedlab_benches::formats::instance::Instance;
 use schedlab_benches::formats::lines;
@@ -34,7 +34,7 @@ pub(crate) fn rows(lab: &Lab) -> Result<()> {
             let words: Vec<String> = options.iter().map(|(name, on)| format!("{name} {on}")).collect();
             // Without times, or with hexadecimal numbers in other places: these columns are not documented anywhere.
             let other = options.iter().any(|(name, _)| ["context-info", "verbose"].contains(name));
-            let must = if other { Must::Refuse } else { Must::Agree };
+            let must = if other { Expected::Refuse } else { Expected::Agree };
             lab.row(["text", "tracefs", &format!("{file}, {}", words.join(", "))], |path| {
                 row(lab, file, "mono", options, path, must)
             });
@@ -43,7 +43,7 @@ pub(crate) fn rows(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn row(lab: &Lab, file: &str, clock: &str, options: &[(&str, &str)], path: &Path, must: Must) -> Result<Outcome> {
+fn row(lab: &Lab, file: &str, clock: &str, options: &[(&str, &str)], path: &Path, must: Expected) -> Result<Outcome> {
     let instance = Instance::new()?;
     for (name, on) in options {
         instance.write(&format!("options/{name}"), on)?;
@@ -52,7 +52,7 @@ fn row(lab: &Lab, file: &str, clock: &str, options: &[(&str, &str)], path: &Path
     let text = if file == "trace" { instance.read("trace")? } else { instance.pipe()? };
     std::fs::write(path, &text)?;
     let text = lines::parse(&text);
-    ensure!(must == Must::Refuse || !text.events.is_empty(), "no line is read by the reference");
+    ensure!(must == Expected::Refuse || !text.events.is_empty(), "no line is read by the reference");
     ensure!(text.lost == 0, "the kernel lost events");
     compare(lab, path, &text, must)
 }

@@ -1,7 +1,7 @@
 //! What the damage changed, according to another reader of the trace.
 
 use schedlab_benches::formats::lines::Text;
-use schedlab_benches::formats::reference::{Happened, What};
+use schedlab_benches::formats::reference::{Event, What};
 use std::collections::BTreeMap;
 
 /// The only thing that the other reader finds changed.
@@ -49,11 +49,11 @@ pub(crate) fn change(whole: &Text, mutant: &Text) -> Change {
 }
 
 /// Events in one text that are not in the other, in the order of their times.
-fn without<'a>(one: &'a Text, other: &Text) -> Vec<&'a Happened> {
-    let key = |event: &Happened| format!("{event:?}");
+fn without<'a>(one: &'a Text, other: &Text) -> Vec<&'a Event> {
+    let key = |event: &Event| format!("{event:?}");
     let mut there = BTreeMap::<String, usize>::new();
     other.events.iter().for_each(|event| *there.entry(key(event)).or_default() += 1);
-    let is_missing = |event: &&Happened| match there.get_mut(&key(event)) {
+    let is_missing = |event: &&Event| match there.get_mut(&key(event)) {
         Some(left) if *left > 0 => {
             *left -= 1;
             false
@@ -63,7 +63,7 @@ fn without<'a>(one: &'a Text, other: &Text) -> Vec<&'a Happened> {
     one.events.iter().filter(is_missing).collect()
 }
 
-fn of_one(before: &Happened, after: &Happened) -> Change {
+fn of_one(before: &Event, after: &Event) -> Change {
     let (of_time, of_cpu, of_what) = (before.ts != after.ts, before.cpu != after.cpu, before.what != after.what);
     match (of_time, of_cpu, of_what) {
         (true, false, false) => Change::Time,

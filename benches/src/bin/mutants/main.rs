@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use changed::{CHANGES, Change};
 use mutant::Mutant;
 use schedlab_benches::formats::lines::Text;
-use schedlab_benches::formats::numbers::{self, Numbers, Told};
+use schedlab_benches::formats::numbers::{self, Answered, Numbers};
 use schedlab_benches::formats::scratch::Scratch;
 use schedlab_benches::{program, table};
 use schedlab_stats::Random;
@@ -40,7 +40,7 @@ enum Fate {
     /// The same numbers as the intact trace.
     Same,
     /// Other numbers, and a report that something is missing or wrong.
-    Told,
+    Answered,
     /// Other numbers without a report, as from the recorder's own reader.
     Payload,
     Header,
@@ -52,7 +52,7 @@ enum Fate {
 const FATES: [(Fate, &str); 7] = [
     (Fate::Refused, "refused"),
     (Fate::Same, "same numbers"),
-    (Fate::Told, "other numbers, told"),
+    (Fate::Answered, "other numbers, told"),
     (Fate::Payload, "silent: payload"),
     (Fate::Header, "silent: header"),
     (Fate::Layout, "silent: layout"),
@@ -148,7 +148,7 @@ impl Tried {
 impl Lab {
     /// A trace in which nothing is missing, and what is reported for it, so that any other complaint about a mutant is
     /// due to the mutation.
-    fn specimen(&self, kind: &specimen::Kind) -> Result<(Specimen, Told)> {
+    fn specimen(&self, kind: &specimen::Kind) -> Result<(Specimen, Answered)> {
         let _busy = program::keep_cpus_busy()?;
         let mut missing = String::new();
         for _ in 0..RECORDINGS {
@@ -163,7 +163,7 @@ impl Lab {
         bail!("something was missing in each of {RECORDINGS} recordings: {missing}")
     }
 
-    fn try_all(&self, specimen: &Specimen, whole: &Told, count: usize) -> Result<Tried> {
+    fn try_all(&self, specimen: &Specimen, whole: &Answered, count: usize) -> Result<Tried> {
         let reference =
             specimen.read(&specimen.path).context("the whole trace is not read by its recorder's reader")?;
         let mut all = Tried { name: specimen.name, bytes: specimen.bytes.len(), ..Tried::default() };
@@ -173,9 +173,9 @@ impl Lab {
             let (fate, why) = match self.ask(specimen, Some(&mutant), &mut all.most)? {
                 Err(failure) => (Fate::Failed, failure),
                 Ok(Err(_)) => (Fate::Refused, String::new()),
-                Ok(Ok(told)) => match judge(specimen, &mutant, &told, whole, &reference) {
-                    Judged::Fate(fate, why) => (fate, why),
-                    Judged::Payload(change) => {
+                Ok(Ok(answered)) => match judge(specimen, &mutant, &answered, whole, &reference) {
+                    RowResult::Fate(fate, why) => (fate, why),
+                    RowResult::Payload(change) => {
                         all.changes[change as usize] += 1;
                         (Fate::Payload, format!("{change:?}"))
                     }
@@ -216,25 +216,25 @@ impl Lab {
     }
 }
 
-enum Judged {
+enum RowResult {
     /// And the reason, if it is bad.
     Fate(Fate, String),
     Payload(Change),
 }
 
-fn judge(specimen: &Specimen, mutant: &Mutant, told: &Told, whole: &Told, reference: &Text) -> Judged {
-    if told.numbers == whole.numbers {
-        return Judged::Fate(Fate::Same, String::new());
+fn judge(specimen: &Specimen, mutant: &Mutant, answered: &Answered, whole: &Answered, reference: &Text) -> RowResult {
+    if answered.numbers == whole.numbers {
+        return RowResult::Fate(Fate::Same, String::new());
     }
     let is_new = |sentence: &String| !whole.wrong.iter().any(|known| is_like(known, sentence));
-    if told.wrong.iter().any(is_new) || told.lacking.iter().any(|sentence| !whole.lacking.contains(sentence)) {
-        return Judged::Fate(Fate::Told, String::new());
+    if answered.wrong.iter().any(is_new) || answered.lacking.iter().any(|sentence| !whole.lacking.contains(sentence)) {
+        return RowResult::Fate(Fate::Answered, String::new());
     }
     if let Some(read) = specimen.read(&specimen.mutant).filter(|read| Numbers::of(read) != Numbers::of(reference)) {
-        return Judged::Payload(changed::change(reference, &read));
+        return RowResult::Payload(changed::change(reference, &read));
     }
     let fate = if mutant.touches(&specimen.data) { Fate::Layout } else { Fate::Header };
-    let (own, of) = (&told.numbers, &whole.numbers);
+    let (own, of) = (&answered.numbers, &whole.numbers);
     let why = format!(
         "{} events, waits {:?} {:?}; whole {}, {:?} {:?}",
         own.all(),
@@ -244,7 +244,7 @@ fn judge(specimen: &Specimen, mutant: &Mutant, told: &Told, whole: &Told, refere
         of.wakeup,
         of.preempt
     );
-    Judged::Fate(fate, why)
+    RowResult::Fate(fate, why)
 }
 
 /// Whether a sentence is already reported for the intact trace; a different time after the same beginning does not

@@ -1,6 +1,6 @@
 //! Decodes a trace that [`super::encode`] wrote, for mutants: its events, or nothing if its framing is broken.
 
-use crate::formats::reference::{Happened, State, What};
+use crate::formats::reference::{Event, State, What};
 
 enum Value<'a> {
     Number(u64),
@@ -8,7 +8,7 @@ enum Value<'a> {
 }
 
 /// The events in the order of their times; `None` if a length, a wire type or a field is invalid.
-pub fn decode(trace: &[u8]) -> Option<Vec<Happened>> {
+pub fn decode(trace: &[u8]) -> Option<Vec<Event>> {
     let mut events = Vec::new();
     for (field, packet) in fields(trace)? {
         let (super::field::PACKET, Value::Bytes(packet)) = (field, packet) else { return None };
@@ -57,7 +57,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn bundle(bytes: &[u8], events: &mut Vec<Happened>) -> Option<()> {
+fn bundle(bytes: &[u8], events: &mut Vec<Event>) -> Option<()> {
     let (mut cpu, mut whats) = (None, Vec::new());
     for part in fields(bytes)? {
         match part {
@@ -68,7 +68,7 @@ fn bundle(bytes: &[u8], events: &mut Vec<Happened>) -> Option<()> {
         }
     }
     let cpu = cpu?;
-    events.extend(whats.into_iter().map(|(ts, what)| Happened { ts, cpu, what }));
+    events.extend(whats.into_iter().map(|(ts, what)| Event { ts, cpu, what }));
     Some(())
 }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_was_encoded_is_decoded() {
-        let happened = |ts, cpu, what| Happened { ts, cpu, what };
+        let happened = |ts, cpu, what| Event { ts, cpu, what };
         let mut events = vec![
             happened(5, 0, What::Fork { child: 9 }),
             happened(6, 0, What::WakeupNew { tid: 9, target_cpu: 1 }),

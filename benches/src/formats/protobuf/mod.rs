@@ -3,7 +3,7 @@
 
 mod decode;
 
-use super::reference::{Happened, State, What};
+use super::reference::{Event, State, What};
 pub use decode::decode;
 use std::collections::BTreeMap;
 
@@ -68,14 +68,14 @@ mod field {
 const INVALID_LENGTH: u64 = 4;
 
 /// A trace, and its events as far as a reader can know them.
-pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
+pub fn encode(events: &[Event], layout: Layout) -> (Vec<u8>, Vec<Event>) {
     let (mut packets, mut kept) = (vec![system()], Vec::new());
     let each = events.len().div_ceil(SLICES);
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut unsaid = BTreeMap::new();
     for (slice, piece) in events.chunks(each).enumerate() {
-        let mut cpus: BTreeMap<u32, Vec<&Happened>> = BTreeMap::new();
-        for event in piece.iter().filter(|e| !matches!(e.what, What::Told | What::Other | What::Lost)) {
+        let mut cpus: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();
+        for event in piece.iter().filter(|e| !matches!(e.what, What::Answered | What::Other | What::Lost)) {
             cpus.entry(event.cpu).or_default().push(event);
         }
         for (cpu, bundle) in cpus {
@@ -92,7 +92,7 @@ pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
                 Some(Mark::Overrun) | None => None,
                 Some(_) => Some(bundle[0].ts),
             };
-            kept.extend(lost_until.map(|ts| Happened { ts, cpu, what: What::Lost }));
+            kept.extend(lost_until.map(|ts| Event { ts, cpu, what: What::Lost }));
             kept.extend(bundle.iter().map(|event| (*event).clone()));
             let of_all = layout.hole.map(|hole| hole.mark);
             packets.push(packet(cpu, &bundle, layout, mark, before.map(|ts| (ts, of_all))));
@@ -111,9 +111,9 @@ pub fn encode(events: &[Happened], layout: Layout) -> (Vec<u8>, Vec<Happened>) {
 
 /// Fills in the previous thread, which compact events lack: the thread that got the CPU last. Events are in the order
 /// of their times.
-pub fn infer_prev(events: &mut [Happened]) {
+pub fn infer_prev(events: &mut [Event]) {
     let mut current: BTreeMap<u32, u32> = BTreeMap::new();
-    for Happened { cpu, what, .. } in events {
+    for Event { cpu, what, .. } in events {
         match what {
             What::Lost => {
                 current.remove(cpu);
@@ -150,7 +150,7 @@ fn deflated(plain: &[u8]) -> Vec<u8> {
 
 fn packet(
     cpu: u32,
-    events: &[&Happened],
+    events: &[&Event],
     layout: Layout,
     mark: Option<Mark>,
     before: Option<(u64, Option<Mark>)>,
@@ -189,7 +189,7 @@ fn packet(
 }
 
 /// `CompactSched` with the switches and wakings.
-fn columns(events: &[&Happened]) -> Vec<u8> {
+fn columns(events: &[&Event]) -> Vec<u8> {
     let mut packed: [Vec<u8>; 13] = Default::default();
     let [mut switched, mut woken] = [0; 2];
     for event in events {
@@ -233,7 +233,7 @@ fn number_of(state: State) -> u64 {
 }
 
 /// A `FtraceEvent`; `None` for events in compact form.
-fn single(event: &Happened, compact: bool) -> Option<Vec<u8>> {
+fn single(event: &Event, compact: bool) -> Option<Vec<u8>> {
     let wake = |tid: u32, target_cpu: u32| vec![(2, tid), (3, 120), (5, target_cpu)];
     let (kind, pid, fields) = match event.what {
         What::Switch { .. } | What::Waking { .. } if compact => return None,
@@ -245,7 +245,7 @@ fn single(event: &Happened, compact: bool) -> Option<Vec<u8>> {
         What::WakeupNew { tid, target_cpu } => (114, 0, wake(tid, target_cpu)),
         What::Migrate { tid, orig_cpu, dest_cpu } => (491, 0, vec![(2, tid), (3, 120), (4, orig_cpu), (5, dest_cpu)]),
         What::Fork { child } => (239, 0, vec![(2, 1), (4, child)]),
-        What::Told | What::Other | What::Lost => return None,
+        What::Answered | What::Other | What::Lost => return None,
     };
     let (mut message, mut whole) = (Vec::new(), Vec::new());
     fields.into_iter().for_each(|(field, value)| number(&mut message, field, u64::from(value)));

@@ -1,6 +1,6 @@
 //! The effect of each event on the state of its thread.
 
-use super::{Found, Gap, Happened, State, What};
+use super::{Event, Found, Gap, State, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Thread {
 
 /// All threads.
 pub(super) struct Machine<'a> {
-    events: &'a [Happened],
+    events: &'a [Event],
     gaps: Vec<Gap>,
     threads: BTreeMap<u32, Thread>,
     /// Whether the trace has `sched_waking` events.
@@ -51,7 +51,7 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(events: &'a [Happened], gaps: Vec<Gap>) -> Self {
+    pub(super) fn new(events: &'a [Event], gaps: Vec<Gap>) -> Self {
         let wakings = events.iter().any(|e| matches!(e.what, What::Waking { .. }));
         Self { events, gaps, threads: BTreeMap::new(), wakings, found: Found::default() }
     }
@@ -87,7 +87,7 @@ impl<'a> Machine<'a> {
         thread
     }
 
-    pub(super) fn take(&mut self, at: usize, Happened { cpu, what, .. }: &Happened) {
+    pub(super) fn take(&mut self, at: usize, Event { cpu, what, .. }: &Event) {
         let cpu = *cpu;
         match *what {
             What::Switch { prev, state, next } => {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An event of a scheduler trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Happened {
+pub struct Event {
     /// ns of the trace's clock.
     pub ts: u64,
     /// Where it was traced.
@@ -59,7 +59,7 @@ pub enum What {
         child: u32,
     },
     /// The end or rename of a thread: only shows that its CPU was recorded at this time.
-    Told,
+    Answered,
     /// An event that `trace latency` does not read.
     Other,
     /// Events are missing on this CPU between its previous event and this time.
@@ -103,7 +103,7 @@ struct Gap {
 
 /// The waits in a trace whose events are in the order of their times; `in_turn`: its recorder starts the CPUs one after
 /// the other, CPU 0 first.
-pub fn waits(events: &[Happened], in_turn: bool) -> Found {
+pub fn waits(events: &[Event], in_turn: bool) -> Found {
     let mut gaps = gaps(events);
     if in_turn {
         gaps.extend(starts(events));
@@ -120,7 +120,7 @@ pub fn waits(events: &[Happened], in_turn: bool) -> Found {
 }
 
 /// Gaps before the first switch of each CPU that started later than CPU 0: a waiting thread may have run there.
-fn starts(events: &[Happened]) -> Vec<Gap> {
+fn starts(events: &[Event]) -> Vec<Gap> {
     let mut begun = BTreeSet::from([0]);
     let switches = events.iter().enumerate().filter(|(_, event)| matches!(event.what, What::Switch { .. }));
     let firsts = switches.filter(|(_, event)| begun.insert(event.cpu));
@@ -129,10 +129,10 @@ fn starts(events: &[Happened]) -> Vec<Gap> {
 
 /// A gap goes from the last event of a CPU that was read to a switch away from a thread that was not put there, or to
 /// the end of a loss.
-fn gaps(events: &[Happened]) -> Vec<Gap> {
+fn gaps(events: &[Event]) -> Vec<Gap> {
     let (mut last, mut current) = (BTreeMap::new(), BTreeMap::new());
     let mut gaps = Vec::new();
-    for (at, Happened { cpu, what, .. }) in events.iter().enumerate().filter(|(_, event)| event.what != What::Other) {
+    for (at, Event { cpu, what, .. }) in events.iter().enumerate().filter(|(_, event)| event.what != What::Other) {
         let from = last.insert(*cpu, at).unwrap_or(0);
         let broken = match what {
             What::Lost => {
@@ -154,15 +154,15 @@ mod tests {
     use super::*;
     use State::{Asleep, Runnable};
 
-    fn switch(ts: u64, cpu: u32, prev: u32, state: State, next: u32) -> Happened {
-        Happened { ts, cpu, what: What::Switch { prev, state, next } }
+    fn switch(ts: u64, cpu: u32, prev: u32, state: State, next: u32) -> Event {
+        Event { ts, cpu, what: What::Switch { prev, state, next } }
     }
 
-    fn waking(ts: u64, cpu: u32, tid: u32) -> Happened {
-        Happened { ts, cpu, what: What::Waking { tid, target_cpu: cpu } }
+    fn waking(ts: u64, cpu: u32, tid: u32) -> Event {
+        Event { ts, cpu, what: What::Waking { tid, target_cpu: cpu } }
     }
 
-    fn found(events: &[Happened]) -> (Vec<u64>, Vec<u64>, u64) {
+    fn found(events: &[Event]) -> (Vec<u64>, Vec<u64>, u64) {
         let Found { wakeup, preempt, censored } = waits(events, false);
         let of = |waits: Waits| if waits.count == 0 { vec![] } else { vec![waits.count, waits.sum_ns, waits.max_ns] };
         (of(wakeup), of(preempt), censored)
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn a_wait_across_the_start_of_its_cpu_is_unknown() {
         let events = [waking(5, 0, 7), waking(6, 0, 8), switch(9, 1, 0, Runnable, 7), switch(9, 0, 0, Runnable, 8)];
-        let on_1 = |event: &Happened| matches!(event.what, What::Waking { tid: 7, .. });
+        let on_1 = |event: &Event| matches!(event.what, What::Waking { tid: 7, .. });
         let events = events.map(|event| match on_1(&event) {
-            true => Happened { what: What::Waking { tid: 7, target_cpu: 1 }, ..event },
+            true => Event { what: What::Waking { tid: 7, target_cpu: 1 }, ..event },
             false => event,
         });
         assert_eq!(found(&events), (vec![2, 7, 4], vec![], 0));

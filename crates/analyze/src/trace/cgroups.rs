@@ -22,7 +22,7 @@ pub enum CgroupError {
     /// No thread was in such a group.
     Nobody {
         /// The groups that were requested.
-        asked: String,
+        request: String,
         /// The groups that exist.
         known: Vec<String>,
     },
@@ -40,8 +40,8 @@ impl std::fmt::Display for CgroupError {
                 "this trace of format {format} does not say which cgroup a thread is in: recordings of `schedlab record` \
                  and of `perf record --all-cgroups` do; filter by --comm or --tid"
             ),
-            Self::Nobody { asked, known } => {
-                write!(f, "no thread of the recording is in the cgroup `{asked}`; there are {}", known.join(", "))
+            Self::Nobody { request, known } => {
+                write!(f, "no thread of the recording is in the cgroup `{request}`; there are {}", known.join(", "))
             }
             Self::TooMany => {
                 write!(f, "the trace has more threads and cgroups than are kept; filter by --comm or --tid")
@@ -113,7 +113,7 @@ pub fn cgroup_members(reader: &mut Reader, groups: &[String]) -> Result<HashSet<
     }
     match known(reader, &moved_to) {
         Err(unknown) => Err(unknown),
-        Ok(known) if ever.is_empty() => Err(CgroupError::Nobody { asked: groups.join(", "), known: shown(&known) }),
+        Ok(known) if ever.is_empty() => Err(CgroupError::Nobody { request: groups.join(", "), known: shown(&known) }),
         Ok(_) => Ok(ever),
     }
 }

@@ -1,12 +1,12 @@
 //! All analyses that explain waits, in one pass: a long trace is read once for five pages.
 
-use super::asked::Asked;
 use super::blame::{self, Blame};
 use super::chains::{self, Chains};
 use super::follow::{Analysis, follow_apart};
 use super::inversions::{self, Inversions};
 use super::kworkers::{self, Items, Kworkers};
 use super::overview::{self, Overview, Painter};
+use super::request::AnalysisRequest;
 use schedlab_trace::{Kinds, Reader, TraceError};
 use serde::Serialize;
 
@@ -37,20 +37,20 @@ pub fn wanted() -> Kinds {
 }
 
 /// Reads a trace to its end.
-pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explain, TraceError> {
-    let (mut counter, mut tracker) = (blame::counter(reader, asked), chains::tracker(asked));
-    let (mut detector, mut items) = (inversions::detector(asked), Items::new(&asked.scope));
-    let mut painter = Painter::new(asked);
+pub fn explain(reader: &mut Reader, request: &AnalysisRequest) -> Result<Explain, TraceError> {
+    let (mut counter, mut tracker) = (blame::counter(reader, request), chains::tracker(request));
+    let (mut detector, mut items) = (inversions::detector(request), Items::new(&request.scope));
+    let mut painter = Painter::new(request);
     // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut counter, &mut painter];
     let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
-    let engine = follow_apart(reader, &asked.scope.tasks, here, there)?;
+    let engine = follow_apart(reader, &request.scope.tasks, here, there)?;
     Ok(Explain {
         schema: SCHEMA,
-        blame: blame::findings(counter, &engine, reader, asked),
-        chains: chains::findings(&tracker, &engine, reader, asked),
-        inversions: inversions::findings(detector, &engine, reader, asked),
-        kworkers: kworkers::findings(items, &engine, reader, asked),
-        map: overview::findings(painter, &engine, reader, asked),
+        blame: blame::findings(counter, &engine, reader, request),
+        chains: chains::findings(&tracker, &engine, reader, request),
+        inversions: inversions::findings(detector, &engine, reader, request),
+        kworkers: kworkers::findings(items, &engine, reader, request),
+        map: overview::findings(painter, &engine, reader, request),
     })
 }

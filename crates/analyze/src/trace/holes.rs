@@ -5,7 +5,7 @@ use schedlab_trace::{Cpu, Event, PerCpu, Tid, TimeWindow, What};
 
 /// Such a time on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole {
+pub struct UnknownInterval {
     /// Which CPU.
     pub cpu: u16,
     /// Its begin, ns of the trace's clock.
@@ -36,7 +36,7 @@ enum Known {
 
 impl Holes {
     /// The hole that ends with an event, limited to the window.
-    pub(super) fn take(&mut self, event: &Event, window: &TimeWindow) -> Option<Hole> {
+    pub(super) fn take(&mut self, event: &Event, window: &TimeWindow) -> Option<UnknownInterval> {
         let (ts, cpu) = (event.ts, event.cpu);
         if !event.is_from_before() {
             self.first.get_or_insert(ts);
@@ -50,7 +50,7 @@ impl Holes {
                     Known::NotYet => self.first?,
                     Known::NotSince(start) => start,
                 };
-                within(Hole { cpu: cpu.0, start_ns: start, end_ns: ts }, window)
+                within(UnknownInterval { cpu: cpu.0, start_ns: start, end_ns: ts }, window)
             }
             What::GapBegin => {
                 let all = 0..self.cpus.all().len();
@@ -68,9 +68,11 @@ impl Holes {
     }
 
     /// The holes that last until the end of the trace.
-    pub(super) fn finish(self, end: u64, window: &TimeWindow) -> impl Iterator<Item = Hole> {
+    pub(super) fn finish(self, end: u64, window: &TimeWindow) -> impl Iterator<Item = UnknownInterval> {
         let open = |(cpu, known): (usize, &Known)| match known {
-            Known::NotSince(start) => within(Hole { cpu: cpu as u16, start_ns: *start, end_ns: end }, window),
+            Known::NotSince(start) => {
+                within(UnknownInterval { cpu: cpu as u16, start_ns: *start, end_ns: end }, window)
+            }
             Known::NotYet | Known::Yes(_) => None,
         };
         self.cpus.all().iter().enumerate().filter_map(open).collect::<Vec<_>>().into_iter()
@@ -78,11 +80,11 @@ impl Holes {
 }
 
 /// The part of a hole in the window.
-fn within(hole: Hole, window: &TimeWindow) -> Option<Hole> {
+fn within(hole: UnknownInterval, window: &TimeWindow) -> Option<UnknownInterval> {
     let start_ns = hole.start_ns.max(window.from_ns);
     let end_ns = window.to_ns.map_or(hole.end_ns, |to| hole.end_ns.min(to));
     let is_on = window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(hole.cpu)));
-    (is_on && start_ns < end_ns).then_some(Hole { start_ns, end_ns, ..hole })
+    (is_on && start_ns < end_ns).then_some(UnknownInterval { start_ns, end_ns, ..hole })
 }
 
 #[cfg(test)]
@@ -113,7 +115,7 @@ mod tests {
             switch(80, 1, 2),
         ];
         let mut holes = Holes::default();
-        let mut all: Vec<Hole> = events.iter().filter_map(|event| holes.take(event, window)).collect();
+        let mut all: Vec<UnknownInterval> = events.iter().filter_map(|event| holes.take(event, window)).collect();
         all.extend(holes.finish(90, window));
         all.iter().map(|hole| (hole.cpu, hole.start_ns, hole.end_ns)).collect()
     }

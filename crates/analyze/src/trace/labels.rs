@@ -1,6 +1,6 @@
 //! Labels for what threads and CPUs do, the same in every analysis.
 
-use super::lanes::Does;
+use super::lanes::CpuActivity;
 use schedlab_trace::{Ended, Name, Names, Tid};
 
 /// The kernel's soft interrupts, by vector.
@@ -35,16 +35,16 @@ pub(super) fn ended(names: &Names, ended: &Ended) -> String {
 }
 
 /// What a CPU does: a thread's name, or something else in parentheses.
-pub(super) fn does(names: &Names, does: Does<Name>) -> String {
+pub(super) fn does(names: &Names, does: CpuActivity<Name>) -> String {
     match does {
-        Does::Unknown => "(not known)".into(),
-        Does::Idle => "(idle)".into(),
-        Does::Task(comm) => match names.text(comm) {
+        CpuActivity::Unknown => "(not known)".into(),
+        CpuActivity::Idle => "(idle)".into(),
+        CpuActivity::Task(comm) => match names.text(comm) {
             "" => "(no name)".into(),
             name => name.to_owned(),
         },
-        Does::Irq(irq, name) => format!("(irq {})", irq_name(irq, names.text(name))),
-        Does::Softirq(vec) => format!("(softirq {})", softirq(vec)),
+        CpuActivity::Irq(irq, name) => format!("(irq {})", irq_name(irq, names.text(name))),
+        CpuActivity::Softirq(vec) => format!("(softirq {})", softirq(vec)),
     }
 }
 

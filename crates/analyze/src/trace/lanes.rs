@@ -22,7 +22,7 @@ pub(super) struct OnCpu {
 
 /// What a CPU does; threads are identified by `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Does<T = OnCpu> {
+pub(super) enum CpuActivity<T = OnCpu> {
     /// Not known.
     Unknown,
     /// Nothing.
@@ -38,9 +38,9 @@ pub(super) enum Does<T = OnCpu> {
 /// The recent history of one CPU: changes, the latest last.
 #[derive(Debug)]
 struct CpuHistory {
-    marks: Recent<(u64, Does)>,
+    marks: Recent<(u64, CpuActivity)>,
     /// The thread that has the CPU when no interrupt runs, and the time of its switch-in.
-    thread: Does,
+    thread: CpuActivity,
     switched: u64,
     hard: Option<(u32, Name)>,
     soft: Option<u32>,
@@ -48,20 +48,20 @@ struct CpuHistory {
 
 impl CpuHistory {
     fn new(most: usize) -> Self {
-        Self { marks: Recent::new(most), thread: Does::Unknown, switched: 0, hard: None, soft: None }
+        Self { marks: Recent::new(most), thread: CpuActivity::Unknown, switched: 0, hard: None, soft: None }
     }
 }
 
 /// The recent histories of all CPUs.
 #[derive(Debug, Default)]
-pub(super) struct Lanes(Vec<CpuHistory>);
+pub(super) struct CpuHistories(Vec<CpuHistory>);
 
-impl Lanes {
+impl CpuHistories {
     /// A switch to a thread; `None` is the idle thread.
     #[inline]
     pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
         let lane = self.lane(cpu);
-        (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
+        (lane.thread, lane.switched) = (to.map_or(CpuActivity::Idle, CpuActivity::Task), ts);
         // If an interrupt is still open at a switch, its exit event was lost.
         (lane.hard, lane.soft) = (None, None);
         lane.mark(ts);
@@ -87,8 +87,8 @@ impl Lanes {
     }
 
     /// What a CPU does now.
-    pub(super) fn now(&self, cpu: Cpu) -> Does {
-        self.0.get(usize::from(cpu.0)).map_or(Does::Unknown, CpuHistory::does)
+    pub(super) fn now(&self, cpu: Cpu) -> CpuActivity {
+        self.0.get(usize::from(cpu.0)).map_or(CpuActivity::Unknown, CpuHistory::does)
     }
 
     /// Time of the last switch on a CPU, ns; 0 if it is not known.
@@ -98,7 +98,7 @@ impl Lanes {
 
     /// Calls `each` with what a CPU did between two times, the latest first, without holes.
     #[inline]
-    pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does)) {
+    pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, CpuActivity)) {
         let mut end = to;
         if let Some(CpuHistory { marks, .. }) = self.0.get(usize::from(cpu.0)) {
             let mut serial = marks.next();
@@ -113,7 +113,7 @@ impl Lanes {
             }
         }
         if end > from {
-            each(from, end, Does::Unknown);
+            each(from, end, CpuActivity::Unknown);
         }
     }
 
@@ -137,16 +137,16 @@ impl Lanes {
 }
 
 impl CpuHistory {
-    fn does(&self) -> Does {
+    fn does(&self) -> CpuActivity {
         match (self.hard, self.soft) {
-            (Some((irq, name)), _) => Does::Irq(irq, name),
-            (None, Some(vec)) => Does::Softirq(vec),
+            (Some((irq, name)), _) => CpuActivity::Irq(irq, name),
+            (None, Some(vec)) => CpuActivity::Softirq(vec),
             (None, None) => self.thread,
         }
     }
 
     fn lose(&mut self, ts: u64) {
-        (self.thread, self.hard, self.soft) = (Does::Unknown, None, None);
+        (self.thread, self.hard, self.soft) = (CpuActivity::Unknown, None, None);
         self.mark(ts);
     }
 
@@ -213,7 +213,7 @@ mod tests {
         OnCpu { task: TaskId(number), comm: Name::UNKNOWN, prio: Prio::UNKNOWN }
     }
 
-    fn did(lanes: &Lanes, from: u64, to: u64) -> Vec<(u64, u64, Does)> {
+    fn did(lanes: &CpuHistories, from: u64, to: u64) -> Vec<(u64, u64, CpuActivity)> {
         let mut did = Vec::new();
         lanes.walk(Cpu(0), from, to, |start, end, does| did.push((start, end, does)));
         did
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn interrupts_are_cut_out_of_what_they_interrupt() {
-        let mut lanes = Lanes::default();
+        let mut lanes = CpuHistories::default();
         let rare = |ts, what| Event { ts, cpu: Cpu(0), what };
         lanes.switch(10, Cpu(0), Some(thread(1)));
         lanes.take_rare(&rare(12, What::SoftirqEntry { vec: 3 }));
@@ -229,33 +229,33 @@ mod tests {
         lanes.take_rare(&rare(14, What::IrqExit { irq: 7 }));
         lanes.take_rare(&rare(16, What::SoftirqExit { vec: 3 }));
         lanes.switch(20, Cpu(0), None);
-        let irq = Does::Irq(7, Name::UNKNOWN);
+        let irq = CpuActivity::Irq(7, Name::UNKNOWN);
         let parts = [
-            (20, 22, Does::Idle),
-            (16, 20, Does::Task(thread(1))),
-            (14, 16, Does::Softirq(3)),
+            (20, 22, CpuActivity::Idle),
+            (16, 20, CpuActivity::Task(thread(1))),
+            (14, 16, CpuActivity::Softirq(3)),
             (13, 14, irq),
-            (12, 13, Does::Softirq(3)),
-            (10, 12, Does::Task(thread(1))),
-            (5, 10, Does::Unknown),
+            (12, 13, CpuActivity::Softirq(3)),
+            (10, 12, CpuActivity::Task(thread(1))),
+            (5, 10, CpuActivity::Unknown),
         ];
         assert_eq!(did(&lanes, 5, 22), parts);
-        assert_eq!(did(&lanes, 17, 18), [(17, 18, Does::Task(thread(1)))]);
+        assert_eq!(did(&lanes, 17, 18), [(17, 18, CpuActivity::Task(thread(1)))]);
         assert_eq!(did(&lanes, 20, 20), []);
         lanes.take_rare(&rare(25, What::GapBegin));
-        assert_eq!(did(&lanes, 24, 30), [(25, 30, Does::Unknown), (24, 25, Does::Idle)]);
-        assert_eq!(lanes.now(Cpu(9)), Does::Unknown);
+        assert_eq!(did(&lanes, 24, 30), [(25, 30, CpuActivity::Unknown), (24, 25, CpuActivity::Idle)]);
+        assert_eq!(lanes.now(Cpu(9)), CpuActivity::Unknown);
     }
 
     #[test]
     fn what_is_forgotten_is_unknown() {
-        let mut lanes = Lanes::default();
+        let mut lanes = CpuHistories::default();
         for ts in 0..2 * MOST_OF_A_CPU as u64 {
             lanes.switch(ts, Cpu(0), Some(thread((ts % 2) as u32)));
         }
         let from = MOST_OF_A_CPU as u64 - 5;
         let (last_start, last_end, last) = *did(&lanes, from, from + 100).last().unwrap();
-        assert_eq!((last_start, last_end, last), (from, MOST_OF_A_CPU as u64, Does::Unknown));
+        assert_eq!((last_start, last_end, last), (from, MOST_OF_A_CPU as u64, CpuActivity::Unknown));
     }
 
     #[test]

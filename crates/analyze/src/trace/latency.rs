@@ -1,11 +1,11 @@
 //! How long tasks waited for a CPU: after a wakeup and after a preemption, kept separate, with exact maxima and their
 //! place in the trace.
 
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts, definitions};
 use super::filter::ended_row;
 use super::labels;
 use super::lacking::{NO_SWITCH, lacking};
+use super::request::AnalysisRequest;
 use super::scope::without_prio;
 use schedlab_plan::InOrder;
 use schedlab_plan::histogram::Histogram;
@@ -129,8 +129,8 @@ pub struct Latency {
 /// Reads a trace to its end.
 /// Times on a CPU and switches are those of the selected tasks, whatever their state or priority; a task without a wait
 /// of the requested states and priorities has no row.
-pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError> {
-    let scope = &asked.scope;
+pub fn latency(reader: &mut Reader, request: &AnalysisRequest) -> Result<Latency, TraceError> {
+    let scope = &request.scope;
     let unsaid = Cell::new(0);
     let wanted = |left, prio| {
         unsaid.set(unsaid.get() + u64::from(scope.has_state(left) && scope.lacks_prio(prio)));
@@ -146,7 +146,7 @@ pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError
     for (number, (task, done)) in tasks {
         let comm = comm(task, names);
         total.add((1, Some(task.tid.0)), &comm, done);
-        let key = (comm.clone(), if asked.each_task { number as u32 } else { 0 });
+        let key = (comm.clone(), if request.each_task { number as u32 } else { 0 });
         rows.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
     }
     let retired = tally.retired.iter();
@@ -154,12 +154,12 @@ pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError
     for (ended, number, done) in retired {
         let (comm, tasks) = (labels::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
         total.add(tasks, &comm, done);
-        let key = (comm.clone(), if asked.each_task { ended_row(ended) } else { 0 });
+        let key = (comm.clone(), if request.each_task { ended_row(ended) } else { 0 });
         rows.entry(key).or_default().add(tasks, &comm, done);
     }
     let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
-    sort(&mut rows, asked.sort);
-    let more_rows = rows.len().saturating_sub(asked.top.unwrap_or(usize::MAX)) as u64;
+    sort(&mut rows, request.sort);
+    let more_rows = rows.len().saturating_sub(request.top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
     let mut seen = lacking(
         reader.info().kinds,

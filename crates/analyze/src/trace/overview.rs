@@ -1,9 +1,9 @@
 //! The task on each CPU over the time of a trace, in slices that fit on a line: the task that ran most of a slice.
 
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::TaskFilter;
 use super::follow::{Analysis, Taken, follow};
+use super::request::AnalysisRequest;
 use super::slices::Slicing;
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Counts, Engine};
@@ -85,15 +85,20 @@ pub struct Overview {
 /// Reads a trace to its end.
 /// The scope selects the tasks that get signs, the time, priorities and CPUs; states belong to waits, and select
 /// nothing here. The result has at least four fifths of the requested slices, except for a very short trace.
-pub fn overview(reader: &mut Reader, asked: &Asked) -> Result<Overview, TraceError> {
-    let mut painter = Painter::new(asked);
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut painter])?;
-    Ok(findings(painter, &engine, reader, asked))
+pub fn overview(reader: &mut Reader, request: &AnalysisRequest) -> Result<Overview, TraceError> {
+    let mut painter = Painter::new(request);
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut painter])?;
+    Ok(findings(painter, &engine, reader, request))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Overview {
-    let end = asked.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
+pub(super) fn findings(
+    mut painter: Painter<'_>,
+    engine: &Engine,
+    reader: &Reader,
+    request: &AnalysisRequest,
+) -> Overview {
+    let end = request.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
     for cpu in 0..painter.cpus.len() {
         painter.paint(cpu, end);
     }
@@ -101,9 +106,9 @@ pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reade
     let Counts { events, gaps, tasks, cpus, .. } = engine.counts();
     let counts = Counts { events, gaps, tasks, cpus, ..Counts::default() };
     let met = |tid| engine.may_have_met(tid);
-    let trace = TraceFacts::new(reader, (&counts, engine.span()), &met, &asked.scope);
+    let trace = TraceFacts::new(reader, (&counts, engine.span()), &met, &request.scope);
     painter.group(end);
-    painter.overview(trace, reader.names(), (end, asked.top.unwrap_or(usize::MAX).min(SIGNS.len())))
+    painter.overview(trace, reader.names(), (end, request.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }
 
 /// What a CPU does.
@@ -138,7 +143,7 @@ struct Row {
 
 #[derive(Debug)]
 pub(super) struct Painter<'a> {
-    asked: &'a Asked,
+    request: &'a AnalysisRequest,
     /// Starts at the first switch, or at the start of the requested time; so it does not depend on which other events
     /// are read.
     slicing: Slicing,
@@ -148,8 +153,8 @@ pub(super) struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    pub(super) fn new(asked: &'a Asked) -> Self {
-        Self { asked, slicing: Slicing::new(asked.slices), last: 0, cpus: Vec::new() }
+    pub(super) fn new(request: &'a AnalysisRequest) -> Self {
+        Self { request, slicing: Slicing::new(request.slices), last: 0, cpus: Vec::new() }
     }
 
     fn row(&mut self, cpu: Cpu) -> usize {
@@ -164,7 +169,7 @@ impl<'a> Painter<'a> {
     /// Adds the time up to `now` to the task on a CPU. CPU numbers that do not occur have no row.
     fn paint(&mut self, cpu: usize, now: u64) {
         let Some(start) = self.slicing.start.filter(|_| self.cpus[cpu].seen) else { return };
-        let window = &self.asked.scope.window;
+        let window = &self.request.scope.window;
         let end = window.to_ns.map_or(now, |to| now.min(to));
         let join = self.slicing.fit(end);
         self.join(join);
@@ -201,7 +206,7 @@ impl<'a> Painter<'a> {
 
     fn overview(self, trace: TraceFacts, names: &Names, (end, most): (u64, usize)) -> Overview {
         let mut times: BTreeMap<Name, u64> = BTreeMap::new();
-        let scope = &self.asked.scope;
+        let scope = &self.request.scope;
         let has_time = self.slicing.start.is_some_and(|start| start < end);
         let wanted = |cpu: usize| {
             let cpus = scope.window.cpus.as_ref();
@@ -285,10 +290,10 @@ impl Analysis for Painter<'_> {
         let event = taken.event;
         match event.what {
             What::Switch { next, next_comm, next_prio, .. } => {
-                self.slicing.start.get_or_insert(event.ts.max(self.asked.scope.window.from_ns));
+                self.slicing.start.get_or_insert(event.ts.max(self.request.scope.window.from_ns));
                 self.last = self.last.max(event.ts);
                 let is_chosen = taken.into.is_some_and(|task| taken.known.get(task).chosen);
-                let is_chosen = is_chosen && self.asked.scope.has_prio(next_prio);
+                let is_chosen = is_chosen && self.request.scope.has_prio(next_prio);
                 let who = match next {
                     Tid::IDLE => Who::Idle,
                     _ if is_chosen => Who::Task(next_comm),
@@ -314,8 +319,8 @@ mod tests {
 
     #[test]
     fn a_large_number_of_a_cpu_takes_no_room_for_those_below_it() {
-        let asked = Asked::default();
-        let mut painter = Painter::new(&asked);
+        let request = AnalysisRequest::default();
+        let mut painter = Painter::new(&request);
         painter.slicing.start = Some(0);
         for (ts, cpu) in [(0, 0), (1_000_000, Cpu::MOST - 1), (2_000_000_000, 0)] {
             let event = Event { ts, cpu: Cpu(cpu), what: What::GapBegin };

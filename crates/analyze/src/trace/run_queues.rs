@@ -1,7 +1,7 @@
 //! The queue that each thread is in and what each CPU does: a wait is divided by these when it ends.
 
 use super::follow::{Known, KnownTasks};
-use super::lanes::{Does, Lanes, OnCpu};
+use super::lanes::{CpuActivity, CpuHistories, OnCpu};
 use super::places::QueuePosition;
 use schedlab_trace::engine::{TaskId, Wait};
 use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, What};
@@ -10,7 +10,7 @@ use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, What};
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
     places: PerTask<QueuePosition>,
-    pub(super) lanes: Lanes,
+    pub(super) lanes: CpuHistories,
 }
 
 /// A stretch of a wait.
@@ -19,7 +19,7 @@ pub(super) enum Stretch {
     /// Between the waking and the queue, or between queues.
     Placing,
     /// In a queue, while the CPU did this.
-    Behind(Does),
+    WaitPart(CpuActivity),
     /// All of one queue, reported after its parts.
     Queue,
 }
@@ -74,7 +74,7 @@ impl RunQueues {
             // Parts after the requested end are ignored.
             let (start, end) = (start.min(to), end.min(to));
             let Some(cpu) = cpu else { return each(Stretch::Placing, start, end.max(start)) };
-            self.lanes.walk(cpu, start, end, |start, end, does| each(Stretch::Behind(does), start, end));
+            self.lanes.walk(cpu, start, end, |start, end, does| each(Stretch::WaitPart(does), start, end));
             each(Stretch::Queue, start, end);
         });
     }
@@ -85,15 +85,15 @@ impl RunQueues {
     }
 }
 
-impl Does {
+impl CpuActivity {
     /// With the thread's name instead of its state, and the thread's id.
-    pub(super) fn named(self, known: &KnownTasks) -> (Does<Name>, Option<Tid>) {
+    pub(super) fn named(self, known: &KnownTasks) -> (CpuActivity<Name>, Option<Tid>) {
         match self {
-            Self::Task(OnCpu { task, comm, .. }) => (Does::Task(comm), Some(known.get(task).tid)),
-            Self::Idle => (Does::Idle, None),
-            Self::Unknown => (Does::Unknown, None),
-            Self::Irq(irq, name) => (Does::Irq(irq, name), None),
-            Self::Softirq(vec) => (Does::Softirq(vec), None),
+            Self::Task(OnCpu { task, comm, .. }) => (CpuActivity::Task(comm), Some(known.get(task).tid)),
+            Self::Idle => (CpuActivity::Idle, None),
+            Self::Unknown => (CpuActivity::Unknown, None),
+            Self::Irq(irq, name) => (CpuActivity::Irq(irq, name), None),
+            Self::Softirq(vec) => (CpuActivity::Softirq(vec), None),
         }
     }
 }

@@ -88,19 +88,19 @@ impl Scope {
         let names = reader.names();
         let unknown = |pattern: &&String| !names.texts_from(0).any(|text| matches(pattern, text));
         let no_task = |pattern: &String| format!("no task of the trace is called `{pattern}`");
-        let mut told: Vec<String> = self.tasks.comms.iter().filter(unknown).map(no_task).collect();
+        let mut notes: Vec<String> = self.tasks.comms.iter().filter(unknown).map(no_task).collect();
         let strangers = self.tasks.tids.iter().filter(|tid| !may_have(Tid(**tid)));
-        told.extend(strangers.map(|tid| format!("no task of the trace has the id {tid}")));
+        notes.extend(strangers.map(|tid| format!("no task of the trace has the id {tid}")));
         let TimeWindow { from_ns, to_ns, cpus } = &self.window;
         if *from_ns > end_ns || to_ns.is_some_and(|to| to < start_ns) {
-            told.push("no event lies in the time asked for".into());
+            notes.push("no event lies in the time asked for".into());
         }
         let most = reader.info().cpus.filter(|most| *most > 0);
         let absent = |cpus: &&Vec<Cpu>, most: u32| cpus.iter().all(|cpu| u32::from(cpu.0) >= most);
         if cpus.as_ref().zip(most).is_some_and(|(cpus, most)| absent(&cpus, most)) {
-            told.push("no CPU asked for is in the trace".into());
+            notes.push("no CPU asked for is in the trace".into());
         }
-        told
+        notes
     }
 
     /// Whether only some states or priorities are selected.

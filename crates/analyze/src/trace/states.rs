@@ -1,7 +1,7 @@
 //! How the time of each task was spent: on a CPU, waiting for one, asleep by kind of sleep, and how much is unknown.
 
-use super::asked::Asked;
 use super::facts::TraceFacts;
+use super::request::AnalysisRequest;
 use super::scope::Scope;
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
@@ -61,8 +61,8 @@ pub struct States {
 
 /// Reads a trace to its end. In the scope, states select the tasks that spent time in them, those with most of it
 /// first; priorities select tasks that ran or got a CPU at one of them; the time window is ignored.
-pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> {
-    let Asked { scope, top, .. } = asked;
+pub fn states(reader: &mut Reader, request: &AnalysisRequest) -> Result<States, TraceError> {
+    let AnalysisRequest { scope, top, .. } = request;
     let (mut engine, mut times) =
         (Engine::default(), Times { scope, tasks: PerTask::default(), retired: BTreeMap::new() });
     for_each_batch(reader, |batch, classes| {

@@ -3,7 +3,7 @@
 
 use super::calls::{self, Calls};
 use super::facts::TraceFacts;
-use super::holes::{Hole, Holes};
+use super::holes::{Holes, UnknownInterval};
 use super::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Kinds, Name, PerTask, Reader, StateClass, Syscall, TraceError, What};
@@ -47,7 +47,7 @@ pub struct Turns {
     /// The times on CPUs.
     pub rows: Vec<TimehistRow>,
     /// The times in which it is not known which thread had a CPU.
-    pub holes: Vec<Hole>,
+    pub holes: Vec<UnknownInterval>,
 }
 
 /// Receives each row; returning false stops the analysis.
@@ -86,7 +86,7 @@ fn read(
     reader: &mut Reader,
     scope: &Scope,
     each: Sink<'_>,
-    each_hole: &mut dyn FnMut(Hole) -> bool,
+    each_hole: &mut dyn FnMut(UnknownInterval) -> bool,
 ) -> Result<TraceFacts, TraceError> {
     let (mut engine, mut history, mut in_calls) = (Engine::default(), History::default(), Calls::default());
     let mut holes = Holes::default();

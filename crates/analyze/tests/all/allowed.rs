@@ -2,7 +2,7 @@
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::blame::VictimRow;
-use schedlab_analyze::trace::{Asked, Reader, Scope, affine, blame, cgroup_members, queues};
+use schedlab_analyze::trace::{AnalysisRequest, Reader, Scope, affine, blame, cgroup_members, queues};
 use schedlab_trace::recording::{About, BlockWriter, Moment, RecordingWriter, ThreadState, Totals};
 use schedlab_trace::{Cpu, Kinds, What};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn open(file: Vec<u8>, wanted: Kinds) -> Reader {
 }
 
 fn victim(file: Vec<u8>, comm: &str) -> VictimRow {
-    let found = blame(&mut open(file, blame::wanted()), &Asked::default()).unwrap();
+    let found = blame(&mut open(file, blame::wanted()), &AnalysisRequest::default()).unwrap();
     found.victims.into_iter().find(|victim| victim.comm == comm).expect("it waited")
 }
 
@@ -182,7 +182,7 @@ fn other_analyses_take_the_same_sets() {
     let threads = |a| [(10, 10, a, "/"), (11, 11, "0-1", "/"), (12, 12, "0-1", "/")];
     let crowded = |text: &str, start, end| {
         let file = recorded(text, &threads(start), &threads(end));
-        let options = Asked { scope: Scope::default(), ..Asked::default() };
+        let options = AnalysisRequest { scope: Scope::default(), ..AnalysisRequest::default() };
         queues(&mut open(file, queues::wanted()), &options).unwrap().not_conserved_ns / 1000
     };
     let plain = with("", "", "");

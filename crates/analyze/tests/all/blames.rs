@@ -1,13 +1,13 @@
 //! What threads wait behind: each rule as a drawing with its answer.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Blame, Scope, blame};
+use schedlab_analyze::trace::{AnalysisRequest, Blame, Scope, blame};
 
 fn found(text: &str) -> Blame {
-    with(text, &Asked::default())
+    with(text, &AnalysisRequest::default())
 }
 
-fn with(text: &str, options: &Asked) -> Blame {
+fn with(text: &str, options: &AnalysisRequest) -> Blame {
     blame(&mut drawn(text, blame::wanted()), options).expect("readable to its end")
 }
 
@@ -201,7 +201,7 @@ fn filters_choose_waits_by_state_priority_name_and_id() {
         0 30 A!50 S > B
     ";
     let waits = |set: &dyn Fn(&mut Scope)| {
-        let mut options = Asked::default();
+        let mut options = AnalysisRequest::default();
         set(&mut options.scope);
         with(drawing, &options).total.waits
     };
@@ -212,7 +212,7 @@ fn filters_choose_waits_by_state_priority_name_and_id() {
     assert_eq!(waits(&|scope| scope.tasks.comms = vec!["B*".into()]), 2);
     assert_eq!(waits(&|scope| scope.tasks.tids = vec![10]), 2);
     assert_eq!(waits(&|scope| scope.window.from_ns = 22_500), 2);
-    let mut options = Asked { top: Some(1), ..Asked::default() };
+    let mut options = AnalysisRequest { top: Some(1), ..AnalysisRequest::default() };
     options.scope.tasks.comms = vec!["A".into()];
     let found = with(drawing, &options);
     assert_eq!((found.causes.len(), found.longest.len(), found.longest[0].tid), (1, 1, 10));
@@ -230,7 +230,7 @@ fn an_id_that_is_used_again_is_another_victim() {
         0 35 B S > D=10
         0 40 D=10 S > .
     ",
-        &Asked { each_task: true, ..Asked::default() },
+        &AnalysisRequest { each_task: true, ..AnalysisRequest::default() },
     );
     let rows: Vec<_> = found.victims.iter().map(|row| (row.comm.as_str(), row.tid, row.waited_ns)).collect();
     assert_eq!(rows, [("D", Some(10), 5_000), ("A", Some(10), 2_000)]);
@@ -259,6 +259,6 @@ fn the_list_of_waits_says_how_many_are_not_in_it() {
     }
     let all = found(&text);
     assert_eq!((all.longest.len(), all.more_waits, all.total.waits), (100, 30, 130));
-    let some = with(&text, &Asked { top: Some(7), ..Asked::default() });
+    let some = with(&text, &AnalysisRequest { top: Some(7), ..AnalysisRequest::default() });
     assert_eq!((some.longest.len(), some.more_waits), (7, 123));
 }

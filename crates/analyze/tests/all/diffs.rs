@@ -2,7 +2,7 @@
 //! without.
 
 use schedlab_analyze::trace::diff::{
-    Compared, DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted,
+    Compared, DiffError, ROWS, TraceMetrics, TraceSurvey, compared, decides, look, measure, wanted,
 };
 use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, diff};
 use schedlab_plan::json::small;
@@ -88,7 +88,7 @@ fn measured(
     a: &[String],
     b: &[String],
     options: &DiffOptions,
-) -> Result<(Compared, Vec<Measured>, Vec<Measured>), DiffError> {
+) -> Result<(Compared, Vec<TraceMetrics>, Vec<TraceMetrics>), DiffError> {
     let open = |text: &str, kinds| Reader::open("trace", Box::new(text.as_bytes().to_vec()), kinds);
     let name = |side: &str, at: usize| format!("{side}{}", at + 1);
     let looked = |side: &str, texts: &[String]| -> Vec<_> {
@@ -98,8 +98,8 @@ fn measured(
     let (of_a, of_b) = (looked("a", a), looked("b", b));
     let used = compared(&of_a, &of_b)?;
     let few = !decides([a.len(), b.len()]);
-    let measured = |looked: &[(String, Looked)], texts: &[String]| -> Vec<Measured> {
-        let one = |((name, looked), text): (&(String, Looked), &String)| {
+    let measured = |looked: &[(String, TraceSurvey)], texts: &[String]| -> Vec<TraceMetrics> {
+        let one = |((name, looked), text): (&(String, TraceSurvey), &String)| {
             measure(name, &mut open(text, used.kinds).unwrap(), options, few.then_some(*looked)).unwrap()
         };
         looked.iter().zip(texts).map(one).collect()

@@ -1,7 +1,7 @@
 //! Times on a CPU, line by line, and the part of a trace in a window of time and CPUs.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Scope, blame, latency, timehist, turns};
+use schedlab_analyze::trace::{AnalysisRequest, Scope, blame, latency, timehist, turns};
 use schedlab_trace::Cpu;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_wait_before_a_run_that_is_not_known_has_a_row_and_so_each_wait_of_latency_h
         row("B", 70, Some(20_000), None),
     ];
     assert_eq!(rows, expected);
-    let found = latency(&mut drawn(text, latency::wanted()), &Asked::default()).unwrap().total;
+    let found = latency(&mut drawn(text, latency::wanted()), &AnalysisRequest::default()).unwrap().total;
     assert_eq!((found.wakeup.count, found.preempt.count, found.censored_runs), (1, 1, 2));
     // A picture shows the hole instead.
     let (_, turns) = turns(&mut drawn(text, timehist::wanted()), &Scope::default(), 9).unwrap();
@@ -156,9 +156,9 @@ fn what_is_censored_outside_the_window_does_not_count() {
     let censored = |from_us: u64, cpus: Option<Vec<Cpu>>| {
         let mut scope = Scope::default();
         (scope.window.from_ns, scope.window.cpus) = (from_us * 1000, cpus);
-        let options = Asked { scope: scope.clone(), ..Asked::default() };
+        let options = AnalysisRequest { scope: scope.clone(), ..AnalysisRequest::default() };
         let latency = latency(&mut drawn(text, latency::wanted()), &options).unwrap();
-        let options = Asked { scope, ..Asked::default() };
+        let options = AnalysisRequest { scope, ..AnalysisRequest::default() };
         let blame = blame(&mut drawn(text, blame::wanted()), &options).unwrap();
         (latency.total.wakeup.censored[0], blame.total.censored[0])
     };

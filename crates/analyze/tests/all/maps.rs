@@ -1,9 +1,9 @@
 //! What ran on each CPU over time, as drawings with their answers.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Overview, map, overview};
+use schedlab_analyze::trace::{AnalysisRequest, Overview, map, overview};
 
-fn with(text: &str, options: &Asked) -> Overview {
+fn with(text: &str, options: &AnalysisRequest) -> Overview {
     overview(&mut drawn(text, map::wanted()), options).expect("readable to its end")
 }
 
@@ -24,7 +24,7 @@ const HALVES: &str = "
 
 #[test]
 fn each_slice_shows_who_had_most_of_it() {
-    let found = with(HALVES, &Asked { slices: 8, ..Asked::default() });
+    let found = with(HALVES, &AnalysisRequest { slices: 8, ..AnalysisRequest::default() });
     let (cpus, signs) = lines(&found);
     assert_eq!(cpus, ["AAAA....", "????BBCC"]);
     assert_eq!(signs, [('A', "B", 512), ('B', "A", 256), ('C', "C", 256)]);
@@ -34,7 +34,7 @@ fn each_slice_shows_who_had_most_of_it() {
 #[test]
 fn slices_double_until_the_trace_fits() {
     for slices in [1, 2, 3, 7, 100] {
-        let found = with(HALVES, &Asked { slices, ..Asked::default() });
+        let found = with(HALVES, &AnalysisRequest { slices, ..AnalysisRequest::default() });
         let number = found.cpus[0].signs.len();
         assert!(number <= slices && 5 * number >= 4 * slices, "{slices}: {number}");
         let all = |cpu: usize| found.cpus[cpu].busy_ns + found.cpus[cpu].idle_ns + found.cpus[cpu].unknown_ns;
@@ -44,7 +44,7 @@ fn slices_double_until_the_trace_fits() {
 
 #[test]
 fn tasks_that_are_not_asked_for_have_a_common_sign() {
-    let mut options = Asked { slices: 8, top: Some(1), ..Asked::default() };
+    let mut options = AnalysisRequest { slices: 8, top: Some(1), ..AnalysisRequest::default() };
     let found = with(HALVES, &options);
     assert_eq!((lines(&found).0[1], found.more_names), ("????****", 2));
     options.scope.tasks.comms = vec!["C".into()];
@@ -62,7 +62,7 @@ fn missing_events_are_not_known() {
         0 1800 C R > D
         0 2024 D S > .
     ",
-        &Asked { slices: 8, ..Asked::default() },
+        &AnalysisRequest { slices: 8, ..AnalysisRequest::default() },
     );
     // The gap begins after the last event before it.
     assert_eq!(lines(&found).0, ["??????AA"]);

@@ -2,14 +2,14 @@
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::Reader;
-use schedlab_analyze::trace::{Asked, Inversions, Scope, blame, inversions, latency};
+use schedlab_analyze::trace::{AnalysisRequest, Inversions, Scope, blame, inversions, latency};
 
-fn with(text: &str, options: &Asked) -> Inversions {
+fn with(text: &str, options: &AnalysisRequest) -> Inversions {
     inversions(&mut drawn(text, inversions::wanted()), options).expect("readable to its end")
 }
 
 fn found(text: &str) -> Inversions {
-    with(text, &Asked::default())
+    with(text, &AnalysisRequest::default())
 }
 
 /// H (50) waits for L (120) to release a lock, and M (110) keeps L from running.
@@ -119,7 +119,7 @@ fn inherited_priorities_are_told() {
 fn only_real_time_threads_are_held_up_unless_priorities_are_asked_for() {
     let fair = THROUGH_A_LOCK.replace("H!50", "H!100");
     assert_eq!(found(&fair).total.waits, 0);
-    let mut options = Asked::default();
+    let mut options = AnalysisRequest::default();
     options.scope.set_prios("100").unwrap();
     assert_eq!(with(&fair, &options).total.chain.ns, 20_000);
 }
@@ -149,9 +149,9 @@ fn a_censored_wait_has_the_priority_that_was_told_last() {
     let censored = |prios: &str| {
         let mut scope = Scope::default();
         scope.set_prios(prios).unwrap();
-        let options = Asked { scope: scope.clone(), ..Asked::default() };
+        let options = AnalysisRequest { scope: scope.clone(), ..AnalysisRequest::default() };
         let total = latency(&mut drawn(text, latency::wanted()), &options).expect("readable").total;
-        let found = blame(&mut drawn(text, blame::wanted()), &Asked { scope, ..Asked::default() });
+        let found = blame(&mut drawn(text, blame::wanted()), &AnalysisRequest { scope, ..AnalysisRequest::default() });
         let by_latency = total.wakeup.censored[2] + total.preempt.censored[2];
         assert_eq!(found.expect("readable").total.censored, [0, 0, by_latency], "{prios}");
         by_latency
@@ -167,9 +167,9 @@ fn waits_whose_priority_nobody_said_are_told() {
         let mut scope = Scope::default();
         scope.set_prios(prios).unwrap();
         let open = |wanted| Reader::open("t", Box::new(text.as_bytes().to_vec()), wanted).expect("a trace");
-        let options = Asked { scope: scope.clone(), ..Asked::default() };
+        let options = AnalysisRequest { scope: scope.clone(), ..AnalysisRequest::default() };
         let latency = latency(&mut open(latency::wanted()), &options).expect("readable");
-        let blame = blame(&mut open(blame::wanted()), &Asked { scope, ..Asked::default() });
+        let blame = blame(&mut open(blame::wanted()), &AnalysisRequest { scope, ..AnalysisRequest::default() });
         let said = "the trace does not say the priority of 1 wait, of whichever task: --prio leaves out these";
         [latency.lacking, blame.expect("readable").lacking].map(|lacking| lacking.iter().any(|line| line == said))
     };

@@ -1,16 +1,16 @@
 //! Lengths of queues: each rule as a drawing with its answer, and a random scheduler whose answer is known.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Latency, Queues, latency, queues};
+use schedlab_analyze::trace::{AnalysisRequest, Latency, Queues, latency, queues};
 use schedlab_stats::Random;
 use std::fmt::Write;
 
-fn with(text: &str, options: &Asked) -> Queues {
+fn with(text: &str, options: &AnalysisRequest) -> Queues {
     queues(&mut drawn(text, queues::wanted()), options).expect("readable to its end")
 }
 
 fn found(text: &str) -> Queues {
-    with(text, &Asked::default())
+    with(text, &AnalysisRequest::default())
 }
 
 /// Time of a CPU at each length, µs.
@@ -207,7 +207,7 @@ fn a_cpu_is_not_known_before_its_first_switch_and_who_waits_at_the_end_waits() {
 
 #[test]
 fn a_window_cuts_the_time_and_cpus_are_chosen() {
-    let mut options = Asked::default();
+    let mut options = AnalysisRequest::default();
     options.scope.window.set_times("0.000015,0.000032").unwrap();
     let seen = with(PREEMPTED, &options);
     assert_eq!((times(&seen, 0), seen.start_ns), (vec![0, 7, 10], 15_000));
@@ -225,7 +225,7 @@ fn slices_have_means_and_holes() {
         0 1768 B S > A
         0 2024 A S > .
     ";
-    let seen = with(text, &Asked { slices: 4, ..Asked::default() });
+    let seen = with(text, &AnalysisRequest { slices: 4, ..AnalysisRequest::default() });
     assert_eq!(seen.slice_ns, 262_144);
     let rounded = |at: usize| seen.cpus[at].slices.iter().map(|m| m.map(|m| (m * 100.0).round())).collect::<Vec<_>>();
     assert_eq!(rounded(0), [Some(100.0), Some(105.0), Some(193.0), Some(100.0)]);
@@ -296,7 +296,7 @@ fn lengths_are_those_of_a_scheduler_that_is_known_and_add_up_to_runs_and_waits()
         let is: Vec<Vec<u64>> = seen.cpus.iter().map(|row| row.at_ns.clone()).collect();
         assert_eq!(is, times, "{seed}: {text}");
         assert_eq!((seen.missed_ns, seen.censored_ns, seen.trace.gaps), (0, 0, 0), "{seed}");
-        let options = Asked::default();
+        let options = AnalysisRequest::default();
         let Latency { total, .. } = latency(&mut drawn(&text, latency::wanted()), &options).expect("readable");
         let waited = total.wakeup.histogram.sum_ns + total.preempt.histogram.sum_ns;
         assert_eq!(seen.all.waiting_ns - seen.unfinished_ns, waited, "{seed}");

@@ -1,15 +1,15 @@
 //! Wake-affine statistics: each rule as a drawing with its answer.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Affine, Asked, affine};
+use schedlab_analyze::trace::{Affine, AnalysisRequest, affine};
 
-fn with(text: &str, options: &Asked) -> Affine {
+fn with(text: &str, options: &AnalysisRequest) -> Affine {
     affine(&mut drawn(text, affine::wanted()), options).expect("readable to its end")
 }
 
 /// With two CPUs that share a cache.
 fn found(text: &str) -> Affine {
-    with(text, &Asked { llc_size: Some(2), each_task: true, ..Asked::default() })
+    with(text, &AnalysisRequest { llc_size: Some(2), each_task: true, ..AnalysisRequest::default() })
 }
 
 /// Wakings, flips, sleeps and wakees of a waker.
@@ -102,26 +102,26 @@ fn wide() -> String {
 
 #[test]
 fn who_turns_to_many_beside_one_who_turns_to_some_is_wide() {
-    let found = with(&wide(), &Asked { llc_size: Some(1), each_task: true, ..Asked::default() });
+    let found = with(&wide(), &AnalysisRequest { llc_size: Some(1), each_task: true, ..AnalysisRequest::default() });
     let row = |comm: &str| found.rows.iter().find(|row| row.comm == comm).expect("a waker");
     // P has flips before R has its first one: no waking is wide until both have some. Wakings of Q and S never are,
     // because these wake nobody.
     assert_eq!((row("P").wakings, row("P").wide, row("P").unsettled), (12, 5, 0));
     assert_eq!((row("R").wakings, row("R").wide, row("R").unsettled), (12, 6, 0));
     assert_eq!(found.total.wide_share(), Some(11.0 / 24.0));
-    let larger = with(&wide(), &Asked { llc_size: Some(4), ..Asked::default() });
+    let larger = with(&wide(), &AnalysisRequest { llc_size: Some(4), ..AnalysisRequest::default() });
     assert_eq!((larger.total.wide, larger.total.unsettled, larger.llc_size_assumed), (0, 0, false));
 }
 
 #[test]
 fn without_the_number_of_cpus_nothing_is_estimated() {
-    let found = with(&wide(), &Asked::default());
+    let found = with(&wide(), &AnalysisRequest::default());
     assert_eq!((found.llc_size, found.total.wakings, found.total.unsettled), (None, 24, 24));
 }
 
 #[test]
 fn filters_choose_wakers_and_leave_the_count_of_flips_as_it_is() {
-    let mut options = Asked { llc_size: Some(1), ..Asked::default() };
+    let mut options = AnalysisRequest { llc_size: Some(1), ..AnalysisRequest::default() };
     options.scope.tasks.comms = vec!["R".into()];
     let found = with(&wide(), &options);
     assert_eq!((found.rows.len(), found.total.wakings, found.total.wide), (1, 12, 6));

@@ -1,14 +1,14 @@
 //! Chains of wakeups: each rule as a drawing with its answer.
 
 use crate::drawn::drawn;
-use schedlab_analyze::trace::{Asked, Chains, Scope, chains};
+use schedlab_analyze::trace::{AnalysisRequest, Chains, Scope, chains};
 
-fn with(text: &str, options: &Asked) -> Chains {
+fn with(text: &str, options: &AnalysisRequest) -> Chains {
     chains(&mut drawn(text, chains::wanted()), options).expect("readable to its end")
 }
 
 fn found(text: &str) -> Chains {
-    with(text, &Asked::default())
+    with(text, &AnalysisRequest::default())
 }
 
 /// Paths with the number of their chains and their waits in µs.
@@ -152,7 +152,7 @@ fn censored_wakeups_are_counted_by_the_filter() {
         1 26 . R > B
     ";
     let censored = |change: &dyn Fn(&mut Scope)| {
-        let mut options = Asked::default();
+        let mut options = AnalysisRequest::default();
         change(&mut options.scope);
         with(text, &options).censored[0]
     };
@@ -190,11 +190,11 @@ fn a_wait_before_a_fork_is_counted_once() {
 #[test]
 fn a_chain_is_of_everybody_in_it() {
     for comm in ["A", "B"] {
-        let mut options = Asked::default();
+        let mut options = AnalysisRequest::default();
         options.scope.tasks.comms = vec![comm.into()];
         assert_eq!(with(FROM_AN_INTERRUPT, &options).paths.len(), 1, "{comm}");
     }
-    let mut options = Asked::default();
+    let mut options = AnalysisRequest::default();
     options.scope.tasks.comms = vec!["C".into()];
     let found = with(FROM_AN_INTERRUPT, &options);
     assert_eq!((found.paths.len(), found.pairs.len(), found.wakeups), (0, 0, 0));

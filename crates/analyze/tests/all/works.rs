@@ -2,14 +2,14 @@
 
 use crate::drawn::drawn;
 use schedlab_analyze::trace::kworkers::{FunctionRow, Parts};
-use schedlab_analyze::trace::{Asked, Kworkers, kworkers};
+use schedlab_analyze::trace::{AnalysisRequest, Kworkers, kworkers};
 
-fn with(text: &str, options: &Asked) -> Kworkers {
+fn with(text: &str, options: &AnalysisRequest) -> Kworkers {
     kworkers(&mut drawn(text, kworkers::wanted()), options).expect("readable to its end")
 }
 
 fn found(text: &str) -> Kworkers {
-    with(text, &Asked::default())
+    with(text, &AnalysisRequest::default())
 }
 
 /// The only item of a function: µs from queued to started, inactive, busy, waiting, and the rest.
@@ -120,10 +120,10 @@ fn without_work_items_kworkers_are_told_by_pool() {
 
 #[test]
 fn filters_choose_kworkers_and_times() {
-    let mut options = Asked::default();
+    let mut options = AnalysisRequest::default();
     options.scope.tasks.tids = vec![999];
     assert_eq!(with(ONE, &options).started, 0);
-    let mut options = Asked::default();
+    let mut options = AnalysisRequest::default();
     options.scope.window.from_ns = 22_000;
     assert_eq!(with(ONE, &options).started, 0);
 }

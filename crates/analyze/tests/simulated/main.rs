@@ -6,7 +6,7 @@ mod task;
 
 use machine::{Machine, Shape};
 use schedlab_analyze::trace::latency::{LatencyRow, Waits};
-use schedlab_analyze::trace::{Asked, Reader, Scope, TimeWindow, blame, latency, states, timehist};
+use schedlab_analyze::trace::{AnalysisRequest, Reader, Scope, TimeWindow, blame, latency, states, timehist};
 use schedlab_trace::Kinds;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -51,7 +51,7 @@ fn ran_ns(task: &Task) -> u64 {
 #[test]
 fn latency_tells_every_run_and_wait_of_every_task() {
     for (seed, machine) in machines() {
-        let options = Asked { each_task: true, ..Asked::default() };
+        let options = AnalysisRequest { each_task: true, ..AnalysisRequest::default() };
         let found = latency(&mut reader(machine, latency::wanted()), &options).expect("readable");
         let rows: BTreeMap<u32, &LatencyRow> =
             found.rows.iter().map(|row| (row.tid.expect("of one task"), row)).collect();
@@ -85,7 +85,7 @@ fn latency_tells_every_run_and_wait_of_every_task() {
 fn blame_divides_every_wait_among_who_had_the_cpu() {
     // Without sched_wakeup it is not known on which queue a migrated thread waits.
     for (seed, machine) in machines().filter(|(_, machine)| machine.shape.full || !machine.shape.moves) {
-        let options = Asked { each_task: true, ..Asked::default() };
+        let options = AnalysisRequest { each_task: true, ..AnalysisRequest::default() };
         let found = blame(&mut reader(machine, blame::wanted()), &options).expect("readable");
         for task in &machine.tasks {
             let (truth, row) = (&task.truth, found.victims.iter().find(|row| row.tid == Some(task.tid)));
@@ -103,7 +103,7 @@ fn blame_divides_every_wait_among_who_had_the_cpu() {
 #[test]
 fn states_add_up_to_the_time_that_a_task_was_seen() {
     for (seed, machine) in machines() {
-        let found = states(&mut reader(machine, states::wanted()), &Asked::default()).expect("readable");
+        let found = states(&mut reader(machine, states::wanted()), &AnalysisRequest::default()).expect("readable");
         for row in &found.rows {
             let task = machine.tasks.iter().find(|task| Some(task.tid) == row.tid).expect("one of the machine");
             let (truth, asleep) = (&task.truth, |letter| task.truth.slept_ns.get(&letter).copied().unwrap_or(0));
@@ -191,8 +191,9 @@ fn a_trace_with_a_loss_has_the_same_waits_line_by_line_as_in_sum() {
     for seed in 1..=200 {
         let mut machine = machine(seed);
         let (text, new_there) = machine.with_a_loss();
-        let total =
-            latency(&mut reader_of(text.clone(), latency::wanted()), &Asked::default()).expect("readable").total;
+        let total = latency(&mut reader_of(text.clone(), latency::wanted()), &AnalysisRequest::default())
+            .expect("readable")
+            .total;
         let of_thread = turns(&mut reader_of(text, timehist::wanted()));
         let waits = |of: fn(&Turn) -> Option<u64>| of_thread.values().flatten().filter_map(of).count() as u64;
         let counts = (waits(|turn| turn.wakeup_wait_ns), waits(|turn| turn.preempt_wait_ns));
@@ -216,7 +217,7 @@ fn windows_of_time_and_cpus_add_up_to_the_whole() {
     for (seed, machine) in machines() {
         let of = |window: TimeWindow| {
             let scope = Scope { window, ..Scope::default() };
-            let options = Asked { scope, ..Asked::default() };
+            let options = AnalysisRequest { scope, ..AnalysisRequest::default() };
             let total = latency(&mut reader(machine, latency::wanted()), &options).expect("readable").total;
             let ((waits, waited_ns, _), (preempted, preempted_ns, _)) = (sums(&total.wakeup), sums(&total.preempt));
             [waits, waited_ns, preempted, preempted_ns, total.voluntary, total.involuntary]

@@ -22,7 +22,7 @@ use crate::source::Invocation;
 use inner::outer;
 use schedlab_plan::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
-use tree::{How, Reach, Tree};
+use tree::{Tree, WriterInfo, Writers};
 
 /// Percent of its lines that a function must have in common in both trees. Below this it was rewritten, and the two
 /// cannot be compared.
@@ -221,7 +221,7 @@ impl State {
 }
 
 /// Functions that change the state: directly, by one call, by two, and so on.
-type Levels = [Reach; 5];
+type Levels = [Writers; 5];
 
 /// Calls from a listed function to one that changes the state. A change that takes more calls in the other tree is not
 /// a difference.
@@ -232,7 +232,7 @@ struct Candidate<'a> {
     steps: usize,
     tree: usize,
     name: &'a str,
-    how: &'a How,
+    how: &'a WriterInfo,
 }
 
 fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State) {
@@ -245,7 +245,7 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
     }
     state.writers = [0, 1].map(|tree| both[tree][0].keys().cloned().collect());
     let only = [0, 1].map(|tree| -> BTreeSet<String> {
-        let called = both[tree].iter().flat_map(Reach::values).flat_map(|how| how.calls.keys());
+        let called = both[tree].iter().flat_map(Writers::values).flat_map(|how| how.calls.keys());
         called.filter(|called| !trees[1 - tree].has(called)).cloned().collect()
     });
     let is_new = |tree: usize, called: &str| only[tree].contains(called);
@@ -304,9 +304,15 @@ fn is_moved(
 
 /// The accesses that a function makes in one tree only, although it changes the state in both. An access that the other
 /// tree makes in a helper not called here has only moved, and does not count.
-fn beyond(how: &How, other: &How, there: &Levels, name: &str, is_called: &dyn Fn(&str) -> bool) -> Vec<Access> {
+fn beyond(
+    how: &WriterInfo,
+    other: &WriterInfo,
+    there: &Levels,
+    name: &str,
+    is_called: &dyn Fn(&str) -> bool,
+) -> Vec<Access> {
     let calls = there[1].get(name).into_iter().flat_map(|how| how.calls.keys());
-    let helpers: Vec<&How> =
+    let helpers: Vec<&WriterInfo> =
         calls.filter(|called| !is_called(called)).filter_map(|called| there[0].get(called)).collect();
     let mut does = how.beyond(other);
     does.retain(|access| !helpers.iter().any(|helper| helper.does.contains(access)));

@@ -36,7 +36,7 @@ struct Code {
 
 /// How a function changes a state.
 #[derive(Debug, Clone, Default)]
-pub(super) struct How {
+pub(super) struct WriterInfo {
     pub(super) file: String,
     pub(super) line: usize,
     /// How it changes the state itself.
@@ -52,10 +52,10 @@ pub(super) struct How {
 /// Ways to give a state a value. One in place of another is often the same change, written differently.
 const VALUES: [Access; 3] = [Access::Set, Access::Change, Access::Transfer];
 
-impl How {
+impl WriterInfo {
     /// Accesses of this function that its counterpart in the other tree does not make, unless the other does the same,
     /// written differently.
-    pub(super) fn beyond(&self, other: &How) -> Vec<Access> {
+    pub(super) fn beyond(&self, other: &WriterInfo) -> Vec<Access> {
         let is_either = self.is_either || other.is_either;
         let is_value = |access: &Access| VALUES.contains(access) || is_either && *access == Access::Clear;
         let is_reworded = other.does.difference(&self.does).any(is_value);
@@ -66,7 +66,7 @@ impl How {
 }
 
 /// By name of the function or macro. Macros are followed, but not compared.
-pub(super) type Reach = BTreeMap<String, How>;
+pub(super) type Writers = BTreeMap<String, WriterInfo>;
 
 impl<'a> Tree<'a> {
     fn new(files: &'a [Text]) -> Self {
@@ -143,8 +143,8 @@ impl<'a> Tree<'a> {
     }
 
     /// The functions that change a state themselves, in the files that name the state or its struct.
-    pub(super) fn writers(&mut self, name: &str, kind: StateKind, files: &[usize], of: Option<&str>) -> Reach {
-        let (mut out, all) = (Reach::new(), self.files);
+    pub(super) fn writers(&mut self, name: &str, kind: StateKind, files: &[usize], of: Option<&str>) -> Writers {
+        let (mut out, all) = (Writers::new(), self.files);
         let of_struct = of.map(|of| self.rare(of)).unwrap_or_default();
         for file in files.iter().chain(&of_struct).copied().collect::<BTreeSet<usize>>() {
             let (path, text) = &all[file];
@@ -172,8 +172,8 @@ impl<'a> Tree<'a> {
     }
 
     /// Functions that call one of `known`, by name or through a member that it is registered in.
-    pub(super) fn callers(&mut self, known: &Reach) -> Reach {
-        let (mut out, mut registered, all) = (Reach::new(), BTreeMap::<String, String>::new(), self.files);
+    pub(super) fn callers(&mut self, known: &Writers) -> Writers {
+        let (mut out, mut registered, all) = (Writers::new(), BTreeMap::<String, String>::new(), self.files);
         let places: BTreeMap<&String, Vec<usize>> = known.keys().map(|name| (name, self.rare(name))).one_by_one();
         let is_known = |name: &String| places.get(name).is_some_and(|files| !files.is_empty());
         for file in places.values().flatten().copied().collect::<BTreeSet<usize>>() {
@@ -267,8 +267,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn entry<'r>(reach: &'r mut Reach, path: &str, name: &str, line: usize) -> &'r mut How {
-    reach.entry(name.to_owned()).or_insert_with(|| How { file: path.to_owned(), line, ..How::default() })
+fn entry<'r>(reach: &'r mut Writers, path: &str, name: &str, line: usize) -> &'r mut WriterInfo {
+    reach.entry(name.to_owned()).or_insert_with(|| WriterInfo { file: path.to_owned(), line, ..WriterInfo::default() })
 }
 
 /// Whether a line that is not indented has `name(`, as a signature and a `#define` have.

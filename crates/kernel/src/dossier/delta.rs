@@ -179,7 +179,7 @@ fn is_filler(name: &str) -> bool {
 fn stays(i: &Interface, files: &[File]) -> Option<String> {
     /// Structs with fewer members are too similar to each other.
     const MEMBERS: usize = 3;
-    let is_telling = match i.kind {
+    let is_distinctive = match i.kind {
         // Two directories cannot be told apart by their definitions.
         Kind::Debugfs | Kind::Procfs => !i.detail.starts_with("debugfs_create_dir") && !i.detail.contains("mkdir"),
         Kind::Sysctl | Kind::CgroupFile | Kind::BootParameter | Kind::MibItem => true,
@@ -205,10 +205,10 @@ fn stays(i: &Interface, files: &[File]) -> Option<String> {
             let [before, after] = near.map(|near| near.map_or("", |near| &near.name));
             // The member's name stands after its type. Enum constants have no type, and one bit field is like another.
             let (head, tail) = i.detail.rsplit_once(&i.name[of.len() + 1..])?;
-            let is_telling = !of.starts_with("enum") && !tail.starts_with(':');
-            return is_telling.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));
+            let is_distinctive = !of.starts_with("enum") && !tail.starts_with(':');
+            return is_distinctive.then(|| format!("{of} in {}: {before} {head}*{tail} {after}", i.place.file));
         }
         _ => false,
     };
-    (is_telling && !i.detail.is_empty()).then(|| i.detail.clone())
+    (is_distinctive && !i.detail.is_empty()).then(|| i.detail.clone())
 }

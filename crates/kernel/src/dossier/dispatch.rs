@@ -220,7 +220,7 @@ impl<'a> Dispatches<'a> {
             let object = code.object(at);
             let through = self.of_expression(named, code, object.clone(), 0);
             let through = through.as_deref().or_else(|| {
-                object.end.checked_sub(1).and_then(|at| side.word(at)).filter(|w| is_telling(w) && of == Some(w))
+                object.end.checked_sub(1).and_then(|at| side.word(at)).filter(|w| is_distinctive(w) && of == Some(w))
             });
             if through.is_some() && through == of {
                 return Some(true);
@@ -235,6 +235,6 @@ impl<'a> Dispatches<'a> {
 }
 
 /// Whether the name of a variable or member says which struct it is of: `p->sched_class`.
-fn is_telling(name: &str) -> bool {
+fn is_distinctive(name: &str) -> bool {
     name.trim_matches('_').contains('_')
 }

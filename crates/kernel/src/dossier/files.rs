@@ -18,8 +18,8 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FileChange> {
         let old_path = moved.iter().find(|(_, new)| *new == path).map(|(old, _)| *old);
         let old = find(before, old_path.unwrap_or(path)).map(|file| &file.text[..]);
         let new = find(after, path).map(|file| &file.text[..]);
-        let is_told_elsewhere = moved.iter().any(|(old, _)| *old == path);
-        if old_path.is_none() && (old == new || is_told_elsewhere) {
+        let is_reported_elsewhere = moved.iter().any(|(old, _)| *old == path);
+        if old_path.is_none() && (old == new || is_reported_elsewhere) {
             return None;
         }
         let binary = [old, new].into_iter().flatten().any(is_binary);

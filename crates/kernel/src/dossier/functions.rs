@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function counts as renamed if at least this percentage of its distinctive lines is in common, and it must have a
 /// minimum of such lines.
 const SHARE_PERCENT: usize = 60;
-const TELLING: usize = 3;
+const MIN_DISTINCTIVE: usize = 3;
 
 /// What became of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,7 +126,7 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
 
 /// Pairs each new function with the removed one that it shares most lines with; without one it is new.
 fn renamed(gone: &mut Vec<At>, come: Vec<At>, numbers: &Numbers, out: &mut Vec<FunctionChange>) {
-    let lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.telling(&x.code)).collect();
+    let lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| numbers.distinctive(&x.code)).collect();
     // Only functions that share a line are compared: between two releases all pairs would be some 10^8.
     let mut with_line: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, lines) in lines_gone.iter().enumerate() {
@@ -134,11 +134,12 @@ fn renamed(gone: &mut Vec<At>, come: Vec<At>, numbers: &Numbers, out: &mut Vec<F
     }
     let mut left: Vec<Option<At>> = std::mem::take(gone).into_iter().map(Some).collect();
     for y in come {
-        let lines = numbers.telling(&y.code);
+        let lines = numbers.distinctive(&y.code);
         let near = lines.iter().filter_map(|line| with_line.get(line)).flatten();
         let near: BTreeSet<usize> = near.copied().filter(|at| left[*at].is_some()).collect();
         let share = |x: &[usize]| 200 * in_both(x, &lines) / (x.len() + lines.len());
-        let best = near.into_iter().filter(|_| lines.len() >= TELLING).map(|at| (share(&lines_gone[at]), at)).max();
+        let best =
+            near.into_iter().filter(|_| lines.len() >= MIN_DISTINCTIVE).map(|at| (share(&lines_gone[at]), at)).max();
         match best.filter(|best| best.0 >= SHARE_PERCENT).and_then(|(_, at)| left[at].take()) {
             Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),
             None => out.push(change(Status::New, None, Some(&y))),

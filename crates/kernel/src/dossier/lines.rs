@@ -8,7 +8,7 @@ use std::collections::HashMap;
 pub(super) struct Numbers {
     of: HashMap<Vec<u8>, usize>,
     /// By number, whether the line is distinctive.
-    tells: Vec<bool>,
+    is_distinctive: Vec<bool>,
 }
 
 impl Numbers {
@@ -20,13 +20,13 @@ impl Numbers {
         if let Some(number) = self.of.get(line) {
             return *number;
         }
-        self.tells.push(words(line).filter(|word| !is_everywhere(word)).count() > 1);
-        *self.of.entry(line.to_vec()).or_insert(self.tells.len() - 1)
+        self.is_distinctive.push(words(line).filter(|word| !is_everywhere(word)).count() > 1);
+        *self.of.entry(line.to_vec()).or_insert(self.is_distinctive.len() - 1)
     }
 
     /// The distinctive lines, sorted by number: they contain two or more names that are not in every function.
-    pub(super) fn telling(&self, numbers: &[usize]) -> Vec<usize> {
-        sorted(&numbers.iter().copied().filter(|number| self.tells[*number]).collect::<Vec<_>>())
+    pub(super) fn distinctive(&self, numbers: &[usize]) -> Vec<usize> {
+        sorted(&numbers.iter().copied().filter(|number| self.is_distinctive[*number]).collect::<Vec<_>>())
     }
 }
 
@@ -129,6 +129,6 @@ mod tests {
         let mut numbers = Numbers::default();
         let lines = ["{", "}", "return 0;", "int i, ret;", "if (err)", "goto out;", "rq->avg_thermal.load_avg = 0;"];
         let of = numbers.of(&lines.map(str::as_bytes));
-        assert_eq!(numbers.telling(&of), [6]);
+        assert_eq!(numbers.distinctive(&of), [6]);
     }
 }

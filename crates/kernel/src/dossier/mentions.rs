@@ -21,10 +21,10 @@ pub struct Mention {
 pub fn names(interfaces: &[InterfaceChange]) -> Vec<String> {
     use Kind::{Export, Macro, Member, Operation, Signature, Type};
     let is_seen = |kind: Kind| !matches!(kind, Export | Type | Member | Operation | Signature | Macro);
-    let is_telling = |name: &str| name.len() > 4 && name.bytes().any(|b| b == b'_' || b.is_ascii_uppercase());
+    let is_distinctive = |name: &str| name.len() > 4 && name.bytes().any(|b| b == b'_' || b.is_ascii_uppercase());
     let is_word = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let names = interfaces.iter().filter(|c| is_seen(c.kind)).map(|c| c.name.trim_end_matches('='));
-    let mut out: Vec<String> = names.filter(|n| is_telling(n) && is_word(n)).map(str::to_owned).collect();
+    let mut out: Vec<String> = names.filter(|n| is_distinctive(n) && is_word(n)).map(str::to_owned).collect();
     out.sort();
     out.dedup();
     out

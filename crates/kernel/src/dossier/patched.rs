@@ -2,7 +2,7 @@
 
 use crate::gnu::{Placement, apply, place};
 use crate::lines::split;
-use crate::port::{Obstacle, meant};
+use crate::port::{Obstacle, patch_target};
 use crate::series::{Change, FilePatch};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,9 +16,9 @@ pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
     if file.is_link() {
         return Some(format!("{}: it is a symbolic link; it is left out", file.path()));
     }
-    let Ok(meant) = meant(file, &mut |path| Ok::<_, Infallible>(files.get(path).cloned()));
-    let (path, change) = (meant.path.as_str(), meant.change);
-    if let Some(obstacle) = meant.obstacle {
+    let Ok(patch_target) = patch_target(file, &mut |path| Ok::<_, Infallible>(files.get(path).cloned()));
+    let (path, change) = (patch_target.path.as_str(), patch_target.change);
+    if let Some(obstacle) = patch_target.obstacle {
         let to = file.new.as_deref().filter(|_| matches!(change, Change::Renamed | Change::Copied));
         let why = match obstacle {
             Obstacle::NoFile => "the tree has no such file".to_owned(),
@@ -28,7 +28,7 @@ pub fn patch_file(files: &mut Files, file: &FilePatch) -> Option<String> {
     }
     let (made, missed) = match change {
         Change::Created => (file.hunks.iter().flat_map(|hunk| hunk.new_side().concat()).collect(), 0),
-        _ => patched(file, &meant.text.unwrap_or_default()),
+        _ => patched(file, &patch_target.text.unwrap_or_default()),
     };
     let said = said(path, change, &made, [missed, file.hunks.len()]);
     store(files, file, path, change, made);

@@ -6,7 +6,7 @@ use schedlab_plan::InOrder;
 
 /// An error of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct BuildError {
     /// The file as the compiler names it; empty where it names none.
     pub file: String,
     /// Its line; 0: unknown.
@@ -21,8 +21,8 @@ pub struct Mistake {
 
 /// The errors in a build's standard error, in order and without duplicates; a name that is missing in several lines of
 /// a file gives one for each line. `source` is the source directory, which is stripped from file names.
-pub fn mistakes(log: &str, source: &str) -> Vec<Mistake> {
-    let (mut out, mut function): (Vec<Mistake>, Option<(String, String)>) = (Vec::new(), None);
+pub fn build_errors(log: &str, source: &str) -> Vec<BuildError> {
+    let (mut out, mut function): (Vec<BuildError>, Option<(String, String)>) = (Vec::new(), None);
     for line in log.lines() {
         let line = line.trim_end();
         if let Some((file, name)) = in_function(line) {
@@ -34,7 +34,7 @@ pub fn mistakes(log: &str, source: &str) -> Vec<Mistake> {
         }
         let Some((file, number, message)) = error(line) else { continue };
         let of = function.as_ref().filter(|(of, _)| of == file).map(|(_, name)| name.clone());
-        let found = Mistake {
+        let found = BuildError {
             file: relative(file, source).to_owned(),
             line: number,
             function: of,
@@ -49,9 +49,9 @@ pub fn mistakes(log: &str, source: &str) -> Vec<Mistake> {
 }
 
 /// What these errors say is missing, the worst first; `lines` is the number of errors.
-pub fn lacking(mistakes: &[Mistake]) -> Vec<Need> {
+pub fn lacking(build_errors: &[BuildError]) -> Vec<Need> {
     let mut out: Vec<Need> = Vec::new();
-    let needs = || mistakes.iter().filter_map(|mistake| mistake.need.as_ref());
+    let needs = || build_errors.iter().filter_map(|build_error| build_error.need.as_ref());
     // A macro called with the wrong number of arguments is not expanded, so its name is then undeclared as well.
     let is_macro = |name: &str| needs().any(|need| need.kind == NeedKind::Signature && need.name == name);
     for need in needs().filter(|need| need.kind != NeedKind::Name || !is_macro(&need.name)) {
@@ -106,7 +106,7 @@ fn need(message: &str, file: &str) -> Option<Need> {
         name: name.to_owned(),
         of: None,
         lines: 1,
-        instead: meant(message),
+        instead: patch_target(message),
         last_in: None,
     };
     let quoted = |before: &str| {
@@ -165,7 +165,7 @@ fn struct_name(quoted: &str) -> String {
 }
 
 /// What the compiler suggests instead.
-fn meant(message: &str) -> Vec<String> {
+fn patch_target(message: &str) -> Vec<String> {
     let rest = message.split_once("did you mean '").map(|(_, rest)| rest);
     rest.and_then(|rest| rest.split('\'').next()).map(str::to_owned).into_iter().collect()
 }

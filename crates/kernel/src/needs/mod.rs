@@ -11,7 +11,7 @@ mod paths;
 pub(crate) mod side;
 pub(crate) mod uses;
 
-pub use compiler::{Mistake, lacking, mistakes};
+pub use compiler::{BuildError, build_errors, lacking};
 pub use headers::Headers;
 pub use paths::Paths;
 
@@ -218,8 +218,9 @@ fn gone<E>(hunk: &Hunk, changed: &Hunk, context: &mut Context<'_, '_, E>) -> Res
     let mut out: Vec<String> = section.filter(is_gone).map(str::to_owned).into_iter().collect();
     for (used, _) in &added(changed).uses {
         let name = used.name();
-        let is_told = !matches!(used, Use::Name { .. } | Use::Header { .. }) && !out.iter().any(|other| other == name);
-        if out.len() < MOST_GONE && is_told && context.missing(used)?.is_some() {
+        let is_reported =
+            !matches!(used, Use::Name { .. } | Use::Header { .. }) && !out.iter().any(|other| other == name);
+        if out.len() < MOST_GONE && is_reported && context.missing(used)?.is_some() {
             out.push(name.to_owned());
         }
     }

@@ -3,7 +3,7 @@
 
 use super::align::{Alignment, Old, is_home};
 use super::source::Source;
-use super::tokens::{is_name, likeness, merged, telling, words};
+use super::tokens::{distinctive, is_name, likeness, merged, words};
 use crate::series::{Hunk, Line};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(super) struct Edit {
 
 /// How an edit was found, the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Way {
+pub(super) enum MatchQuality {
     /// The text has the removed lines unchanged, or the lines on both sides of an addition.
     Exact,
     /// One neighbour of an addition matches; the other differs or is missing.
@@ -63,19 +63,24 @@ fn groups(hunk: &Hunk) -> Vec<Group<'_>> {
 
 /// The edits of a hunk at its place, in the order of the text, and how each was found. `None` if one of the changes has
 /// no place.
-pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<Vec<(Edit, Way)>> {
+pub(super) fn adapt(
+    hunk: &Hunk,
+    old: &[Old<'_>],
+    place: &Alignment,
+    source: &Source<'_>,
+) -> Option<Vec<(Edit, MatchQuality)>> {
     let renames = renames(old, place, source);
-    let mut out: Vec<(Edit, Way)> = Vec::new();
+    let mut out: Vec<(Edit, MatchQuality)> = Vec::new();
     for group in groups(hunk) {
         let (mut edit, mut way) = match standing(&group.old, place) {
             Some(there) => replaced(&group, hunk, there, place, source),
             None if group.new.is_empty() => {
-                (Edit { at: alone(&old[group.old], source)?, lines: Vec::new() }, Way::Assumed)
+                (Edit { at: alone(&old[group.old], source)?, lines: Vec::new() }, MatchQuality::Assumed)
             }
             None => added(&group, old, place, source)?,
         };
-        if way != Way::Words && carried_over(&mut edit.lines, &renames) {
-            way = way.max(Way::Words);
+        if way != MatchQuality::Words && carried_over(&mut edit.lines, &renames) {
+            way = way.max(MatchQuality::Words);
         }
         if out.last().is_some_and(|(before, _)| before.at.end > edit.at.start) {
             return None;
@@ -127,7 +132,7 @@ fn replaced(
     there: Range<usize>,
     place: &Alignment,
     source: &Source<'_>,
-) -> (Edit, Way) {
+) -> (Edit, MatchQuality) {
     let is_exact = there.len() == group.old.len()
         && group
             .old
@@ -136,18 +141,19 @@ fn replaced(
             .all(|(i, j)| place.map[i].is_some_and(|(at, like)| at == j && like == 1.0));
     let new: Vec<Vec<u8>> = group.new.iter().map(|line| line.to_vec()).collect();
     if is_exact {
-        return (Edit { at: there, lines: new }, Way::Exact);
+        return (Edit { at: there, lines: new }, MatchQuality::Exact);
     }
     let old = hunk.old_side()[group.old.clone()].concat();
     let text = source.lines[there.clone()].concat();
     if group.new.is_empty() {
-        return (Edit { at: there, lines: new }, Way::Assumed);
+        return (Edit { at: there, lines: new }, MatchQuality::Assumed);
     }
     match merged(&old, &group.new.concat(), &text) {
-        Some(merged) => {
-            (Edit { at: there, lines: crate::split(&merged).into_iter().map(<[u8]>::to_vec).collect() }, Way::Words)
-        }
-        None => (Edit { at: there, lines: new }, Way::Assumed),
+        Some(merged) => (
+            Edit { at: there, lines: crate::split(&merged).into_iter().map(<[u8]>::to_vec).collect() },
+            MatchQuality::Words,
+        ),
+        None => (Edit { at: there, lines: new }, MatchQuality::Assumed),
     }
 }
 
@@ -169,22 +175,22 @@ impl Neighbour {
 
 /// Inserts the lines between the matches of the lines before and after them. If the text has other lines between those
 /// two, inserts them next to the better match.
-fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, Way)> {
+fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, MatchQuality)> {
     let near = |i: usize, steps| place.map[i].map(|(there, like)| Neighbour { old: i, there, like, steps });
     let before = (0..group.old.start).rev().enumerate().find_map(|(steps, i)| near(i, steps));
     let behind = (group.old.end..old.len()).enumerate().find_map(|(steps, i)| near(i, steps));
     let (at, way) = match (before, behind) {
         (Some(a), Some(b)) if a.there + 1 == b.there => {
-            (b.there, if a.is_exact() && b.is_exact() { Way::Exact } else { Way::OneSide })
+            (b.there, if a.is_exact() && b.is_exact() { MatchQuality::Exact } else { MatchQuality::OneSide })
         }
         (Some(a), Some(b)) if goes_behind(a, b, &group.new, old, source) => {
-            (b.there, if b.is_exact() { Way::OneSide } else { Way::Assumed })
+            (b.there, if b.is_exact() { MatchQuality::OneSide } else { MatchQuality::Assumed })
         }
-        (Some(a), _) => (a.there + 1, if a.is_exact() { Way::OneSide } else { Way::Assumed }),
-        (None, Some(b)) => (b.there, if b.is_exact() { Way::OneSide } else { Way::Assumed }),
+        (Some(a), _) => (a.there + 1, if a.is_exact() { MatchQuality::OneSide } else { MatchQuality::Assumed }),
+        (None, Some(b)) => (b.there, if b.is_exact() { MatchQuality::OneSide } else { MatchQuality::Assumed }),
         (None, None) => return None,
     };
-    let way = if group.old.is_empty() { way } else { Way::Assumed };
+    let way = if group.old.is_empty() { way } else { MatchQuality::Assumed };
     Some((Edit { at: at..at, lines: group.new.iter().map(|line| line.to_vec()).collect() }, way))
 }
 
@@ -217,7 +223,7 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     // it.
     let hold = |n: Neighbour, added: &[u8]| {
         let known = &old[n.old].known;
-        n.like * known.weight() - n.steps as f32 + likeness(&known.words, &telling(added))
+        n.like * known.weight() - n.steps as f32 + likeness(&known.words, &distinctive(added))
     };
     hold(before, first) + BEFORE < hold(behind, last)
 }

@@ -27,7 +27,7 @@ pub(super) struct Look {
 }
 
 /// The file that a patch refers to, as GNU patch chooses it.
-pub(crate) struct Meant {
+pub(crate) struct PatchTarget {
     /// Its name in the tree, or as the patch calls it.
     pub(crate) path: String,
     /// What happens to it there.
@@ -39,7 +39,7 @@ pub(crate) struct Meant {
     has_new_name: bool,
 }
 
-pub(crate) fn meant<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<Meant, E> {
+pub(crate) fn patch_target<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<PatchTarget, E> {
     let (mut path, mut text) = (file.path().to_owned(), read(file.path())?);
     // In `diff -u x.c.orig x.c` the names differ, and the one that exists is meant.
     if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
@@ -62,7 +62,7 @@ pub(crate) fn meant<E>(file: &FilePatch, read: &mut Read<'_, E>) -> Result<Meant
         (_, None) => Some(Obstacle::NoFile),
         _ => has_new_name.then_some(Obstacle::Exists),
     };
-    Ok(Meant { path, change, text, obstacle, has_new_name })
+    Ok(PatchTarget { path, change, text, obstacle, has_new_name })
 }
 
 /// Rehearses the hunks of a file; also returns the file's text, if the tree has it.
@@ -71,7 +71,7 @@ pub(super) fn look<E>(
     file: &FilePatch,
     tree: &mut Tree<'_, '_, E>,
 ) -> Result<(Look, Option<Vec<u8>>), E> {
-    let Meant { path, change, text, obstacle, has_new_name } = meant(file, &mut |path| tree.text(path))?;
+    let PatchTarget { path, change, text, obstacle, has_new_name } = patch_target(file, &mut |path| tree.text(path))?;
     let is_done = text.is_none() && (change == Change::Deleted || has_new_name);
     let finding = |obstacle, seen: Option<Rehearsed>| Finding {
         patch,

@@ -17,7 +17,7 @@ mod tokens;
 mod twice;
 
 pub use elsewhere::{doubt, widened};
-pub(crate) use file::meant;
+pub(crate) use file::patch_target;
 pub use outcome::{Outcome, Reason};
 pub use prerequisites::{Missed, Prerequisite, missed};
 pub use present::{Commit, Fixed, Present, Sign, abbreviated, apply_reverts, fixed, present};

@@ -19,7 +19,7 @@ pub(super) struct Move {
 
 /// What a move means for one of its two hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Half {
+pub(super) struct MoveEnd {
     /// The hunk, numbered within the patch.
     pub(super) hunk: usize,
     /// The tree already has the move; otherwise the hunk is left out.
@@ -28,7 +28,7 @@ pub(super) struct Half {
     pub(super) why: String,
 }
 
-impl Half {
+impl MoveEnd {
     /// Records it in the finding of the hunk.
     pub(super) fn mark(&self, found: &mut Finding) {
         found.half = Some(self.why.clone());
@@ -89,10 +89,15 @@ fn defined(text: &[u8]) -> Vec<Definition> {
 
 /// What the moves of a patch mean for their hunks, unless a finding says so already. `before` has the files of the
 /// patch as the earlier patches leave them, if the tree has them.
-pub(super) fn halves(patch: &Patch, moves: &[Move], findings: &[Finding], before: &[(String, Vec<u8>)]) -> Vec<Half> {
+pub(super) fn halves(
+    patch: &Patch,
+    moves: &[Move],
+    findings: &[Finding],
+    before: &[(String, Vec<u8>)],
+) -> Vec<MoveEnd> {
     let hunks: Vec<&Hunk> = hunks(patch).map(|(_, hunk)| hunk).collect();
     let text = |file: &str| before.iter().find(|(path, _)| path == file).map(|(_, text)| &text[..]);
-    let mut out: Vec<Half> = Vec::new();
+    let mut out: Vec<MoveEnd> = Vec::new();
     for one in moves {
         let pair = [one.from, one.to].map(|at| &findings[at]);
         let texts = pair.map(|found| text(&found.file));
@@ -100,7 +105,7 @@ pub(super) fn halves(patch: &Patch, moves: &[Move], findings: &[Finding], before
             let (hunk, finding) = (if is_new { one.to } else { one.from }, pair[usize::from(is_new)]);
             let is_present = is_present && texts[1].is_some_and(|there| stands(hunks[hunk], there));
             if !finding.is_present && finding.half.is_none() && !out.iter().any(|half| half.hunk == hunk) {
-                out.push(Half { hunk, is_present, why });
+                out.push(MoveEnd { hunk, is_present, why });
             }
         }
     }
@@ -141,6 +146,6 @@ fn judged(name: &str, [from, to]: [&Finding; 2], texts: [Option<&[u8]>; 2]) -> V
 fn stands(hunk: &Hunk, text: &[u8]) -> bool {
     let there = split(text);
     let is_there = |line: &Line| there.iter().any(|other| other.trim_ascii() == line.text().trim_ascii());
-    let tells = |line: &&Line| line.text().iter().any(u8::is_ascii_alphanumeric);
-    hunk.lines.iter().filter(|line| !matches!(line, Line::Context(_))).filter(tells).all(is_there)
+    let is_distinctive = |line: &&Line| line.text().iter().any(u8::is_ascii_alphanumeric);
+    hunk.lines.iter().filter(|line| !matches!(line, Line::Context(_))).filter(is_distinctive).all(is_there)
 }

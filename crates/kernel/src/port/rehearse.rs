@@ -1,7 +1,7 @@
 //! Rehearses all hunks of a file against its text.
 
 use super::Source;
-use super::adapt::{Edit, Way, adapt};
+use super::adapt::{Edit, MatchQuality, adapt};
 use super::align::{Alignment, align, old_lines};
 use super::section::Section;
 use super::splice;
@@ -111,8 +111,8 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
 fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
     let (before, behind) = hunk.context();
     let (new, old) = (trimmed(&hunk.new_side()), trimmed(&hunk.old_side()));
-    let tells = |side: &[&[u8]]| side.iter().any(|line| line.len() > 3);
-    if !tells(&new[..before.min(new.len())]) || !tells(&new[new.len() - behind.min(new.len())..]) {
+    let is_distinctive = |side: &[&[u8]]| side.iter().any(|line| line.len() > 3);
+    if !is_distinctive(&new[..before.min(new.len())]) || !is_distinctive(&new[new.len() - behind.min(new.len())..]) {
         return None;
     }
     let places = |side: &[&[u8]]| {
@@ -196,17 +196,17 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let core = |side: &[&[u8]]| before.min(side.len())..(side.len() - behind).max(before.min(side.len()));
     let stands = |side: &[&[u8]]| !side.is_empty() && there.windows(side.len()).any(|lines| lines == side);
     let (made, was) = (core(&new), core(&old));
-    let tells = |line: &&[u8]| line.len() > 3;
+    let is_distinctive = |line: &&[u8]| line.len() > 3;
     let (first, last) = (made.start.saturating_sub(1), (made.end + 1).min(new.len()));
     let beside = [first..made.end, made.start..last].into_iter().filter(|range| {
         let line = if range.start < made.start { first } else { last - 1 };
-        *range != made && tells(&new[line])
+        *range != made && is_distinctive(&new[line])
     });
     let (made_of, was_of) = (&new[made.clone()], &old[was]);
     let is_here = |at: usize| source.section(window.start + at) == source.section(near);
     let is_in_section =
         || there.windows(made_of.len().max(1)).enumerate().any(|(at, lines)| lines == made_of && is_here(at));
-    made_of.iter().any(tells)
+    made_of.iter().any(is_distinctive)
         && (stands(&new[first..last])
             || beside.into_iter().any(|range| stands(&new[range]))
             || brings_a_name(made_of, &old) && is_in_section())
@@ -228,11 +228,13 @@ fn trimmed<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
     lines.iter().map(|line| line.trim_ascii()).collect()
 }
 
-fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment, source: &Source<'_>) -> Confidence {
-    let worst = adapted.iter().map(|(_, way)| *way).max().unwrap_or(Way::Assumed);
+fn confidence(hunk: &Hunk, adapted: &[(Edit, MatchQuality)], found: &Alignment, source: &Source<'_>) -> Confidence {
+    let worst = adapted.iter().map(|(_, way)| *way).max().unwrap_or(MatchQuality::Assumed);
     match worst {
-        Way::Exact if is_sure(hunk, found, source) => Confidence::Sure,
-        Way::Exact | Way::OneSide | Way::Words if found.score >= 0.45 * found.full => Confidence::Likely,
+        MatchQuality::Exact if is_sure(hunk, found, source) => Confidence::Sure,
+        MatchQuality::Exact | MatchQuality::OneSide | MatchQuality::Words if found.score >= 0.45 * found.full => {
+            Confidence::Likely
+        }
         _ => Confidence::Guess,
     }
 }

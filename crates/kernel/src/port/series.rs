@@ -1,7 +1,7 @@
 //! Rehearses a series against a tree, patch by patch, in memory.
 
 use super::file::{look, settle, take};
-use super::moves::{Half, halves, moves};
+use super::moves::{MoveEnd, halves, moves};
 use super::present::{Present, Sign};
 use super::rehearse::Rehearsed;
 use crate::gnu::Verdict;
@@ -166,7 +166,7 @@ fn one<E>(
     number: usize,
     patch: &Patch,
     there: Option<&Present>,
-    halves: &[Half],
+    halves: &[MoveEnd],
     tree: &mut Tree<'_, '_, E>,
 ) -> Result<One, E> {
     let mut out = One::default();

@@ -1,7 +1,7 @@
 //! A text, prepared for finding hunks in it.
 
 use super::section::{self, Section};
-use super::tokens::{likeness, mask, of_common, telling};
+use super::tokens::{distinctive, likeness, mask, of_common};
 use crate::lines::without_end;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const LIKE: f32 = 0.6;
 impl<'a> Known<'a> {
     pub(super) fn new(line: &'a [u8]) -> Self {
         let trimmed = without_end(line).trim_ascii();
-        let words = telling(trimmed);
+        let words = distinctive(trimmed);
         Self { trimmed, mask: mask(&words), words }
     }
 

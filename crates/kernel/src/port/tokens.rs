@@ -24,7 +24,7 @@ fn is_blank(word: &[u8]) -> bool {
 
 /// Words that count for similarity: all but white space, with names split into their parts (`page_cache_page` is
 /// similar to `page_cache_folio`).
-pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
+pub(super) fn distinctive(text: &[u8]) -> Vec<&[u8]> {
     let parts = |word| <[u8]>::split(word, |&b| b == b'_').filter(|part| !part.is_empty());
     words(text).into_iter().filter(|word| !is_blank(word)).flat_map(parts).collect()
 }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn likeness_is_the_share_of_common_words() {
-        let of = |a: &str, b: &str| likeness(&telling(a.as_bytes()), &telling(b.as_bytes()));
+        let of = |a: &str, b: &str| likeness(&distinctive(a.as_bytes()), &distinctive(b.as_bytes()));
         assert_eq!(of("\tx = 1;", "  x=1;"), 1.0);
         assert_eq!(of("a b", "c d"), 0.0);
         assert_eq!(of("a b", "a c"), 0.5);

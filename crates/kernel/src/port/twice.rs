@@ -57,8 +57,8 @@ pub(super) fn twice(
 /// Whether the edits only add lines that the text already has, apart from white space.
 fn stands(edits: &[Edit], lines: &[&[u8]]) -> bool {
     let is_there = |line: &Vec<u8>| lines.iter().any(|own| own.trim_ascii() == line.trim_ascii());
-    let tells = |line: &&Vec<u8>| line.iter().any(u8::is_ascii_alphanumeric);
-    edits.iter().all(|edit| edit.at.is_empty() && edit.lines.iter().filter(tells).all(is_there))
+    let is_distinctive = |line: &&Vec<u8>| line.iter().any(u8::is_ascii_alphanumeric);
+    edits.iter().all(|edit| edit.at.is_empty() && edit.lines.iter().filter(is_distinctive).all(is_there))
 }
 
 /// What is defined more often after the edits than before, and whether all its definitions are then the same.

@@ -1,6 +1,6 @@
 //! What a hunk uses and a tree lacks, on small trees whose names are all known.
 
-use schedlab_kernel::needs::{Headers, NeedKind, Paths, lacking, mistakes, needs};
+use schedlab_kernel::needs::{Headers, NeedKind, Paths, build_errors, lacking, needs};
 use schedlab_kernel::{Finding, parse, rehearse_series};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -200,7 +200,7 @@ make[4]: *** No rule to make target 'kernel/sched/ext.o', needed by 'kernel/sche
 
 #[test]
 fn a_compilers_errors_are_places_and_things_that_are_missing() {
-    let found = mistakes(LOG, "/b/source");
+    let found = build_errors(LOG, "/b/source");
     assert_eq!(found.len(), 14);
     let first = &found[0];
     assert_eq!((&*first.file, first.line, first.function.as_deref()), ("net/t.c", 8, Some("f")));
@@ -231,7 +231,7 @@ fn a_compilers_errors_are_places_and_things_that_are_missing() {
             "Signature THREE 1",
         ]
     );
-    assert!(mistakes("make: *** [Makefile:250: __sub-make] Error 2\nnoise: error\n", "/b").is_empty());
+    assert!(build_errors("make: *** [Makefile:250: __sub-make] Error 2\nnoise: error\n", "/b").is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Rehearsal;
 use super::hunks::lacks;
 use super::json::lacking;
 use super::lines::{PortBuilt, PortError, PortRan};
-use schedlab_kernel::needs::{self, Mistake, Need};
+use schedlab_kernel::needs::{self, BuildError, Need};
 use schedlab_plan::counted;
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ pub enum Step {
     /// It does not compile.
     Failed {
         /// Its errors.
-        mistakes: Vec<Mistake>,
+        build_errors: Vec<BuildError>,
         /// The first lines of the output, if no error could be parsed.
         said: String,
     },
@@ -72,7 +72,7 @@ impl Step {
     /// What the tree lacks according to its errors.
     pub fn needs(&self) -> Vec<Need> {
         match self {
-            Self::Failed { mistakes, .. } => needs::lacking(mistakes),
+            Self::Failed { build_errors, .. } => needs::lacking(build_errors),
             _ => Vec::new(),
         }
     }
@@ -98,9 +98,9 @@ pub(super) fn write(rehearsal: &Rehearsal, build: &Build, out: &mut dyn Write) -
                 writeln!(out, "{:>5} compiles  {subject}", number + 1)?;
                 writeln!(out, "      not compiled by this configuration: {}", unused.join(", "))?;
             }
-            Step::Failed { mistakes, said } => {
+            Step::Failed { build_errors, said } => {
                 writeln!(out, "{:>5} does not compile  {subject}", number + 1)?;
-                failed(mistakes, said, out)?;
+                failed(build_errors, said, out)?;
             }
         }
     }
@@ -115,19 +115,23 @@ pub(super) fn write(rehearsal: &Rehearsal, build: &Build, out: &mut dyn Write) -
     build.proof.as_ref().map_or(Ok(()), |proof| ran(rehearsal, proof, out))
 }
 
-fn failed(mistakes: &[Mistake], said: &str, out: &mut dyn Write) -> io::Result<()> {
-    for mistake in mistakes.iter().take(SHOWN) {
-        let function = mistake.function.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-        let place = if mistake.file.is_empty() { "link".into() } else { format!("{}:{}", mistake.file, mistake.line) };
-        writeln!(out, "      {place}{function}: {}", mistake.message)?;
+fn failed(build_errors: &[BuildError], said: &str, out: &mut dyn Write) -> io::Result<()> {
+    for build_error in build_errors.iter().take(SHOWN) {
+        let function = build_error.function.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let place = if build_error.file.is_empty() {
+            "link".into()
+        } else {
+            format!("{}:{}", build_error.file, build_error.line)
+        };
+        writeln!(out, "      {place}{function}: {}", build_error.message)?;
     }
-    if mistakes.len() > SHOWN {
-        writeln!(out, "      {} more in the JSON", mistakes.len() - SHOWN)?;
+    if build_errors.len() > SHOWN {
+        writeln!(out, "      {} more in the JSON", build_errors.len() - SHOWN)?;
     }
-    if mistakes.is_empty() {
+    if build_errors.is_empty() {
         said.lines().try_for_each(|line| writeln!(out, "      {line}"))?;
     }
-    let needs = lacks(&needs::lacking(mistakes));
+    let needs = lacks(&needs::lacking(build_errors));
     if needs.is_empty() { Ok(()) } else { writeln!(out, "      it needs: {needs}") }
 }
 
@@ -154,17 +158,17 @@ fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<
 /// A line for each patch that was compiled.
 pub(super) fn lines(rehearsal: &Rehearsal, build: &Build) -> Vec<PortBuilt> {
     let line = |(number, step): (usize, &Step)| {
-        let (state, unused, mistakes, said) = match step {
+        let (state, unused, build_errors, said) = match step {
             Step::Unchanged => ("unchanged", &[][..], &[][..], None),
             Step::Compiled { unused } => ("compiled", &unused[..], &[][..], None),
-            Step::Failed { mistakes, said } => ("failed", &[][..], &mistakes[..], Some(said)),
+            Step::Failed { build_errors, said } => ("failed", &[][..], &build_errors[..], Some(said)),
         };
-        let errors = mistakes.iter().map(|mistake| PortError {
-            file: mistake.file.clone(),
-            line: mistake.line,
-            function: mistake.function.clone(),
-            message: mistake.message.clone(),
-            need: mistake.need.as_ref().map(lacking),
+        let errors = build_errors.iter().map(|build_error| PortError {
+            file: build_error.file.clone(),
+            line: build_error.line,
+            function: build_error.function.clone(),
+            message: build_error.message.clone(),
+            need: build_error.need.as_ref().map(lacking),
         });
         let lacks = step.needs();
         let commits = rehearsal.prerequisites.iter().flat_map(|found| found.of_needs(&lacks));

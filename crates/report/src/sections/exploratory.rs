@@ -16,7 +16,7 @@ fn exploratory(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindi
 
 /// Whether a metric belongs in the short table: it differs in some arm, or has an effect without a verdict, as in a
 /// comparison of two runs.
-fn is_told(metric: &MetricFindings) -> bool {
+fn is_shown(metric: &MetricFindings) -> bool {
     metric.contrasts.iter().any(|c| match c.verdict {
         Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => true,
         // Reported in a sentence with the reason; in the table it would be mistaken for a change.
@@ -32,11 +32,11 @@ const OTHERS: &str = "Exploratory metrics, change against the control (* differs
 
 /// The metrics that differ, and the names of the others.
 pub(super) fn differing(of: Of<'_>) -> Vec<Block<'_>> {
-    let tables = tables(of.findings, of.workload, is_told, &change_with_sign);
+    let tables = tables(of.findings, of.workload, is_shown, &change_with_sign);
     let tables: Vec<Block> = tables.into_iter().filter_map(Block::table).collect();
     let lead = (!tables.is_empty()).then(|| Block::Lead(OTHERS.into()));
-    let untold = untold(of.workload).into_iter().map(Block::Text);
-    vec![Block::Brief(lead.into_iter().chain(tables).chain(untold).collect())]
+    let not_shown = not_shown(of.workload).into_iter().map(Block::Text);
+    vec![Block::Brief(lead.into_iter().chain(tables).chain(not_shown).collect())]
 }
 
 /// A row for each selected metric with the control's median and a cell for each arm's change; a table for each control
@@ -80,7 +80,7 @@ fn change_with_sign(metric: &MetricFindings, contrast: &Contrast) -> Cell {
 
 /// The metrics that are not in the short table, by name: equivalent in all arms, or open; and why others are not
 /// judged.
-fn untold(workload: &WorkloadFindings) -> Vec<String> {
+fn not_shown(workload: &WorkloadFindings) -> Vec<String> {
     let measured = |m: &&MetricFindings| m.contrasts.iter().any(|c| c.effect.is_some());
     let not_judged = |m: &MetricFindings| {
         let withheld = m.contrasts.iter().find(|c| {
@@ -88,11 +88,11 @@ fn untold(workload: &WorkloadFindings) -> Vec<String> {
         });
         withheld.and_then(|c| Some(format!("{}: {}.", labels::metric_name(&m.name), labels::reason(&c.verdict)?)))
     };
-    let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m) && not_judged(m).is_none());
+    let not_shown = exploratory(workload).filter(measured).filter(|m| !is_shown(m) && not_judged(m).is_none());
     let same = |m: &&MetricFindings| {
         m.contrasts.iter().filter(|c| c.effect.is_some()).all(|c| c.verdict == Verdict::Equivalent)
     };
-    let (same, open): (Vec<&MetricFindings>, Vec<&MetricFindings>) = untold.partition(same);
+    let (same, open): (Vec<&MetricFindings>, Vec<&MetricFindings>) = not_shown.partition(same);
     let said = |what: &str, metrics: &[&MetricFindings]| {
         let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
         (!names.is_empty())

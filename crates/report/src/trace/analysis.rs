@@ -1,7 +1,7 @@
 //! The description of one analysis of a trace for its users: a row of [`ANALYSES`](super::ANALYSES).
 
 use crate::document::Document;
-use schedlab_analyze::trace::{Asked, Definition, Kinds, Reader, TraceError};
+use schedlab_analyze::trace::{AnalysisRequest, Definition, Kinds, Reader, TraceError};
 use schedlab_plan::json::{Room, answer};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct TraceAnalysis {
     /// The kinds of events that it needs.
     pub wanted: fn() -> Kinds,
     /// Reads a trace to its end and returns the answer in the requested form.
-    pub run: fn(&mut Reader, &Asked, Form) -> Result<RenderedOutput, AnalysisError>,
+    pub run: fn(&mut Reader, &AnalysisRequest, Form) -> Result<RenderedOutput, AnalysisError>,
 }
 
 /// The common options that an analysis accepts, besides the trace and the form of its answer.

@@ -57,7 +57,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         },
         definitions: trace::queues::DEFINITIONS,
         wanted: trace::queues::wanted,
-        run: |reader, asked, form| form.of(&trace::queues(reader, asked)?, queues::page),
+        run: |reader, request, form| form.of(&trace::queues(reader, request)?, queues::page),
     },
     TraceAnalysis {
         name: "blame",
@@ -69,7 +69,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         takes: Takes::WAITS,
         definitions: trace::blame::DEFINITIONS,
         wanted: trace::blame::wanted,
-        run: |reader, asked, form| form.of(&trace::blame(reader, asked)?, blame::page),
+        run: |reader, request, form| form.of(&trace::blame(reader, request)?, blame::page),
     },
     TraceAnalysis {
         name: "chains",
@@ -78,7 +78,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         takes: Takes { each_task: false, ..Takes::WAITS },
         definitions: trace::chains::DEFINITIONS,
         wanted: trace::chains::wanted,
-        run: |reader, asked, form| form.of(&trace::chains(reader, asked)?, chains::page),
+        run: |reader, request, form| form.of(&trace::chains(reader, request)?, chains::page),
     },
     TraceAnalysis {
         name: "inversions",
@@ -87,7 +87,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         takes: Takes::WAITS,
         definitions: trace::inversions::DEFINITIONS,
         wanted: trace::inversions::wanted,
-        run: |reader, asked, form| form.of(&trace::inversions(reader, asked)?, inversions::page),
+        run: |reader, request, form| form.of(&trace::inversions(reader, request)?, inversions::page),
     },
     TraceAnalysis {
         name: "affine",
@@ -101,7 +101,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         },
         definitions: trace::affine::DEFINITIONS,
         wanted: trace::affine::wanted,
-        run: |reader, asked, form| form.of(&trace::affine(reader, asked)?, affine::page),
+        run: |reader, request, form| form.of(&trace::affine(reader, request)?, affine::page),
     },
     TraceAnalysis {
         name: "explain",
@@ -110,7 +110,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         takes: Takes::WAITS,
         definitions: &[],
         wanted: trace::explain::wanted,
-        run: |reader, asked, form| form.of(&trace::explain(reader, asked)?, explain::page),
+        run: |reader, request, form| form.of(&trace::explain(reader, request)?, explain::page),
     },
     TraceAnalysis {
         name: "states",
@@ -123,7 +123,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
         },
         definitions: &[],
         wanted: trace::states::wanted,
-        run: |reader, asked, form| form.of(&trace::states(reader, asked)?, states::page),
+        run: |reader, request, form| form.of(&trace::states(reader, request)?, states::page),
     },
     TraceAnalysis {
         name: "check",

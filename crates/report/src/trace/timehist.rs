@@ -4,7 +4,7 @@ use crate::chart::{self, CpuTurns, Draw, Turn, TurnEnd};
 use crate::escape::terminal;
 use crate::number::quantity;
 use crate::table::middle_cut;
-use schedlab_analyze::trace::{Hole, Seconds, TimehistRow, Turns};
+use schedlab_analyze::trace::{Seconds, TimehistRow, Turns, UnknownInterval};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -59,9 +59,9 @@ pub fn timehist_svg(Turns { rows, holes }: &Turns, place: &str) -> String {
     let from = rows.iter().map(begin).min().unwrap_or(0);
     let to = rows.iter().map(|row| row.at_ns).max().unwrap_or(0);
     let length = to.saturating_sub(from).max(1);
-    let mut of_cpu: BTreeMap<u16, (Vec<&TimehistRow>, Vec<&Hole>)> = BTreeMap::new();
+    let mut of_cpu: BTreeMap<u16, (Vec<&TimehistRow>, Vec<&UnknownInterval>)> = BTreeMap::new();
     rows.iter().for_each(|row| of_cpu.entry(row.cpu).or_default().0.push(row));
-    let is_shown = |hole: &&Hole| hole.start_ns < to && hole.end_ns > from;
+    let is_shown = |hole: &&UnknownInterval| hole.start_ns < to && hole.end_ns > from;
     holes.iter().filter(is_shown).for_each(|hole| of_cpu.entry(hole.cpu).or_default().1.push(hole));
     let share = |ns: u64| (ns.clamp(from, to) - from) as f64 / length as f64;
     let turns = |rows: &Vec<&TimehistRow>| {
@@ -73,7 +73,8 @@ pub fn timehist_svg(Turns { rows, holes }: &Turns, place: &str) -> String {
         };
         rows.iter().enumerate().map(turn).collect()
     };
-    let unknown = |holes: &Vec<&Hole>| holes.iter().map(|hole| (share(hole.start_ns), share(hole.end_ns))).collect();
+    let unknown =
+        |holes: &Vec<&UnknownInterval>| holes.iter().map(|hole| (share(hole.start_ns), share(hole.end_ns))).collect();
     let lane = |(cpu, (rows, holes)): (&u16, &(Vec<_>, Vec<_>))| CpuTurns {
         name: format!("CPU {cpu}"),
         turns: turns(rows),
@@ -164,7 +165,8 @@ mod tests {
             row(0, 5, (4_000_000, 900_000), "S", Some(1_000)),
             row(1, 4, (3_000_000, 100_000), "", None),
         ];
-        let turns = |rows: &[TimehistRow], holes: &[Hole]| Turns { rows: rows.to_vec(), holes: holes.to_vec() };
+        let turns =
+            |rows: &[TimehistRow], holes: &[UnknownInterval]| Turns { rows: rows.to_vec(), holes: holes.to_vec() };
         let svg = timehist_svg(&turns(&rows, &[]), "here");
         let said = "5 turns: 1 ended by a task just woken, 1 by one that had waited, 1 by waiting.";
         assert!(
@@ -174,7 +176,7 @@ mod tests {
         assert!(timehist_svg(&turns(&[], &[]), "here").contains("0 turns"));
         assert!(!svg.contains("Not known:"), "{svg}");
         // CPU 0 has a hole before its last time on the CPU, and CPU 2 has only a hole.
-        let hole = |cpu, start_ns, end_ns| Hole { cpu, start_ns, end_ns };
+        let hole = |cpu, start_ns, end_ns| UnknownInterval { cpu, start_ns, end_ns };
         let svg = timehist_svg(&turns(&rows, &[hole(0, 3_000_000, 3_100_000), hole(2, 0, 9_000_000)]), "here");
         assert!(svg.contains("Not known: events are missing") && svg.contains("CPU 2"), "{svg}");
         assert_eq!(svg.matches("class=\"block\"").count(), 3, "of each CPU, and of the legend");

@@ -4,13 +4,13 @@ use crate::*;
 
 #[test]
 fn filters_leave_out_tasks_times_and_cpus() {
-    let of = |options: &Asked| {
+    let of = |options: &AnalysisRequest| {
         let found = latency(&mut open("lost_cpu_window", latency::wanted()), options).expect("readable");
         (found.rows.iter().map(|r| r.comm.clone()).collect::<Vec<_>>(), found.total.wakeup.count)
     };
     let tasks =
         |comms: &[&str]| TaskFilter { comms: comms.iter().map(|c| (*c).to_owned()).collect(), ..TaskFilter::default() };
-    let scoped = |scope: Scope| of(&Asked { scope, ..Asked::default() });
+    let scoped = |scope: Scope| of(&AnalysisRequest { scope, ..AnalysisRequest::default() });
     assert_eq!(scoped(Scope { tasks: tasks(&["B"]), ..Scope::default() }), (vec!["B".into()], 1));
     assert_eq!(scoped(Scope { tasks: tasks(&["A"]), ..Scope::default() }), (vec!["A".into()], 0));
     let members = TaskFilter { within: Some([11].into()), ..TaskFilter::default() };
@@ -19,7 +19,7 @@ fn filters_leave_out_tasks_times_and_cpus() {
     assert_eq!(scoped(Scope { window: late, ..Scope::default() }).1, 0);
     let cpu_1 = TimeWindow { cpus: Some(vec![schedlab_trace::Cpu(1)]), ..TimeWindow::default() };
     assert_eq!(scoped(Scope { window: cpu_1, ..Scope::default() }).1, 1);
-    let one_row = Asked { top: Some(1), ..Asked::default() };
+    let one_row = AnalysisRequest { top: Some(1), ..AnalysisRequest::default() };
     let found = latency(&mut open("lost_cpu_window", latency::wanted()), &one_row).expect("readable");
     assert_eq!((found.rows.len(), found.more_rows), (1, 1));
 }
@@ -35,7 +35,7 @@ fn states_and_priorities_select_what_each_page_says() {
         scope
     };
     let waits = |state, prio| {
-        let options = Asked { scope: scope(state, prio), ..Asked::default() };
+        let options = AnalysisRequest { scope: scope(state, prio), ..AnalysisRequest::default() };
         let found = latency(&mut open(TRACE, latency::wanted()), &options).expect("readable");
         (found.total.wakeup.count, found.total.preempt.count, found.rows.len())
     };
@@ -55,9 +55,11 @@ fn states_and_priorities_select_what_each_page_says() {
     };
     assert_eq!([lines("S", ""), lines("R", ""), lines("R+", ""), lines("", "rt")], ["MHL", "LL", "L", "MH"]);
     let rows = |state, prio| {
-        let found =
-            states(&mut open(TRACE, states::wanted()), &Asked { scope: scope(state, prio), ..Asked::default() })
-                .expect("readable");
+        let found = states(
+            &mut open(TRACE, states::wanted()),
+            &AnalysisRequest { scope: scope(state, prio), ..AnalysisRequest::default() },
+        )
+        .expect("readable");
         found.rows.iter().map(|row| row.comm.clone()).collect::<String>()
     };
     assert_eq!([rows("D", ""), rows("S", ""), rows("R", ""), rows("", "rt")], ["H", "", "LH", "MH"]);
@@ -68,7 +70,7 @@ fn states_and_priorities_select_what_each_page_says() {
     };
     map(&mut open(TRACE, map::wanted()), &scope("", "rt"), &mut each).expect("readable");
     assert_eq!(letters, ["-", "A0", "-", "B0", "-", "."]);
-    let options = Asked { scope: scope("", "fair"), ..Asked::default() };
+    let options = AnalysisRequest { scope: scope("", "fair"), ..AnalysisRequest::default() };
     let found = overview(&mut open(TRACE, map::wanted()), &options).expect("readable");
     assert_eq!(found.signs.iter().map(|sign| sign.comm.as_str()).collect::<Vec<_>>(), ["L"]);
 }

@@ -112,7 +112,7 @@ fn threads_of_a_cgroup_are_those_that_were_seen_in_it() {
     assert_eq!((in_group("/batch"), in_group("/")), ([10, 12].into(), [10, 11, 12].into()));
     assert_eq!(members("system_calls", "/web").expect("it was moved there"), [10].into());
     let tasks = TaskFilter { within: Some(in_group("/serve")), ..TaskFilter::default() };
-    let options = Asked { scope: Scope { tasks, ..Scope::default() }, ..Asked::default() };
+    let options = AnalysisRequest { scope: Scope { tasks, ..Scope::default() }, ..AnalysisRequest::default() };
     let found = latency(&mut open("perf_cgroups", latency::wanted()), &options).expect("readable");
     let rows: Vec<_> = found.rows.iter().map(|row| (row.comm.as_str(), row.wakeup.max_ns)).collect();
     assert_eq!(rows, [("B", Some(20_000))]);
@@ -161,7 +161,7 @@ fn lengths_add_up_to_runs_and_waits() {
         if found.trace.gaps > 0 {
             continue;
         }
-        let ran = states(&mut open(name, states::wanted()), &Asked::default()).expect("readable").rows;
+        let ran = states(&mut open(name, states::wanted()), &AnalysisRequest::default()).expect("readable").rows;
         assert_eq!(found.all.running_ns, ran.iter().map(|row| row.running_ns).sum::<u64>(), "{name}");
         let placed = waits.placement.histogram.sum_ns;
         let counted = found.all.waiting_ns + found.missed_ns - found.unfinished_ns - found.censored_ns;

@@ -13,10 +13,11 @@ pub(crate) type Pages = (&'static str, Box<dyn Fn(&str) -> String>);
 pub(crate) fn all() -> Vec<Pages> {
     let rows = ANALYSES.iter().filter(|row| row.name != "explain");
     let of_row = |row: &'static schedlab_report::TraceAnalysis| -> Pages {
-        let page = |name: &str| match (row.run)(&mut open(name, (row.wanted)()), &Asked::default(), Form::Page) {
-            Ok(RenderedOutput::Page(page)) => of_document(&page),
-            _ => panic!("{} of {name} is not readable to its end", row.name),
-        };
+        let page =
+            |name: &str| match (row.run)(&mut open(name, (row.wanted)()), &AnalysisRequest::default(), Form::Page) {
+                Ok(RenderedOutput::Page(page)) => of_document(&page),
+                _ => panic!("{} of {name} is not readable to its end", row.name),
+            };
         (row.name, Box::new(page))
     };
     let own: [Pages; 6] = [

@@ -1,7 +1,7 @@
 //! How single events affect a wait: what it is charged to, which chain it is in, how much of it is known.
 
 use super::{TRACES, blames, chained, latencies, open, worked};
-use schedlab_analyze::trace::{Asked, Scope, TimeWindow, inversions, states};
+use schedlab_analyze::trace::{AnalysisRequest, Scope, TimeWindow, inversions, states};
 
 /// The time of waits by cause, and the part with another CPU idle.
 fn causes(name: &str) -> (Vec<(String, u64)>, u64) {
@@ -71,7 +71,7 @@ fn a_second_wakeup_proves_what_is_missing() {
 
 #[test]
 fn who_exits_is_there_until_it_has_left_its_cpu() {
-    let found = states(&mut open("exit_goes_on", states::wanted()), &Asked::default()).expect("readable");
+    let found = states(&mut open("exit_goes_on", states::wanted()), &AnalysisRequest::default()).expect("readable");
     let row = found.rows.iter().find(|row| row.comm == "A").expect("A ran");
     let slept = row.uninterruptible_ns;
     assert_eq!((row.seen_ns, row.running_ns, slept, row.unknown_ns), (49_000, 29_000, 10_000, 5_000));
@@ -90,7 +90,7 @@ fn what_is_censored_at_another_time_is_not_told() {
         let window = TimeWindow { from_ns, ..TimeWindow::default() };
         let mut scope = Scope { window, ..Scope::default() };
         scope.set_prios("fair").expect("a class");
-        let options = Asked { scope, ..Asked::default() };
+        let options = AnalysisRequest { scope, ..AnalysisRequest::default() };
         let found = inversions(&mut open("second_wakeup", inversions::wanted()), &options).expect("readable");
         (found.held.len(), found.total.censored)
     };

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 pub(super) use files::open;
 use filters::Filters;
-use schedlab_analyze::trace::{Asked, LatencySort, latency, map, overview, perf_latency, timehist, turns};
+use schedlab_analyze::trace::{AnalysisRequest, LatencySort, latency, map, overview, perf_latency, timehist, turns};
 use schedlab_report::Filtered;
 use source::{NO_TURN, Source};
 use std::io::Write;
@@ -43,7 +43,7 @@ enum Analysis {
     /// Draw which task ran on each CPU over time: one line per CPU, or with --switches one line per switch
     Map(Map),
     #[command(flatten)]
-    Asked(asked::AnalysisCommand),
+    AnalysisRequest(asked::AnalysisCommand),
     /// Show how late work items run, by work function: queued, activated, executed, and what delayed their kworker
     Kworkers(kworkers::Works),
     /// Show where the partners of each pair ran (pipe:copies=4): CPUs, waits and score
@@ -140,7 +140,7 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Latency(args) => run_latency(args)?,
         Analysis::Timehist(args) => run_timehist(args)?,
         Analysis::Map(args) => run_map(args)?,
-        Analysis::Asked(question) => question.answer()?,
+        Analysis::AnalysisRequest(question) => question.answer()?,
         Analysis::Copies(args) => pairs::run_copies(args)?,
         Analysis::Kworkers(args) => kworkers::run(args)?,
         Analysis::Diff(args) => diff::run(args)?,
@@ -167,7 +167,7 @@ fn run_latency(args: &Latency) -> Result<()> {
         }
         return Ok(());
     }
-    let asked = |scope| Asked {
+    let asked = |scope| AnalysisRequest {
         scope,
         each_task: args.each_task,
         sort: match args.sort {
@@ -179,7 +179,7 @@ fn run_latency(args: &Latency) -> Result<()> {
             Sort::Count => LatencySort::Count,
         },
         top: most(args.top, ROWS),
-        ..Asked::default()
+        ..AnalysisRequest::default()
     };
     args.source.answer(args.top, &args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
@@ -217,7 +217,12 @@ const MOST_OF_MAP: u64 = 256 << 20;
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse(Filtered::NotStates("a map shows running tasks only, so it has no states"))?;
     if !args.switches {
-        let asked = |scope| Asked { scope, slices: slices(), top: most(args.top, ROWS), ..Asked::default() };
+        let asked = |scope| AnalysisRequest {
+            scope,
+            slices: slices(),
+            top: most(args.top, ROWS),
+            ..AnalysisRequest::default()
+        };
         return args.source.answer(
             args.top,
             &args.filters,

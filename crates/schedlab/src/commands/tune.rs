@@ -82,7 +82,7 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
     let mut knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
     if place.tree.is_none() && knobs.iter().any(Knob::is_of_network) {
         let places = net_places();
-        knobs.iter_mut().for_each(|knob| knob.tell_arm(places.as_deref().map_err(String::as_str)));
+        knobs.iter_mut().for_each(|knob| knob.set_arm(places.as_deref().map_err(String::as_str)));
     }
     if answer.json {
         let kernel = schedlab_tune::release(&place.roots);

@@ -22,11 +22,11 @@ pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
 /// How the command failed, if it did. A signal to us is passed on to the command, which then has time to end by itself;
 /// after a second signal we do not wait for that.
 pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result<Option<String>> {
-    let mut told = None;
+    let mut sent = None;
     while !pidfd::wait_exit(child.id(), LOOK)? {
         let Some(asked) = interrupt.signal() else { continue };
-        let Some(next) = Told::next(told, asked, interrupt.insisted(), clock::monotonic_ns()) else { continue };
-        told = Some(next);
+        let Some(next) = SentSignal::next(sent, asked, interrupt.insisted(), clock::monotonic_ns()) else { continue };
+        sent = Some(next);
         if let Some(signal) = next.signal {
             // It has not been waited for yet, so its pid is still valid.
             signal::kill(child.id(), signal).context("the command cannot be terminated")?;
@@ -38,13 +38,13 @@ pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result
 
 /// The last signal to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct SentSignal {
     /// `None` if the terminal sent it: Ctrl-C goes to all processes in the foreground.
     signal: Option<i32>,
     at_ns: u64,
 }
 
-impl Told {
+impl SentSignal {
     /// The signal to send at `at_ns`, if any, after `last`: the signal that we got, then SIGTERM, then SIGKILL.
     fn next(last: Option<Self>, asked: i32, insisted: bool, at_ns: u64) -> Option<Self> {
         let signal = match last {
@@ -67,11 +67,11 @@ mod tests {
     /// The signals to a command that never ends, with the second in which each is sent: first asked at 0, again at
     /// `again_s`.
     fn timeline(asked: i32, again_s: Option<u64>) -> Vec<(u64, Option<i32>)> {
-        let (mut told, mut all) = (None, Vec::new());
+        let (mut sent, mut all) = (None, Vec::new());
         for tenth in 0..200 {
             let insisted = again_s.is_some_and(|again_s| tenth >= again_s * 10);
-            if let Some(next) = Told::next(told, asked, insisted, tenth * 100_000_000) {
-                told = Some(next);
+            if let Some(next) = SentSignal::next(sent, asked, insisted, tenth * 100_000_000) {
+                sent = Some(next);
                 all.push((tenth / 10, next.signal));
             }
         }

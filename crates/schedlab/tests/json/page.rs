@@ -4,7 +4,7 @@
 use crate::TRACE;
 use crate::program::json;
 use crate::shapes::Shapes;
-use schedlab_analyze::trace::{Asked, Reader};
+use schedlab_analyze::trace::{AnalysisRequest, Reader};
 use schedlab_plan::json::Room;
 use schedlab_report::{ANALYSES, Form, RenderedOutput, TraceAnalysis};
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ fn answer(schema: &str, command: &str, of: &'static str, name: &str) -> Answer {
 /// like the row.
 fn of_analysis(row: &TraceAnalysis) -> Answer {
     let mut reader = Reader::open("trace", Box::new(TRACE.as_bytes().to_vec()), (row.wanted)()).unwrap();
-    let Ok(RenderedOutput::Json(line)) = (row.run)(&mut reader, &Asked::default(), Form::Json(Room::All)) else {
+    let Ok(RenderedOutput::Json(line)) = (row.run)(&mut reader, &AnalysisRequest::default(), Form::Json(Room::All))
+    else {
         panic!("{} has no JSON", row.name);
     };
     let schema = json(&line)["schema"].as_str().unwrap().to_owned();

@@ -40,9 +40,9 @@ impl Drop for NeverIdle {
 /// Runs the program; `None`, with the reason on standard error, if nothing can be traced here.
 pub fn traced(test: &str, arguments: &[&str]) -> Option<Ran> {
     let ran = schedlab(arguments);
-    let barred = ["tracefs cannot be used here", "perf_event_open of tracepoints"];
-    let barred = ran.stderr.lines().find(|line| barred.iter().any(|why| line.contains(why)));
-    if let Some(why) = barred {
+    let reason_withheld = ["tracefs cannot be used here", "perf_event_open of tracepoints"];
+    let reason_withheld = ran.stderr.lines().find(|line| reason_withheld.iter().any(|why| line.contains(why)));
+    if let Some(why) = reason_withheld {
         eprintln!("schedlab-skip: {test}: needs tracefs ({why})");
         return None;
     }

@@ -49,7 +49,7 @@ impl Experiment<'_> {
             }
             let unmet = require::unmet(&self.known.requirements, &self.manifest, &record);
             let record = self.keep(record)?;
-            let tells_metrics = warm_up && record.outcome.is_some();
+            let names_metrics = warm_up && record.outcome.is_some();
             if let Some(what) = void(&record.marks) {
                 return Ok(Some(Stop::Void(what.to_owned())));
             }
@@ -63,7 +63,7 @@ impl Experiment<'_> {
                     return Ok(Some(stop));
                 }
             }
-            if tells_metrics {
+            if names_metrics {
                 self.refuse_hopeless(workload)?;
             }
         }

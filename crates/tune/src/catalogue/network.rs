@@ -33,7 +33,7 @@ impl Knob {
     }
 
     /// Records the result of such a look: the places, or why there was none.
-    pub fn tell_arm(&mut self, places: Result<&[String], &str>) {
+    pub fn set_arm(&mut self, places: Result<&[String], &str>) {
         let Some(here) = self.here.clone().filter(|_| self.is_of_network()) else { return };
         self.arm = places.ok().map(|places| places.contains(&here));
         let of_arm = match (self.arm, places) {
@@ -68,7 +68,7 @@ mod tests {
         assert!(knob.why_not.as_ref().unwrap().contains("an arm of a plan may set it"), "{knob:?}");
         let told = |places: Result<&[String], &str>| {
             let mut knob = knob.clone();
-            knob.tell_arm(places);
+            knob.set_arm(places);
             assert!(knob.why_not.as_ref().unwrap().contains("needs root: run with sudo; an arm"), "{knob:?}");
             (knob.arm, knob.why_not.unwrap())
         };

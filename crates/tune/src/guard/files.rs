@@ -1,7 +1,7 @@
 //! Values of kernel files. What the next arm does not name is restored; what it names is written in several passes,
 //! because one value may be refused until another is written, and read back.
 
-use super::{Held, HostGuard, Wanted, all_back};
+use super::{AppliedKnob, HostGuard, Wanted, all_back};
 use crate::error::TuneError;
 use crate::knob::Knob;
 use crate::nr_latency;
@@ -38,7 +38,7 @@ impl HostGuard {
         let left = left.filter(|e| files(&e.knob) && !stays(&e.knob) && !covered(&e.knob));
         let at_rest = left.map(|e| {
             let shows = e.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
-            Held { name: e.name.clone(), knob: e.knob.clone(), may_show: vec![shows] }
+            AppliedKnob { name: e.name.clone(), knob: e.knob.clone(), may_show: vec![shows] }
         });
         self.idle = at_rest.collect();
         Ok(())

@@ -4,10 +4,10 @@
 mod flips;
 
 use super::affinity::{self, Affinity};
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::{Analysis, Now, Taken, follow};
 use super::lacking::lacking;
+use super::request::AnalysisRequest;
 use super::scope::Scope;
 use flips::{Flips, is_known_rule, is_wide};
 use schedlab_plan::InOrder;
@@ -81,7 +81,7 @@ pub struct AffineRow {
 
 /// Wakings that choose no CPU by the fair class, and so are no flips.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Aside {
+pub struct ExcludedWakings {
     /// The thread woke itself before it slept.
     pub itself: u64,
     /// The wakee was still on its CPU, or had never left it.
@@ -116,7 +116,7 @@ pub struct Affine {
     /// All that were asked for.
     pub total: AffineRow,
     /// Wakings of the same wakee as before.
-    pub aside: Aside,
+    pub aside: ExcludedWakings,
     /// Wakers, by number of wakings, most first.
     pub rows: Vec<AffineRow>,
     /// Rows that are not shown.
@@ -125,20 +125,20 @@ pub struct Affine {
 
 /// Reads a trace to its end.
 /// The scope selects wakings by waker, time, the waker's CPU and the waker's priority; states are ignored.
-pub fn affine(reader: &mut Reader, asked: &Asked) -> Result<Affine, TraceError> {
+pub fn affine(reader: &mut Reader, request: &AnalysisRequest) -> Result<Affine, TraceError> {
     let mut wakers = Wakers {
-        scope: &asked.scope,
+        scope: &request.scope,
         affinity: Affinity::new(reader),
-        llc_size: asked.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
+        llc_size: request.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
         rule_known: is_known_rule(&reader.info().release),
         tasks: PerTask::default(),
         idle: PerCpu::default(),
-        told_apart: 0,
+        wakees_stored: 0,
         retired: BTreeMap::new(),
-        aside: Aside::default(),
+        aside: ExcludedWakings::default(),
     };
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut wakers])?;
-    Ok(wakers.findings(&engine, reader, asked))
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut wakers])?;
+    Ok(wakers.findings(&engine, reader, request))
 }
 
 /// What is known of a thread that wakes others or is woken.
@@ -188,9 +188,9 @@ struct Wakers<'a> {
     /// The idle threads, by CPU: wakings by interrupts that arrive while an idle thread runs are charged to it.
     idle: PerCpu<Waker>,
     /// Total size of the wakee sets of all wakers.
-    told_apart: usize,
+    wakees_stored: usize,
     retired: BTreeMap<Name, AffineRow>,
-    aside: Aside,
+    aside: ExcludedWakings,
 }
 
 impl Wakers<'_> {
@@ -219,8 +219,8 @@ impl Wakers<'_> {
         row.wakings += 1;
         row.flips += u64::from(flip);
         row.most_flips = row.most_flips.max(flips.count);
-        if flip && of_waker.wakees.len() < MOST_WAKEES && self.told_apart < MOST_IN_ALL {
-            self.told_apart += usize::from(of_waker.wakees.insert(wakee.0));
+        if flip && of_waker.wakees.len() < MOST_WAKEES && self.wakees_stored < MOST_IN_ALL {
+            self.wakees_stored += usize::from(of_waker.wakees.insert(wakee.0));
         }
         let settled = self.rule_known && flips.is_settled() && wakee_flips.is_settled();
         match self.llc_size.filter(|_| settled) {
@@ -254,7 +254,7 @@ impl Wakers<'_> {
         }
     }
 
-    fn findings(self, engine: &Engine, reader: &Reader, asked: &Asked) -> Affine {
+    fn findings(self, engine: &Engine, reader: &Reader, request: &AnalysisRequest) -> Affine {
         let names = reader.names();
         let mut rows: Vec<AffineRow> = Vec::new();
         for (task, waker) in engine.tasks().iter().zip(self.tasks.all()) {
@@ -267,7 +267,7 @@ impl Wakers<'_> {
         }));
         rows.extend(self.retired.into_iter().map(|(comm, row)| AffineRow { comm: names.text(comm).to_owned(), ..row }));
         rows.retain(|row| row.wakings > 0);
-        if !asked.each_task {
+        if !request.each_task {
             let mut by_name: BTreeMap<String, AffineRow> = BTreeMap::new();
             for row in rows {
                 let sum = by_name.entry(row.comm.clone()).or_default();
@@ -279,7 +279,7 @@ impl Wakers<'_> {
         let mut total = AffineRow::default();
         rows.iter().for_each(|row| total.add(row));
         rows.in_order_by(|a, b| (b.wakings, &a.comm, a.tid).cmp(&(a.wakings, &b.comm, b.tid)));
-        let more_rows = rows.len().saturating_sub(asked.top.unwrap_or(usize::MAX)) as u64;
+        let more_rows = rows.len().saturating_sub(request.top.unwrap_or(usize::MAX)) as u64;
         rows.truncate(rows.len() - more_rows as usize);
         let needs = [
             (Kind::SchedSwitch, "it is not known which wakees slept, nor how often wakers did"),
@@ -287,11 +287,11 @@ impl Wakers<'_> {
         ];
         Affine {
             schema: SCHEMA,
-            trace: TraceFacts::of(reader, engine, &asked.scope),
+            trace: TraceFacts::of(reader, engine, &request.scope),
             definitions: DEFINITIONS,
             lacking: lacking(reader.info().kinds, &needs),
             llc_size: self.llc_size,
-            llc_size_assumed: asked.llc_size.is_none(),
+            llc_size_assumed: request.llc_size.is_none(),
             rule_known: self.rule_known,
             affinity_known: self.affinity.is_known(),
             total,
@@ -324,7 +324,7 @@ impl Analysis for Wakers<'_> {
 
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, as_known: &Task) {
         let waker = std::mem::take(self.tasks.of(task));
-        self.told_apart -= waker.wakees.len();
+        self.wakees_stored -= waker.wakees.len();
         if waker.row.wakings > 0 {
             self.retired.entry(as_known.comm).or_default().add(&waker.finished("", None));
         }

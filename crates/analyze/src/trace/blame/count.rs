@@ -3,7 +3,7 @@
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
 use crate::trace::follow::{Analysis, Follows, Now, Taken};
 use crate::trace::lanes::OnCpu;
-use crate::trace::lanes::{Does, IdleTimes};
+use crate::trace::lanes::{CpuActivity, IdleTimes};
 use crate::trace::longest::Longest;
 use crate::trace::run_queues::{RunQueues, Stretch};
 use crate::trace::scope::Scope;
@@ -20,7 +20,7 @@ pub(super) enum Cause {
     /// Between the waking and the queue.
     Placing,
     /// What the CPU did.
-    Cpu(Does<Name>),
+    Cpu(CpuActivity<Name>),
 }
 
 /// A cause's number.
@@ -46,7 +46,7 @@ impl Causes {
     #[cold]
     fn new_task(&mut self, comm: Name) -> CauseId {
         let id = self.all.len() as CauseId;
-        self.all.push(Cause::Cpu(Does::Task(comm)));
+        self.all.push(Cause::Cpu(CpuActivity::Task(comm)));
         if comm.index() >= self.by_name.len() {
             self.by_name.resize(comm.index() + 1, 0);
         }
@@ -84,7 +84,7 @@ impl Share {
 
 /// The waits of one task, or of tasks that ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Victim {
+pub(super) struct WaitingTask {
     pub(super) tasks: u64,
     pub(super) waits: u64,
     pub(super) ns: u64,
@@ -97,7 +97,7 @@ pub(super) struct Victim {
     pub(super) censored: [u64; 3],
 }
 
-impl Victim {
+impl WaitingTask {
     #[inline]
     fn share(&mut self, cause: CauseId) -> &mut Share {
         let at = match self.shares.binary_search_by_key(&cause, |(id, _)| *id) {
@@ -201,8 +201,8 @@ pub(in crate::trace) struct Counter<'a> {
     idle: Vec<IdleTimes>,
     pub(super) affinity: Affinity,
     pub(super) causes: Causes,
-    pub(super) victims: PerTask<Victim>,
-    pub(super) retired: BTreeMap<Ended, Victim>,
+    pub(super) victims: PerTask<WaitingTask>,
+    pub(super) retired: BTreeMap<Ended, WaitingTask>,
     /// Waits whose priority is not in the trace, if only some priorities are asked for.
     pub(super) without_prio: u64,
     pub(super) longest: Longest<LongWait>,
@@ -244,14 +244,18 @@ impl<'a> Counter<'a> {
         queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing if end > start => add(causes.other(Cause::Placing), end - start),
             Stretch::Placing => {}
-            Stretch::Behind(Does::Task(OnCpu { comm, .. })) => add(causes.task(comm), end - start),
-            Stretch::Behind(Does::Idle) => {
+            Stretch::WaitPart(CpuActivity::Task(OnCpu { comm, .. })) => add(causes.task(comm), end - start),
+            Stretch::WaitPart(CpuActivity::Idle) => {
                 own_idle += end - start;
-                add(causes.other(Cause::Cpu(Does::Idle)), end - start);
+                add(causes.other(Cause::Cpu(CpuActivity::Idle)), end - start);
             }
-            Stretch::Behind(Does::Unknown) => add(causes.other(Cause::Cpu(Does::Unknown)), end - start),
-            Stretch::Behind(Does::Irq(irq, name)) => add(causes.other(Cause::Cpu(Does::Irq(irq, name))), end - start),
-            Stretch::Behind(Does::Softirq(vec)) => add(causes.other(Cause::Cpu(Does::Softirq(vec))), end - start),
+            Stretch::WaitPart(CpuActivity::Unknown) => add(causes.other(Cause::Cpu(CpuActivity::Unknown)), end - start),
+            Stretch::WaitPart(CpuActivity::Irq(irq, name)) => {
+                add(causes.other(Cause::Cpu(CpuActivity::Irq(irq, name))), end - start)
+            }
+            Stretch::WaitPart(CpuActivity::Softirq(vec)) => {
+                add(causes.other(Cause::Cpu(CpuActivity::Softirq(vec))), end - start)
+            }
             Stretch::Queue => {
                 let some = idle.and_then(|idle| idle.at(end).zip(idle.at(start)));
                 let own_idle = std::mem::take(&mut own_idle);
@@ -268,7 +272,7 @@ impl<'a> Counter<'a> {
         let (mut pieces, mut moves) = (Vec::new(), 0_u32);
         now.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing => pieces.push((Cause::Placing, None, end - start)),
-            Stretch::Behind(does) => {
+            Stretch::WaitPart(does) => {
                 let (does, tid) = does.named(now.known);
                 pieces.push((Cause::Cpu(does), tid, end - start));
             }
@@ -356,7 +360,7 @@ impl Analysis for Counter<'_> {
                 }
             }
             // A CPU that serves an interrupt is not idle.
-            _ => self.set_idle(ts, cpu, taken.queues.lanes.now(cpu) == Does::Idle),
+            _ => self.set_idle(ts, cpu, taken.queues.lanes.now(cpu) == CpuActivity::Idle),
         }
     }
 
@@ -395,7 +399,7 @@ impl Analysis for Counter<'_> {
         *self.waiters.of(task) = Waiter::default();
         let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
-            self.retired.entry(ended).or_default().add(&Victim { tasks: 1, ..done });
+            self.retired.entry(ended).or_default().add(&WaitingTask { tasks: 1, ..done });
         }
     }
 }

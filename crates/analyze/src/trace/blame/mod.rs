@@ -3,15 +3,15 @@
 mod count;
 
 use super::affinity::{self, Affinity};
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
 use super::labels;
 use super::lacking::{NO_SWITCH, lacking};
-use super::lanes::Does;
+use super::lanes::CpuActivity;
+use super::request::AnalysisRequest;
 use super::scope::without_prio;
-use count::{Cause, Counter, LongWait, Share, Victim};
+use count::{Cause, Counter, LongWait, Share, WaitingTask};
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine, Task};
 use schedlab_trace::{Kind, Kinds, Names, Reader, Tid, TraceError};
@@ -183,32 +183,32 @@ pub struct Blame {
 }
 
 /// Reads a trace to its end.
-pub fn blame(reader: &mut Reader, asked: &Asked) -> Result<Blame, TraceError> {
-    let mut counter = counter(reader, asked);
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut counter])?;
-    Ok(findings(counter, &engine, reader, asked))
+pub fn blame(reader: &mut Reader, request: &AnalysisRequest) -> Result<Blame, TraceError> {
+    let mut counter = counter(reader, request);
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut counter])?;
+    Ok(findings(counter, &engine, reader, request))
 }
 
 /// The analysis to run while a trace is read.
-pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
-    let listed = asked.top.unwrap_or(usize::MAX).min(MOST_LISTED);
-    Counter::new(&asked.scope, listed, Affinity::new(reader))
+pub(super) fn counter<'a>(reader: &Reader, request: &'a AnalysisRequest) -> Counter<'a> {
+    let listed = request.top.unwrap_or(usize::MAX).min(MOST_LISTED);
+    Counter::new(&request.scope, listed, Affinity::new(reader))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Blame {
-    let most = asked.top.unwrap_or(usize::MAX);
+pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, request: &AnalysisRequest) -> Blame {
+    let most = request.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let done = std::mem::take(&mut counter.victims).first(engine.tasks().len());
     let mut sums = Sums::new(names, &counter.causes.all);
     let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, done)) in
-        tasks.filter(|(_, (task, done))| !done.is_empty() && asked.scope.tasks.has(task, names))
+        tasks.filter(|(_, (task, done))| !done.is_empty() && request.scope.tasks.has(task, names))
     {
-        sums.add(task_name(task, names), Some(task.tid), if asked.each_task { number as u32 } else { 0 }, done);
+        sums.add(task_name(task, names), Some(task.tid), if request.each_task { number as u32 } else { 0 }, done);
     }
     for (of, done) in &counter.retired {
-        sums.add(labels::ended(names, of), of.tid, if asked.each_task { ended_row(of) } else { 0 }, done);
+        sums.add(labels::ended(names, of), of.tid, if request.each_task { ended_row(of) } else { 0 }, done);
     }
     let (mut causes, mut victims, total) = sums.finish();
     let more = |len: usize| len.saturating_sub(most) as u64;
@@ -229,7 +229,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     seen.extend(without_prio(counter.without_prio));
     Blame {
         schema: SCHEMA,
-        trace: TraceFacts::of(reader, engine, &asked.scope),
+        trace: TraceFacts::of(reader, engine, &request.scope),
         definitions: DEFINITIONS,
         lacking: seen,
         causes,
@@ -260,11 +260,11 @@ impl Cause {
     fn kind(self) -> &'static str {
         match self {
             Self::Placing => "placing",
-            Self::Cpu(Does::Task(_)) => "task",
-            Self::Cpu(Does::Idle) => "idle",
-            Self::Cpu(Does::Irq(..)) => "irq",
-            Self::Cpu(Does::Softirq(_)) => "softirq",
-            Self::Cpu(Does::Unknown) => "unknown",
+            Self::Cpu(CpuActivity::Task(_)) => "task",
+            Self::Cpu(CpuActivity::Idle) => "idle",
+            Self::Cpu(CpuActivity::Irq(..)) => "irq",
+            Self::Cpu(CpuActivity::Softirq(_)) => "softirq",
+            Self::Cpu(CpuActivity::Unknown) => "unknown",
         }
     }
 
@@ -278,7 +278,7 @@ impl Cause {
 struct Sums<'a> {
     names: &'a Names,
     causes: &'a [Cause],
-    rows: BTreeMap<(String, u32), (Option<Tid>, Victim)>,
+    rows: BTreeMap<(String, u32), (Option<Tid>, WaitingTask)>,
 }
 
 impl<'a> Sums<'a> {
@@ -286,19 +286,19 @@ impl<'a> Sums<'a> {
         Self { names, causes, rows: BTreeMap::new() }
     }
 
-    fn add(&mut self, comm: String, tid: Option<Tid>, number: u32, done: &Victim) {
+    fn add(&mut self, comm: String, tid: Option<Tid>, number: u32, done: &WaitingTask) {
         let (first, sum) = self.rows.entry((comm, number)).or_default();
         *first = tid.filter(|_| sum.tasks == 0);
-        sum.add(&Victim { tasks: done.tasks.max(1), ..done.clone() });
+        sum.add(&WaitingTask { tasks: done.tasks.max(1), ..done.clone() });
     }
 
     fn finish(self) -> (Vec<BlameRow>, Vec<VictimRow>, VictimRow) {
-        let mut total = Victim::default();
+        let mut total = WaitingTask::default();
         let mut against: Vec<Option<(u64, &str)>> = vec![None; self.causes.len()];
         let mut victims = Vec::new();
         for ((comm, _), (tid, sum)) in &self.rows {
             let one_cpu = labels::of_one_cpu(comm);
-            let sum = Victim { idle_elsewhere_ns: if one_cpu { 0 } else { sum.idle_elsewhere_ns }, ..sum.clone() };
+            let sum = WaitingTask { idle_elsewhere_ns: if one_cpu { 0 } else { sum.idle_elsewhere_ns }, ..sum.clone() };
             for (cause, share) in &sum.shares {
                 let most = &mut against[*cause as usize];
                 if most.is_none_or(|(ns, _)| share.ns > ns) {
@@ -319,7 +319,7 @@ impl<'a> Sums<'a> {
         (causes, victims, self.row("all".into(), None, false, &total))
     }
 
-    fn row(&self, comm: String, tid: Option<Tid>, one_cpu: bool, sum: &Victim) -> VictimRow {
+    fn row(&self, comm: String, tid: Option<Tid>, one_cpu: bool, sum: &WaitingTask) -> VictimRow {
         let share = |(cause, share): &(u32, Share)| self.causes[*cause as usize].share(self.names, share);
         let mut shares: Vec<BlameShare> = sum.shares.iter().map(share).collect();
         shares.in_order_by(|a, b| (b.ns, &a.cause).cmp(&(a.ns, &b.cause)));

@@ -4,11 +4,11 @@
 mod paths;
 mod tracker;
 
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::labels;
 use super::lacking::lacking;
+use super::request::AnalysisRequest;
 use paths::{Node, Pair, Waker};
 use schedlab_plan::InOrder;
 use schedlab_plan::histogram::Histogram;
@@ -166,20 +166,20 @@ pub(super) const NEW_THREADS: (Kind, &str) =
 
 /// Reads a trace to its end.
 /// The scope selects wakeups of or by its tasks, and chains that include them.
-pub fn chains(reader: &mut Reader, asked: &Asked) -> Result<Chains, TraceError> {
-    let mut tracker = tracker(asked);
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut tracker])?;
-    Ok(findings(&tracker, &engine, reader, asked))
+pub fn chains(reader: &mut Reader, request: &AnalysisRequest) -> Result<Chains, TraceError> {
+    let mut tracker = tracker(request);
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut tracker])?;
+    Ok(findings(&tracker, &engine, reader, request))
 }
 
 /// The analysis to run while a trace is read.
-pub(super) fn tracker(asked: &Asked) -> Tracker<'_> {
-    Tracker::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+pub(super) fn tracker(request: &AnalysisRequest) -> Tracker<'_> {
+    Tracker::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Chains {
-    let most = asked.top.unwrap_or(usize::MAX);
+pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, request: &AnalysisRequest) -> Chains {
+    let most = request.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let mut pairs: Vec<PairRow> = tracker.paths.pairs.iter().map(|pair| pair.row(names)).collect();
     pairs.in_order_by(|a, b| (b.waited_ns, &a.waker, &a.wakee).cmp(&(a.waited_ns, &b.waker, &b.wakee)));
@@ -193,7 +193,7 @@ pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, 
     rows.truncate(most);
     Chains {
         schema: SCHEMA,
-        trace: TraceFacts::of(reader, engine, &asked.scope),
+        trace: TraceFacts::of(reader, engine, &request.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

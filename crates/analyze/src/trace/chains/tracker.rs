@@ -2,7 +2,7 @@
 
 use super::paths::{NodeId, Paths, Waker};
 use crate::trace::follow::{Analysis, Follows, Now, Taken};
-use crate::trace::lanes::Does;
+use crate::trace::lanes::CpuActivity;
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
@@ -134,8 +134,8 @@ impl<'a> Tracker<'a> {
             let hard = wake.context.is_hard();
             return (
                 match queues.lanes.now(event.cpu) {
-                    Does::Irq(irq, name) if hard => Waker::Irq(irq, name),
-                    Does::Softirq(vec) if !hard => Waker::Softirq(vec),
+                    CpuActivity::Irq(irq, name) if hard => Waker::Irq(irq, name),
+                    CpuActivity::Softirq(vec) if !hard => Waker::Softirq(vec),
                     _ if hard => Waker::Hard,
                     _ => Waker::Soft,
                 },

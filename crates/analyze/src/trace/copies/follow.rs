@@ -220,7 +220,7 @@ impl Pair {
             switches_per_op: (self.voluntary + self.involuntary) as f64 / ops,
             migrations: self.migrations,
             known_share: known as f64 / steady_ns,
-            slices: self.slices.iter().map(Slice::told).collect(),
+            slices: self.slices.iter().map(Slice::to_slice).collect(),
         }
     }
 }
@@ -241,7 +241,7 @@ impl Slice {
         }
     }
 
-    fn told(&self) -> CopySlice {
+    fn to_slice(&self) -> CopySlice {
         let longest =
             |on: &Vec<(Cpu, u64)>| on.iter().max_by_key(|(cpu, ns)| (*ns, std::cmp::Reverse(*cpu))).map(|on| on.0.0);
         let together = share(self.together_ns, self.together_ns + self.apart_ns);

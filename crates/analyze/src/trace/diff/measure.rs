@@ -6,7 +6,7 @@ use super::{DiffOptions, DiffTrace};
 use crate::trace::follow::{Analysis, follow_apart};
 use crate::trace::lacking::lacking as lacks;
 use crate::trace::scope::Scope;
-use crate::trace::{Asked, Blame, Chains, TraceFacts, blame, chains, queues};
+use crate::trace::{AnalysisRequest, Blame, Chains, TraceFacts, blame, chains, queues};
 use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,12 +39,12 @@ const COUNTED: [(Kind, &str); 9] = [
 
 /// The events in a trace, and the time that it spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looked {
+pub struct TraceSurvey {
     kinds: Kinds,
     span: Option<(u64, u64)>,
 }
 
-impl Looked {
+impl TraceSurvey {
     /// From the first event to the last, ns of the trace's clock; `None` for a trace without events.
     pub fn span(&self) -> Option<(u64, u64)> {
         self.span
@@ -52,7 +52,7 @@ impl Looked {
 }
 
 /// Reads a trace to its end for the kinds of its events, because a text trace shows only at its end which it has.
-pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
+pub fn look(reader: &mut Reader) -> Result<TraceSurvey, TraceError> {
     let mut span: Option<(u64, u64)> = None;
     for_each_batch(reader, |batch, _| {
         // Events about the state before the recording have no time.
@@ -61,7 +61,7 @@ pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
             span = Some((span.map_or(first.ts, |(start, _)| start), last.ts));
         }
     })?;
-    Ok(Looked { kinds: reader.info().kinds, span })
+    Ok(TraceSurvey { kinds: reader.info().kinds, span })
 }
 
 /// The kinds of events to look for.
@@ -77,11 +77,11 @@ pub struct Compared {
     /// Whether waits after wakeups can be compared: if one side has the wakings and the other the wakeups, they cannot.
     pub(super) wakeups: bool,
     /// What some traces have and others lack, one sentence each.
-    pub(super) told: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// The events that both sides have; each trace comes with the name of its file.
-pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compared, DiffError> {
+pub fn compared(a: &[(String, TraceSurvey)], b: &[(String, TraceSurvey)]) -> Result<Compared, DiffError> {
     let all = || a.iter().chain(b);
     if let Some((file, _)) = all().find(|(_, looked)| looked.span.is_none()) {
         return Err(DiffError(format!(
@@ -98,10 +98,11 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
     let kinds = wanted().iter().filter(|kind| lacked.iter().all(|(lack, _)| lack != kind));
     let kinds = kinds.fold(Kinds::default(), Kinds::with);
     let wakeups = kinds.has(Kind::SchedWaking) || kinds.has(Kind::SchedWakeup);
-    let has = |side: &[(String, Looked)], kind: Kind| side.iter().filter(|(_, looked)| looked.kinds.has(kind)).count();
-    let mut told = Vec::new();
+    let has =
+        |side: &[(String, TraceSurvey)], kind: Kind| side.iter().filter(|(_, looked)| looked.kinds.has(kind)).count();
+    let mut notes = Vec::new();
     for (kind, then) in lacked.into_iter().filter(|(_, then)| !then.is_empty()) {
-        let of = |name: &str, side: &[(String, Looked)]| match has(side, kind) {
+        let of = |name: &str, side: &[(String, TraceSurvey)]| match has(side, kind) {
             0 => format!("not in {name}"),
             n if n == side.len() => format!("in {name}"),
             n => format!("in {n} of {} traces of {name}", side.len()),
@@ -113,10 +114,10 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
             }
             let is_of_wakeups = matches!(kind, Kind::SchedWaking | Kind::SchedWakeup);
             let then = if is_of_wakeups && !wakeups { "waits after wakeups are not compared" } else { then };
-            told.push(format!("{name} is {of_a} and {of_b}, so it is used of no trace: {then}"));
+            notes.push(format!("{name} is {of_a} and {of_b}, so it is used of no trace: {then}"));
         }
     }
-    Ok(Compared { kinds, wakeups, told })
+    Ok(Compared { kinds, wakeups, notes })
 }
 
 /// A number and a total time.
@@ -137,7 +138,7 @@ pub(super) struct Lengths {
 
 /// The numbers of one trace.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct TraceMetrics {
     pub(super) file: String,
     pub(super) facts: TraceFacts,
     pub(super) trace: DiffTrace,
@@ -153,7 +154,7 @@ pub struct Measured {
     pub(super) lacking: Vec<String>,
 }
 
-impl Measured {
+impl TraceMetrics {
     pub(super) fn per_second(&self, number: u64) -> f64 {
         number as f64 / self.trace.seconds
     }
@@ -165,24 +166,24 @@ pub fn measure(
     file: &str,
     reader: &mut Reader,
     options: &DiffOptions,
-    in_stretches: Option<Looked>,
-) -> Result<Measured, TraceError> {
+    in_stretches: Option<TraceSurvey>,
+) -> Result<TraceMetrics, TraceError> {
     let scope = Scope { tasks: options.tasks.clone(), ..Scope::default() };
-    let asked = Asked { scope, slices: 1, ..Asked::default() };
+    let request = AnalysisRequest { scope, slices: 1, ..AnalysisRequest::default() };
     let mut of_threads = threads::Counter::new(&options.tasks, in_stretches.and_then(|looked| looked.span));
-    let (mut blamed, mut chained) = (blame::counter(reader, &asked), chains::tracker(&asked));
-    let mut queued = queues::counter(reader, &asked);
+    let (mut blamed, mut chained) = (blame::counter(reader, &request), chains::tracker(&request));
+    let mut queued = queues::counter(reader, &request);
     // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
     let there: &mut [&mut dyn Analysis] = &mut [&mut chained, &mut queued];
     let engine = follow_apart(reader, &options.tasks, here, there)?;
 
-    let blamed = blame::findings(blamed, &engine, reader, &asked);
-    let chained = chains::findings(&chained, &engine, reader, &asked);
-    let queued = queues::findings(queued, &engine, reader, &asked);
+    let blamed = blame::findings(blamed, &engine, reader, &request);
+    let chained = chains::findings(&chained, &engine, reader, &request);
+    let queued = queues::findings(queued, &engine, reader, &request);
     let groups = of_threads.groups(&engine, reader, options.whole_names);
     let named = |name: &str| group(name, options.whole_names);
-    let facts = TraceFacts::of(reader, &engine, &asked.scope);
+    let facts = TraceFacts::of(reader, &engine, &request.scope);
     let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;
     let all_ns = queued.all.known_ns + queued.all.unknown_ns;
     let trace = DiffTrace {
@@ -206,7 +207,7 @@ pub fn measure(
     if kinds.has(Kind::SchedWaking) || kinds.has(Kind::SchedWakeup) {
         lacking.extend(lacks(kinds, &[chains::NEW_THREADS]));
     }
-    Ok(Measured {
+    Ok(TraceMetrics {
         file: file.to_owned(),
         facts,
         trace,
@@ -260,13 +261,14 @@ fn times(each: impl Iterator<Item = (String, (u64, u64))>) -> BTreeMap<String, T
 }
 
 /// Refuses to count a recording twice: under two names, or on both sides.
-pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffError> {
-    let all: Vec<&Measured> = a.iter().chain(b).collect();
+pub(super) fn same_recording(a: &[TraceMetrics], b: &[TraceMetrics]) -> Result<(), DiffError> {
+    let all: Vec<&TraceMetrics> = a.iter().chain(b).collect();
     for (at, one) in all.iter().enumerate() {
-        let is_same = |other: &&&Measured| {
-            let ran_ns = |of: &Measured| of.groups.values().map(|group| group.ran_ns).sum::<u64>();
-            let key =
-                |of: &Measured| (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits, ran_ns(of));
+        let is_same = |other: &&&TraceMetrics| {
+            let ran_ns = |of: &TraceMetrics| of.groups.values().map(|group| group.ran_ns).sum::<u64>();
+            let key = |of: &TraceMetrics| {
+                (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits, ran_ns(of))
+            };
             key(one) == key(other) && one.facts.clock == other.facts.clock && one.groups.keys().eq(other.groups.keys())
         };
         if let Some(other) = all[..at].iter().find(is_same) {

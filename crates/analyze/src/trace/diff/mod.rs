@@ -13,7 +13,7 @@ mod rows;
 mod threads;
 
 pub use judge::decides;
-pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure, wanted};
+pub use measure::{Compared, DiffError, TraceMetrics, TraceSurvey, compared, look, measure, wanted};
 
 use super::facts::Definition;
 use super::filter::TaskFilter;
@@ -206,7 +206,12 @@ pub struct TraceDiff {
 }
 
 /// Compares two sides.
-pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+pub fn diff(
+    a: &[TraceMetrics],
+    b: &[TraceMetrics],
+    used: &Compared,
+    options: &DiffOptions,
+) -> Result<TraceDiff, DiffError> {
     same_recording(a, b)?;
     let mut found = rows::found(a, b, used, options)?;
     let all = found.clone();

@@ -1,7 +1,7 @@
 //! The numbers in the rows of each table.
 
 use super::judge::{LEAST_TIMES, Least};
-use super::measure::{Measured, Times};
+use super::measure::{Times, TraceMetrics};
 use super::threads::Stretch;
 use schedlab_plan::histogram::Histogram;
 use schedlab_stats::enough_tail;
@@ -15,7 +15,7 @@ pub(super) struct Number {
     pub(super) of: &'static str,
     pub(super) unit: &'static str,
     pub(super) least: Least,
-    pub(super) value: fn(&Measured, &str) -> Option<f64>,
+    pub(super) value: fn(&TraceMetrics, &str) -> Option<f64>,
     /// The value in a stretch of this many seconds.
     pub(super) stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
 }
@@ -154,7 +154,7 @@ pub(super) const TABLES: [(&str, &[Number]); 5] = [
     ),
 ];
 
-pub(super) fn wakeups<'m>(of: &'m Measured, name: &str) -> Option<&'m Histogram> {
+pub(super) fn wakeups<'m>(of: &'m TraceMetrics, name: &str) -> Option<&'m Histogram> {
     of.groups.get(name).map(|group| &group.wakeup)
 }
 

@@ -1,6 +1,6 @@
 //! The rows of each table, which of them only one side has, and which threads ran most.
 
-use super::measure::Measured;
+use super::measure::TraceMetrics;
 use schedlab_plan::{InOrder, OneByOne};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ const RAN_MOST: usize = 10;
 const ALL_CPUS: &str = "all CPUs";
 
 /// The names of a table's rows in a trace.
-pub(super) fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
+pub(super) fn names<'m>(about: &str, of: &'m TraceMetrics) -> Vec<&'m str> {
     match about {
         // Other things than threads, such as interrupts, also delay threads.
         "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
@@ -23,13 +23,13 @@ pub(super) fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
 }
 
 /// Whether the name is that of a thread. Others may be an interrupt, or a thread that the filter excludes.
-pub(super) fn is_thread(name: &str, a: &[Measured], b: &[Measured]) -> bool {
+pub(super) fn is_thread(name: &str, a: &[TraceMetrics], b: &[TraceMetrics]) -> bool {
     a.iter().chain(b).any(|m| m.groups.contains_key(name))
 }
 
 /// The side, if only one side has it.
-pub(super) fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> Option<&'static str> {
-    let is_in = |m: &Measured| match about {
+pub(super) fn only(about: &str, name: &str, a: &[TraceMetrics], b: &[TraceMetrics]) -> Option<&'static str> {
+    let is_in = |m: &TraceMetrics| match about {
         "threads" | "waits" => m.groups.contains_key(name),
         "wakers" => m.pairs.contains_key(name),
         "chains" => m.paths.contains_key(name),
@@ -47,7 +47,7 @@ pub(super) fn only(about: &str, name: &str, a: &[Measured], b: &[Measured]) -> O
 
 /// The names of the threads that ran most in all traces together, so that the result does not depend on which side a
 /// trace belongs to.
-pub(super) fn ran_most<'m>(a: &'m [Measured], b: &'m [Measured]) -> BTreeSet<&'m str> {
+pub(super) fn ran_most<'m>(a: &'m [TraceMetrics], b: &'m [TraceMetrics]) -> BTreeSet<&'m str> {
     let mut ran: BTreeMap<&str, f64> = BTreeMap::new();
     for m in a.iter().chain(b) {
         m.groups.iter().for_each(|(name, group)| *ran.entry(name).or_default() += m.per_second(group.ran_ns));

@@ -1,7 +1,7 @@
 //! The tables: their rows, and the order of the rows.
 
 use super::judge::{Judged, Values, change, decides, judge};
-use super::measure::{Compared, DiffError, Measured};
+use super::measure::{Compared, DiffError, TraceMetrics};
 use super::numbers::{LEAST_WAITS, Number, TABLES, wakeups};
 use super::presence::{is_thread, names, only, ran_most};
 use super::threads::STRETCHES;
@@ -17,8 +17,8 @@ const LACKS_MUCH: f64 = 0.01;
 
 /// The complete comparison, with all rows.
 pub(super) fn found(
-    a: &[Measured],
-    b: &[Measured],
+    a: &[TraceMetrics],
+    b: &[TraceMetrics],
     used: &Compared,
     options: &DiffOptions,
 ) -> Result<TraceDiff, DiffError> {
@@ -73,7 +73,7 @@ pub(super) fn found(
     let one_sided = tables.iter().filter(|table| table.about == "threads").flat_map(|table| &table.rows);
     let one_sided = one_sided.filter(|row| !named.contains(&row.name)).filter_map(one_sided_run);
     let one_sided = one_sided.take(super::ROWS).collect();
-    let traces = |side: &[Measured]| side.iter().map(|m| m.trace.clone()).collect();
+    let traces = |side: &[TraceMetrics]| side.iter().map(|m| m.trace.clone()).collect();
     Ok(TraceDiff {
         schema: SCHEMA,
         definitions: DEFINITIONS,
@@ -90,16 +90,16 @@ pub(super) fn found(
     })
 }
 
-fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
+fn all_names<'m>(about: &str, side: &'m [TraceMetrics]) -> BTreeSet<&'m str> {
     side.iter().flat_map(|m| names(about, m)).collect()
 }
 
 /// The values of a number in each trace, and in each stretch.
-fn values(number: &Number, about: &str, name: &str, sides: [&[Measured]; 2]) -> Values {
+fn values(number: &Number, about: &str, name: &str, sides: [&[TraceMetrics]; 2]) -> Values {
     let is_known = number.of != "ran" || is_thread(name, sides[0], sides[1]);
-    let value = |m: &Measured| (number.value)(m, name).filter(|_| is_known);
+    let value = |m: &TraceMetrics| (number.value)(m, name).filter(|_| is_known);
     let traces = sides.map(|side| side.iter().map(value).collect());
-    let of_trace = |m: &Measured| {
+    let of_trace = |m: &TraceMetrics| {
         let Some(stretch) = number.stretch.filter(|_| m.in_stretches) else { return Vec::new() };
         let seconds = m.trace.seconds / STRETCHES as f64;
         let none = Default::default();
@@ -147,13 +147,13 @@ fn order(table: &mut DiffTable) {
     });
 }
 
-fn shifts(tables: &[DiffTable], a: &[Measured], b: &[Measured]) -> Vec<DiffShift> {
+fn shifts(tables: &[DiffTable], a: &[TraceMetrics], b: &[TraceMetrics]) -> Vec<DiffShift> {
     let rows = tables.iter().filter(|table| table.about == "waits").flat_map(|table| &table.rows);
     rows.filter_map(|row| shift(&row.name, a, b)).collect()
 }
 
-fn shift(name: &str, a: &[Measured], b: &[Measured]) -> Option<DiffShift> {
-    let of = |side: &'_ [Measured]| -> Vec<Histogram> {
+fn shift(name: &str, a: &[TraceMetrics], b: &[TraceMetrics]) -> Option<DiffShift> {
+    let of = |side: &'_ [TraceMetrics]| -> Vec<Histogram> {
         let all = side.iter().filter_map(|m| wakeups(m, name)).filter(|h| h.count() >= LEAST_WAITS);
         all.cloned().collect()
     };
@@ -178,14 +178,14 @@ fn shift(name: &str, a: &[Measured], b: &[Measured]) -> Option<DiffShift> {
 
 /// Whether either all traces contain affinities or none does. With affinities, waiting threads that are bound to one
 /// CPU do not count as not conserved.
-fn alike_affinity(a: &[Measured], b: &[Measured]) -> bool {
+fn alike_affinity(a: &[TraceMetrics], b: &[TraceMetrics]) -> bool {
     let mut known = a.iter().chain(b).map(|m| m.lengths.affinity_known);
     let first = known.next();
     known.all(|known| Some(known) == first)
 }
 
 /// Refuses sides that have nothing in common to compare.
-fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), DiffError> {
+fn refuse(a: &[TraceMetrics], b: &[TraceMetrics], options: &DiffOptions) -> Result<(), DiffError> {
     if let Some(m) = a.iter().chain(b).find(|m| m.facts.length_ns == 0) {
         let file = &m.file;
         return Err(DiffError(format!(
@@ -194,14 +194,14 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
     }
     let (of_a, of_b) = (all_names("waits", a), all_names("waits", b));
     // A thread that the filter names may be on one side only.
-    let asked = &options.tasks.comms;
-    if !asked.is_empty() && of_a.is_empty() && of_b.is_empty() {
+    let request = &options.tasks.comms;
+    if !request.is_empty() && of_a.is_empty() && of_b.is_empty() {
         return Err(DiffError(format!(
             "no thread of A or B is called `{}`: `schedlab trace latency FILE --top 0` shows the names",
-            asked.join("`, `")
+            request.join("`, `")
         )));
     }
-    if asked.is_empty() && of_a.is_disjoint(&of_b) {
+    if request.is_empty() && of_a.is_disjoint(&of_b) {
         return Err(DiffError(format!(
             "no thread of A has a name that B has, so nothing can be matched: give traces of the same workload \
              (`schedlab trace latency {} --top 0` shows the names)",
@@ -212,10 +212,10 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
 }
 
 /// What cannot be computed from the events that all traces have; events that only some have were reported before.
-fn lacking(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
+fn lacking(a: &[TraceMetrics], b: &[TraceMetrics], used: &Compared) -> Vec<String> {
     let mut lacking: Vec<String> = Vec::new();
     for text in a.iter().chain(b).flat_map(|m| &m.lacking) {
-        let said = used.told.iter().any(|told| told.split(' ').next() == text.split(' ').next());
+        let said = used.notes.iter().any(|notes| notes.split(' ').next() == text.split(' ').next());
         if !said && !lacking.contains(text) {
             lacking.push(text.clone());
         }
@@ -241,18 +241,18 @@ fn rounded(x: f64) -> f64 {
 }
 
 /// What a reader must know of the sides before trusting any number.
-fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
+fn remarks(a: &[TraceMetrics], b: &[TraceMetrics], used: &Compared) -> Vec<String> {
     let all = || a.iter().chain(b);
-    let mut told = used.told.clone();
+    let mut notes = used.notes.clone();
     if !alike_affinity(a, b) {
-        told.push(
+        notes.push(
             "only some traces say which CPUs each thread may use, so time that was not conserved is not compared"
                 .into(),
         );
     }
     let formats: BTreeSet<&str> = all().map(|m| m.trace.format.as_str()).collect();
     if formats.len() > 1 {
-        told.push(format!(
+        notes.push(format!(
             "the traces are of several recorders ({}), whose own threads run in their own traces only",
             formats.into_iter().collect::<Vec<_>>().join(", ")
         ));
@@ -260,13 +260,13 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     let releases: BTreeSet<&str> = all().map(|m| m.facts.release.as_str()).filter(|r| !r.is_empty()).collect();
     if releases.len() > 1 {
         let releases: Vec<&str> = releases.into_iter().collect();
-        told.push(format!("the traces are of several kernels: {}", releases.join(", ")));
+        notes.push(format!("the traces are of several kernels: {}", releases.join(", ")));
     }
     for m in all() {
         let (file, waits) = (&m.file, m.trace.waits + m.trace.censored);
         let share = m.trace.censored as f64 / waits.max(1) as f64;
         if share >= LACKS_MUCH || m.trace.unknown >= LACKS_MUCH {
-            told.push(format!(
+            notes.push(format!(
                 "{file}: {} of {} are censored, and who ran is not known for {:.1} % of the time: its sums are too low; `schedlab trace \
                  check {file}` says what is missing, and where events were lost larger buffers help (`schedlab record --buffer 64M`)",
                 m.trace.censored,
@@ -277,10 +277,10 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     }
     let problems: Vec<String> =
         all().flat_map(|m| m.facts.problems.iter().map(|p| format!("{}: {p}", m.file))).collect();
-    told.extend(problems.iter().take(6).cloned());
+    notes.extend(problems.iter().take(6).cloned());
     let more = problems.len().saturating_sub(6);
     if more > 0 {
-        told.push(format!("{more} more problems of the traces: `schedlab trace check FILE` lists them"));
+        notes.push(format!("{more} more problems of the traces: `schedlab trace check FILE` lists them"));
     }
-    told
+    notes
 }

@@ -1,7 +1,7 @@
 //! Compares the waits and sleeps of threads of high priority with what ran meanwhile.
 
 use crate::trace::follow::{Analysis, Follows, Known, KnownTasks, Now, Taken};
-use crate::trace::lanes::{Does, OnCpu};
+use crate::trace::lanes::{CpuActivity, OnCpu};
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
@@ -57,7 +57,7 @@ pub(super) struct Link {
 
 /// One time that a thread of high priority was held up.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Episode {
+pub(super) struct Inversion {
     pub(super) who: Who,
     /// Start of its sleep; `None` if only its own wait counts.
     pub(super) slept_from: Option<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Episode {
     pub(super) cut: bool,
 }
 
-impl Episode {
+impl Inversion {
     pub(super) fn links_ns(&self) -> u64 {
         self.links.iter().map(|link| link.ns).sum()
     }
@@ -174,7 +174,7 @@ pub(in crate::trace) struct Detector<'a> {
     states: PerTask<State>,
     pub(super) held: PerTask<Held>,
     pub(super) retired: BTreeMap<Ended, Held>,
-    pub(super) longest: Longest<Episode>,
+    pub(super) longest: Longest<Inversion>,
     /// Number of `sched_pi_setprio` events that raised a priority.
     pub(super) boosts: u64,
 }
@@ -205,7 +205,7 @@ impl<'a> Detector<'a> {
     fn lower(now: &Now<'_>, cpu: Cpu, (from, to): (u64, u64), (high, but): (Prio, TaskId)) -> (u64, Vec<Lower>) {
         let mut parts: Vec<(TaskId, Prio, u64)> = Vec::new();
         now.queues.lanes.walk(cpu, from, to, |start, end, does| {
-            let Does::Task(OnCpu { task, prio, .. }) = does else { return };
+            let CpuActivity::Task(OnCpu { task, prio, .. }) = does else { return };
             if task == but || prio == Prio::UNKNOWN || prio <= high {
                 return;
             }
@@ -275,7 +275,8 @@ impl<'a> Detector<'a> {
             Some((from, links, cut)) => (Some(from), links, cut),
             None => (None, Vec::new(), false),
         };
-        let mut episode = Episode { who: who(now.known, task, prio), slept_from, wait: *wait, own_ns, own, links, cut };
+        let mut episode =
+            Inversion { who: who(now.known, task, prio), slept_from, wait: *wait, own_ns, own, links, cut };
         if let What::Switch { next, next_comm, .. } = now.event.what {
             (episode.who.tid, episode.who.comm) = (next, next_comm);
         }

@@ -3,13 +3,13 @@
 
 mod detector;
 
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
 use super::labels;
 use super::lacking::lacking;
-use detector::{Detector, Episode, Held, Link, Lower, Sum, Who};
+use super::request::AnalysisRequest;
+use detector::{Detector, Held, Inversion, Link, Lower, Sum, Who};
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Kind, Kinds, Name, Names, Reader, Tid, TraceError};
@@ -57,7 +57,7 @@ pub struct Times {
 
 /// A task of high priority, or all tasks of one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct HeldRow {
+pub struct InvertedTaskRow {
     /// The name.
     pub comm: String,
     /// The thread's id, where the row is one task.
@@ -166,7 +166,7 @@ pub struct Inversions {
     /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
     /// Threads of high priority, longest delay first.
-    pub held: Vec<HeldRow>,
+    pub held: Vec<InvertedTaskRow>,
     /// Rows that are not shown.
     pub more_held: u64,
     /// Who ran instead, longest first.
@@ -174,7 +174,7 @@ pub struct Inversions {
     /// Rows that are not shown.
     pub more_lower: u64,
     /// All that were selected, also those not shown.
-    pub total: HeldRow,
+    pub total: InvertedTaskRow,
     /// Priorities raised by `sched_pi_setprio`.
     pub boosts: u64,
     /// The longest ones, in order.
@@ -183,38 +183,44 @@ pub struct Inversions {
 
 /// Reads a trace to its end.
 /// The scope selects the threads that may be held up: if it names no priority, real-time and deadline threads.
-pub fn inversions(reader: &mut Reader, asked: &Asked) -> Result<Inversions, TraceError> {
-    let mut detector = detector(asked);
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut detector])?;
-    Ok(findings(detector, &engine, reader, asked))
+pub fn inversions(reader: &mut Reader, request: &AnalysisRequest) -> Result<Inversions, TraceError> {
+    let mut detector = detector(request);
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut detector])?;
+    Ok(findings(detector, &engine, reader, request))
 }
 
 /// The analysis to run while a trace is read.
-pub(super) fn detector(asked: &Asked) -> Detector<'_> {
-    Detector::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+pub(super) fn detector(request: &AnalysisRequest) -> Detector<'_> {
+    Detector::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Inversions {
-    let most = asked.top.unwrap_or(usize::MAX);
+pub(super) fn findings(
+    mut detector: Detector<'_>,
+    engine: &Engine,
+    reader: &Reader,
+    request: &AnalysisRequest,
+) -> Inversions {
+    let most = request.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let done = std::mem::take(&mut detector.held).first(engine.tasks().len());
     let mut rows: BTreeMap<(String, u32), (Option<Tid>, Held)> = BTreeMap::new();
     let mut add = |comm: String, tid: Option<Tid>, number: u32, held: &Held| {
-        let (first, sum) = rows.entry((comm, if asked.each_task { number } else { 0 })).or_default();
+        let (first, sum) = rows.entry((comm, if request.each_task { number } else { 0 })).or_default();
         *first = tid.filter(|_| sum.tasks == 0);
         sum.add(&Held { tasks: held.tasks.max(1), ..held.clone() });
     };
     let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, held)) in
-        tasks.filter(|(_, (task, held))| !held.is_empty() && asked.scope.tasks.has(task, names))
+        tasks.filter(|(_, (task, held))| !held.is_empty() && request.scope.tasks.has(task, names))
     {
         add(labels::thread(names, task.comm, task.tid), Some(task.tid), number as u32, held);
     }
     detector.retired.iter().for_each(|(of, held)| add(labels::ended(names, of), of.tid, ended_row(of), held));
     let mut total = Held::default();
     rows.values().for_each(|(_, held)| total.add(held));
-    let mut held: Vec<HeldRow> = rows.iter().map(|((comm, _), (tid, held))| held.row(comm.clone(), *tid)).collect();
+    let mut held: Vec<InvertedTaskRow> =
+        rows.iter().map(|((comm, _), (tid, held))| held.row(comm.clone(), *tid)).collect();
     held.in_order_by_key(|row| std::cmp::Reverse(row.own.ns + row.chain.ns));
     let mut lower: Vec<LowerRow> = total.by.iter().map(|(comm, sums)| lower_row(*comm, sums, names)).collect();
     lower.in_order_by(|a, b| (b.own.ns + b.chain.ns, &a.comm).cmp(&(a.own.ns + a.chain.ns, &b.comm)));
@@ -224,7 +230,7 @@ pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Rea
     lower.truncate(most);
     Inversions {
         schema: SCHEMA,
-        trace: TraceFacts::of(reader, engine, &asked.scope),
+        trace: TraceFacts::of(reader, engine, &request.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,
@@ -258,8 +264,8 @@ impl Sum {
 }
 
 impl Held {
-    fn row(&self, comm: String, tid: Option<Tid>) -> HeldRow {
-        HeldRow {
+    fn row(&self, comm: String, tid: Option<Tid>) -> InvertedTaskRow {
+        InvertedTaskRow {
             comm,
             tid: tid.map(|tid| tid.0),
             tasks: self.tasks,
@@ -292,7 +298,7 @@ impl Link {
     }
 }
 
-impl Episode {
+impl Inversion {
     fn row(&self, names: &Names) -> InversionRow {
         InversionRow {
             who: self.who.row(names),

@@ -6,10 +6,10 @@ mod pooled;
 mod spans;
 mod symbols;
 
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::lacking::lacking;
+use super::request::AnalysisRequest;
 pub(super) use items::Items;
 use items::{Longest, OfFunction, OfTask, Split};
 pub use pooled::{ArmWork, POOLED_SCHEMA, PooledKworkers};
@@ -163,27 +163,27 @@ pub struct Kworkers {
 /// Reads a trace to its end.
 /// The scope selects work by kworker, by the time and CPU at which it started, and by the kworker's priority then. A
 /// work item has no state: states select only waits of kworkers, in a trace without work items.
-pub fn kworkers(reader: &mut Reader, asked: &Asked) -> Result<Kworkers, TraceError> {
-    let mut items = Items::new(&asked.scope);
-    let engine = follow(reader, &asked.scope.tasks, &mut [&mut items])?;
-    Ok(findings(items, &engine, reader, asked))
+pub fn kworkers(reader: &mut Reader, request: &AnalysisRequest) -> Result<Kworkers, TraceError> {
+    let mut items = Items::new(&request.scope);
+    let engine = follow(reader, &request.scope.tasks, &mut [&mut items])?;
+    Ok(findings(items, &engine, reader, request))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Kworkers {
-    let most = asked.top.unwrap_or(usize::MAX);
+pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, request: &AnalysisRequest) -> Kworkers {
+    let most = request.top.unwrap_or(usize::MAX);
     let done = std::mem::take(&mut items.tasks).first(engine.tasks().len());
     let (names, kinds) = (reader.names(), reader.info().kinds);
     let by_function = kinds.has(Kind::WorkqueueExecuteStart);
     let (mut functions, mut pools) = (Vec::new(), Vec::new());
     if by_function {
-        functions = items.functions.iter().map(|(key, of)| of.row(*key, names, &asked.symbols)).collect();
+        functions = items.functions.iter().map(|(key, of)| of.row(*key, names, &request.symbols)).collect();
         functions.retain(|row| row.latency.count + row.unseen + row.censored > 0);
         let all = |row: &FunctionRow| row.latency.histogram.sum_ns;
         functions.in_order_by(|a, b| (all(b), &a.function, &a.workqueue).cmp(&(all(a), &b.function, &b.workqueue)));
     } else {
         let mut sums: BTreeMap<String, (u64, OfTask)> = BTreeMap::new();
-        let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| asked.scope.tasks.has(task, names));
+        let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| request.scope.tasks.has(task, names));
         let all = chosen.map(|(task, of)| (task.comm, of)).chain(items.retired.iter().map(|(comm, of)| (*comm, of)));
         for (comm, of) in all {
             let Some(pool) = pool(names.text(comm)) else { continue };
@@ -201,7 +201,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, a
     pools.truncate(most);
     Kworkers {
         schema: SCHEMA,
-        trace: TraceFacts::of(reader, engine, &asked.scope),
+        trace: TraceFacts::of(reader, engine, &request.scope),
         definitions: DEFINITIONS,
         lacking: if by_function { lacking_of_items(kinds) } else { lacking(kinds, &[NO_ITEMS]) },
         by_function,

@@ -91,7 +91,7 @@ impl<'a> Counter<'a> {
     }
 
     /// The requested part of an interval; `None` if there is none.
-    fn asked(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+    fn request(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let (from, to) = (from.max(self.window.from_ns), self.window.to_ns.map_or(to, |end| to.min(end)));
         (from < to).then_some((from, to))
     }
@@ -111,13 +111,13 @@ impl<'a> Counter<'a> {
         if at >= self.lanes.len() {
             self.meet(at);
         }
-        if let Some((from, to)) = self.asked(self.since, ts).filter(|_| self.crowded > 0) {
+        if let Some((from, to)) = self.request(self.since, ts).filter(|_| self.crowded > 0) {
             self.crowded_ns += to - from;
             self.not_conserved_ns += if self.idle > 0 { to - from } else { 0 };
         }
         self.since = self.since.max(ts);
-        let asked = self.asked(self.lanes[at].since, ts).filter(|_| self.lanes[at].known);
-        if let Some((from, to)) = asked {
+        let request = self.request(self.lanes[at].since, ts).filter(|_| self.lanes[at].known);
+        if let Some((from, to)) = request {
             let join = self.slicing.fit(to);
             self.join(join);
             self.lanes[at].pass((from, to), &self.slicing);
@@ -132,7 +132,7 @@ impl<'a> Counter<'a> {
         let known = self.lanes.len();
         self.lanes.resize_with(at + 1, QueueLengths::default);
         for (cpu, lane) in self.lanes.iter_mut().enumerate().skip(known) {
-            lane.asked = self.window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
+            lane.request = self.window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
         }
     }
 
@@ -277,7 +277,7 @@ impl Analysis for Counter<'_> {
         let Waiter { since, counted_ns, .. } = *self.waiters.of(task);
         let queued = wait.queued.unwrap_or(wait.start);
         let from = if counted_ns > 0 { since.min(queued).max(wait.start) } else { queued };
-        let waited_ns = self.asked(from, wait.end).map_or(0, |(from, to)| to - from);
+        let waited_ns = self.request(from, wait.end).map_or(0, |(from, to)| to - from);
         self.missed_ns = self.missed_ns.saturating_add(waited_ns.saturating_sub(counted_ns));
         self.waiters.of(task).counted_ns = 0;
     }

@@ -11,7 +11,7 @@ pub(super) struct QueueLengths {
     /// Whether a switch was seen on this CPU.
     pub(super) seen: bool,
     /// Whether the CPU is requested.
-    pub(super) asked: bool,
+    pub(super) request: bool,
     /// Whether its state is known: from its first switch until events are missing.
     pub(super) known: bool,
     /// Whether a gap is open: a switch in it may have happened at another time than it says.
@@ -47,7 +47,7 @@ impl QueueLengths {
 
     /// Whether a thread waits that could run elsewhere.
     pub(super) fn is_crowded(&self) -> bool {
-        self.known && self.asked && self.movable > 0 && self.length() > 1
+        self.known && self.request && self.movable > 0 && self.length() > 1
     }
 
     /// Total time counted for the threads that wait now, ns.

@@ -4,10 +4,10 @@ mod count;
 mod lane;
 
 use super::affinity::{self, Affinity};
-use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::lacking::{NO_SWITCH, lacking};
+use super::request::AnalysisRequest;
 use super::scope::Scope;
 use count::Counter;
 use lane::QueueLengths;
@@ -106,20 +106,25 @@ pub struct Queues {
 
 /// Reads a trace to its end.
 /// The scope selects time and CPUs; all threads count, whatever tasks, states and priorities it names.
-pub fn queues(reader: &mut Reader, asked: &Asked) -> Result<Queues, TraceError> {
-    let mut counter = counter(reader, asked);
+pub fn queues(reader: &mut Reader, request: &AnalysisRequest) -> Result<Queues, TraceError> {
+    let mut counter = counter(reader, request);
     let engine = follow(reader, &Scope::default().tasks, &mut [&mut counter])?;
-    Ok(findings(counter, &engine, reader, asked))
+    Ok(findings(counter, &engine, reader, request))
 }
 
 /// The analysis to run while a trace is read.
-pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
-    Counter::new(&asked.scope.window, asked.slices, Affinity::new(reader))
+pub(super) fn counter<'a>(reader: &Reader, request: &'a AnalysisRequest) -> Counter<'a> {
+    Counter::new(&request.scope.window, request.slices, Affinity::new(reader))
 }
 
 /// The findings, after the trace was read.
-pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Queues {
-    let window = &asked.scope.window;
+pub(super) fn findings(
+    mut counter: Counter<'_>,
+    engine: &Engine,
+    reader: &Reader,
+    request: &AnalysisRequest,
+) -> Queues {
+    let window = &request.scope.window;
     let (start, last) = (counter.slicing.start, engine.span().map_or(0, |(_, last)| last));
     let end = counter.end(last);
     let start = start.unwrap_or(end);
@@ -131,7 +136,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
         lanes.map(|(cpu, lane)| lane.row(cpu as u16, end.saturating_sub(start), number)).collect();
     Queues {
         schema: SCHEMA,
-        trace: TraceFacts::of(reader, engine, &asked.scope),
+        trace: TraceFacts::of(reader, engine, &request.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

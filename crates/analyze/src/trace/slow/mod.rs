@@ -9,7 +9,7 @@ use super::filter::TaskFilter;
 use super::follow::follow;
 use super::labels;
 use super::lacking::lacking;
-use super::lanes::Does;
+use super::lanes::CpuActivity;
 use super::scope::Scope;
 use path::{Step, Threads};
 use schedlab_plan::{InOrder, SlowOperation};
@@ -17,7 +17,7 @@ use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Cpu, Kind, Kinds, Name, Names, Reader, Tid, TraceError};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use timeline::{Behind, Did, Piece, Timelines, Waited};
+use timeline::{Piece, ThreadActivity, Timelines, WaitPart, Waited};
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-slow/1";
@@ -250,12 +250,12 @@ impl Named<'_, '_> {
         };
         match step.piece.map(|piece| &piece.did) {
             None => {}
-            Some(Did::Ran(cpu)) => (row.did, row.cpu) = ("ran", known(*cpu)),
-            Some(Did::Slept(state)) => {
+            Some(ThreadActivity::Ran(cpu)) => (row.did, row.cpu) = ("ran", known(*cpu)),
+            Some(ThreadActivity::Slept(state)) => {
                 (row.did, row.state) = ("slept", Some(state.sleep_letter()));
                 row.waker = step.woken_by.map(|tid| format!("{}:{}", self.thread(tid), tid.0));
             }
-            Some(Did::Waited(wait)) => {
+            Some(ThreadActivity::Waited(wait)) => {
                 (row.did, row.cpu, row.from_cpu, row.moves) =
                     ("waited", known(wait.cpu), wait.from.and_then(known), wait.moves);
                 row.waker = self.waker(wait);
@@ -273,8 +273,8 @@ impl Named<'_, '_> {
         }
     }
 
-    fn behind(&self, (does, tid, ns): &Behind, cpu: Option<u16>) -> SlowPart {
-        let whom = does.map_or_else(|| "(placing)".into(), |does: Does<Name>| labels::does(self.names, does));
+    fn behind(&self, (does, tid, ns): &WaitPart, cpu: Option<u16>) -> SlowPart {
+        let whom = does.map_or_else(|| "(placing)".into(), |does: CpuActivity<Name>| labels::does(self.names, does));
         // While being placed, the thread is on no queue.
         SlowPart { did: "waited", whom, tid: tid.map(|tid| tid.0), cpu: cpu.filter(|_| does.is_some()), ns: *ns }
     }
@@ -284,9 +284,9 @@ impl Named<'_, '_> {
         for piece in self.threads.of(tid) {
             let ns = piece.end.min(to).saturating_sub(piece.start.max(from));
             match &piece.did {
-                Did::Ran(_) => task.running_ns += ns,
-                Did::Slept(_) => task.sleeping_ns += ns,
-                Did::Waited(wait) => {
+                ThreadActivity::Ran(_) => task.running_ns += ns,
+                ThreadActivity::Slept(_) => task.sleeping_ns += ns,
+                ThreadActivity::Waited(wait) => {
                     task.waiting_ns += ns;
                     task.migrations += u64::from(wait.from.is_some() && piece.end <= to);
                 }

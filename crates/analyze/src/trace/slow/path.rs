@@ -1,6 +1,6 @@
 //! How an operation's time was spent: follows the operation back from its end, from wakee to waker.
 
-use super::timeline::{Did, Piece};
+use super::timeline::{Piece, ThreadActivity};
 use schedlab_trace::Tid;
 use schedlab_trace::engine::Began;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl<'p> Threads<'p> {
                 at = since;
                 continue;
             };
-            let woken_by = woken_by.filter(|_| matches!(piece.did, Did::Slept(_)) && piece.end == at);
+            let woken_by = woken_by.filter(|_| matches!(piece.did, ThreadActivity::Slept(_)) && piece.end == at);
             if let Some(woke) = woken_by.filter(|woke| self.runs(*woke, at)) {
                 who = woke;
                 continue;
@@ -67,7 +67,7 @@ impl<'p> Threads<'p> {
             let start = piece.start.max(from);
             steps.push(Step { tid: who, start, end: at, piece: Some(piece), woken_by });
             at = start;
-            if let Did::Waited(wait) = &piece.did {
+            if let ThreadActivity::Waited(wait) = &piece.did {
                 let by_thread = wait.began != Began::Preempted && !wait.context.is_interrupt() && wait.waker != who;
                 waker = Some(wait.waker).filter(|waker| by_thread && *waker != Tid::IDLE);
             }
@@ -78,6 +78,6 @@ impl<'p> Threads<'p> {
 
     /// Whether a thread is known to have run right before a time.
     fn runs(&self, tid: Tid, at: u64) -> bool {
-        self.before(tid, at).is_some_and(|piece| piece.end >= at && matches!(piece.did, Did::Ran(_)))
+        self.before(tid, at).is_some_and(|piece| piece.end >= at && matches!(piece.did, ThreadActivity::Ran(_)))
     }
 }

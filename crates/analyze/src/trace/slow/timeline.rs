@@ -1,7 +1,7 @@
 //! Keeps what threads did during the slow operations: every interval that overlaps one of them, with waits divided.
 
 use crate::trace::follow::{Analysis, Follows, Now};
-use crate::trace::lanes::Does;
+use crate::trace::lanes::CpuActivity;
 use crate::trace::run_queues::Stretch;
 use schedlab_plan::InOrder;
 use schedlab_trace::engine::{Began, Run, TaskId, Wait};
@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 const MOST_PIECES: usize = 1 << 14;
 
 /// A part of a wait: what the CPU did, its thread, and the time, ns.
-pub(super) type Behind = (Option<Does<Name>>, Option<Tid>, u64);
+pub(super) type WaitPart = (Option<CpuActivity<Name>>, Option<Tid>, u64);
 
 /// What a thread did in an interval.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Did {
+pub(super) enum ThreadActivity {
     /// Had a CPU.
     Ran(Cpu),
     /// Waited for one.
@@ -37,7 +37,7 @@ pub(super) struct Waited {
     /// Number of moves between queues in this wait.
     pub(super) moves: u32,
     /// What it waited behind; `None` is the placement.
-    pub(super) behind: Vec<Behind>,
+    pub(super) behind: Vec<WaitPart>,
 }
 
 /// An interval of a thread; it may begin before the operation and end after it, but the parts of a wait are limited to
@@ -48,7 +48,7 @@ pub(super) struct Piece {
     pub(super) comm: Name,
     pub(super) start: u64,
     pub(super) end: u64,
-    pub(super) did: Did,
+    pub(super) did: ThreadActivity,
 }
 
 /// Follows threads while the engine runs.
@@ -71,7 +71,13 @@ impl Timelines {
 
     /// Keeps an interval for each operation that it overlaps.
     #[inline]
-    fn add(&mut self, now: &Now<'_>, task: TaskId, (start, end): (u64, u64), did: &dyn Fn((u64, u64)) -> Did) {
+    fn add(
+        &mut self,
+        now: &Now<'_>,
+        task: TaskId,
+        (start, end): (u64, u64),
+        did: &dyn Fn((u64, u64)) -> ThreadActivity,
+    ) {
         if end <= self.span.0 || start >= self.span.1 {
             return;
         }
@@ -93,8 +99,8 @@ impl Timelines {
 
     /// Divides a wait by what the CPU did between two times in it.
     fn divide(now: &Now<'_>, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
-        let mut behind: Vec<Behind> = Vec::new();
-        let mut add = |does: Option<Does<Name>>, tid: Option<Tid>, ns: u64| match behind
+        let mut behind: Vec<WaitPart> = Vec::new();
+        let mut add = |does: Option<CpuActivity<Name>>, tid: Option<Tid>, ns: u64| match behind
             .iter_mut()
             .find(|(known, of, _)| *known == does && *of == tid)
         {
@@ -105,7 +111,7 @@ impl Timelines {
         let mut places = 0_u32;
         now.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
             Stretch::Placing => add(None, None, end - start),
-            Stretch::Behind(does) => {
+            Stretch::WaitPart(does) => {
                 let (does, tid) = does.named(now.known);
                 add(Some(does), tid, end - start);
             }
@@ -130,15 +136,15 @@ impl Analysis for Timelines {
     }
 
     fn ran(&mut self, now: &Now<'_>, task: TaskId, run: &Run) {
-        self.add(now, task, (run.start, run.end), &|_| Did::Ran(run.cpu));
+        self.add(now, task, (run.start, run.end), &|_| ThreadActivity::Ran(run.cpu));
     }
 
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let waited = |part| Did::Waited(Self::divide(now, task, wait, part));
+        let waited = |part| ThreadActivity::Waited(Self::divide(now, task, wait, part));
         self.add(now, task, (wait.start, wait.end), &waited);
     }
 
     fn slept(&mut self, now: &Now<'_>, task: TaskId, state: StateClass, span: (u64, u64)) {
-        self.add(now, task, span, &|_| Did::Slept(state));
+        self.add(now, task, span, &|_| ThreadActivity::Slept(state));
     }
 }

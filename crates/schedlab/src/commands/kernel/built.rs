@@ -5,7 +5,7 @@ use crate::cli::kernel::Port;
 use crate::commands::vm;
 use crate::output::say;
 use anyhow::Result;
-use schedlab_kernel::needs::mistakes;
+use schedlab_kernel::needs::build_errors;
 use schedlab_kernel::{FilePatch, is_c};
 use schedlab_report::port::{Build, Rehearsal, Step};
 use schedlab_vm::VmError;
@@ -79,7 +79,7 @@ pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
             Ok(_) => out.steps.push(Step::Compiled { unused: unused(&building, adapted)? }),
             Err(VmError::Make { said, log, .. }) => {
                 let source = building.source().display().to_string();
-                out.steps.push(Step::Failed { mistakes: mistakes(&log, &source), said });
+                out.steps.push(Step::Failed { build_errors: build_errors(&log, &source), said });
                 return Ok(out);
             }
             Err(error) => return Err(error.into()),

@@ -6,7 +6,7 @@ use super::{most, slices};
 use crate::output::{print_line, print_page, rows_are_cut};
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use schedlab_analyze::trace::Asked;
+use schedlab_analyze::trace::AnalysisRequest;
 use schedlab_plan::json::Room;
 use schedlab_report::{ANALYSES, Filtered, Form, RenderedOutput, TraceAnalysis};
 
@@ -56,13 +56,13 @@ impl AnalysisCommand {
         let takes = row.takes;
         self.filters.refuse(takes.filters)?;
         let (mut reader, scope) = self.source.open_for(&self.filters, (row.wanted)())?;
-        let asked = Asked {
+        let asked = AnalysisRequest {
             scope,
             each_task: self.each.each_task,
             top: takes.rows.and_then(|usual| most(top, usual)),
             slices: slices(),
             llc_size: self.cache.llc_size,
-            ..Asked::default()
+            ..AnalysisRequest::default()
         };
         let entries = if takes.rows.is_some() { rows_are_cut(top) } else { top };
         let form = if self.source.json { Form::Json(Room::of(entries)) } else { Form::Page };

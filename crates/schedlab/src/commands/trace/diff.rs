@@ -11,7 +11,7 @@ use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use schedlab_analyze::trace::diff::{Looked, Measured, compared, decides, look, measure, wanted};
+use schedlab_analyze::trace::diff::{TraceMetrics, TraceSurvey, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, TaskFilter, diff};
 use std::path::{Path, PathBuf};
 
@@ -54,8 +54,8 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     let (of_a, of_b) = (looked(&a)?, looked(&b)?);
     let used = compared(&of_a, &of_b)?;
     let in_stretches = !decides([a.len(), b.len()]);
-    let measured = |files: &[PathBuf], looked: &[(String, Looked)]| -> Result<Vec<Measured>> {
-        let one = |(file, (name, looked)): (&PathBuf, &(String, Looked))| {
+    let measured = |files: &[PathBuf], looked: &[(String, TraceSurvey)]| -> Result<Vec<TraceMetrics>> {
+        let one = |(file, (name, looked)): (&PathBuf, &(String, TraceSurvey))| {
             Ok(measure(name, &mut open(file, used.kinds)?, &options, in_stretches.then_some(*looked))?)
         };
         files.iter().zip(looked).map(one).collect()
@@ -125,7 +125,7 @@ fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Which events each trace has. A pipe is refused, because it can be read only once.
-fn looked(files: &[PathBuf]) -> Result<Vec<(String, Looked)>> {
+fn looked(files: &[PathBuf]) -> Result<Vec<(String, TraceSurvey)>> {
     let one = |file: &PathBuf| {
         let name = file.display().to_string();
         let place = trace_in(file);

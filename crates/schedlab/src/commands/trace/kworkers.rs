@@ -7,7 +7,7 @@ use super::{most, traces};
 use crate::commands::destination;
 use anyhow::{Context, Result};
 use clap::Args;
-use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
+use schedlab_analyze::trace::{AnalysisRequest, Kworkers, PooledKworkers, kworkers};
 use schedlab_report::Filtered;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Works) -> Result<()> {
 
 fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
     let scope = args.filters.scope(file)?;
-    let options = Asked { scope, symbols: symbols.clone(), top, ..Asked::default() };
+    let options = AnalysisRequest { scope, symbols: symbols.clone(), top, ..AnalysisRequest::default() };
     let mut reader = open(file, kworkers::wanted())?;
     let found = kworkers(&mut reader, &options)?;
     Ok(found)

@@ -6,7 +6,7 @@ use crate::cli::OutputOptions;
 use crate::output::{LINES_CUT, print_findings, rows_are_cut, say, to_stdout};
 use anyhow::{Result, bail};
 use clap::Args;
-use schedlab_analyze::trace::{Asked, Reader, Scope, TraceError, TraceFacts};
+use schedlab_analyze::trace::{AnalysisRequest, Reader, Scope, TraceError, TraceFacts};
 use schedlab_plan::json::USUAL_BYTES;
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,8 +54,8 @@ impl Source {
         top: Option<usize>,
         filters: &Filters,
         wanted: schedlab_trace::Kinds,
-        asked: impl FnOnce(Scope) -> Asked,
-        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
+        asked: impl FnOnce(Scope) -> AnalysisRequest,
+        analysis: fn(&mut Reader, &AnalysisRequest) -> Result<T, TraceError>,
         page: fn(&T) -> schedlab_report::Document,
     ) -> Result<()> {
         let (mut reader, scope) = self.open_for(filters, wanted)?;

@@ -9,7 +9,7 @@ const SLICES: usize = 60;
 
 /// The request: each analysis uses the parts that apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct AnalysisRequest {
     /// Which tasks and waits, when, and on which CPUs.
     pub scope: Scope,
     /// A row for each task instead of one for each name.
@@ -26,7 +26,7 @@ pub struct Asked {
     pub symbols: Symbols,
 }
 
-impl Default for Asked {
+impl Default for AnalysisRequest {
     fn default() -> Self {
         Self {
             scope: Scope::default(),
