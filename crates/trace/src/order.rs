@@ -91,6 +91,9 @@ struct CpuQueue {
     at: usize,
     /// Time of the last event, even if it has been handed out.
     last: u64,
+    /// Time of the last of the recorder's own records, and of the event before these.
+    noted: u64,
+    before_noted: u64,
     /// The thread switched in last; `None` after a gap and at the start.
     current: Option<Tid>,
     /// In a gap: on which CPU, why, and how many events were lost. The next event that is in order ends it.
@@ -135,6 +138,20 @@ impl Order {
         self.push_in(lane_index(event.cpu), event, problems);
     }
 
+    /// Adds an event of the recorder's own, not of the kernel's tracepoints: it does not show that nothing was missing
+    /// until then.
+    #[inline(never)]
+    pub(crate) fn push_noted(&mut self, event: Event, problems: &mut Problems) {
+        let index = lane_index(event.cpu);
+        let (last, noted) = self.cpus.get(index).map_or((0, 0), |lane| (lane.last, lane.noted));
+        self.push_in(index, event, problems);
+        let lane = &mut self.cpus[index];
+        if last != noted {
+            lane.before_noted = last;
+        }
+        lane.noted = lane.last;
+    }
+
     /// Notes that a CPU has an event, of a kind that nobody wants, so it is not added.
     #[inline]
     pub(crate) fn meet(&mut self, cpu: Cpu) {
@@ -165,7 +182,8 @@ impl Order {
             match lane.current {
                 Some(current) if current != prev => {
                     self.pending += 2;
-                    lane.chain_break(event.cpu, event.ts, prev, (!self.breaks_are_expected).then_some(&mut *problems));
+                    let reported = (!self.breaks_are_expected).then_some(&mut *problems);
+                    lane.chain_break(event.cpu, event.ts, prev, self.limit, reported);
                 }
                 None if self.starts_in_turn && !self.breaks_are_expected => {
                     self.pending += lane.begins_in_turn(&event);

@@ -61,12 +61,12 @@ impl Order {
                 return;
             }
             (lane.last, lane.seen) = (lane.last.max(self.latest_before).min(ts), true);
-            lane.gap(cpu, ts, Missing::Lost, lost);
+            lane.gap(cpu, (lane.last, ts), Missing::Lost, lost);
             self.pending += 2;
         } else if let Some((_, missing, before)) = &mut lane.losing {
             (*missing, *before) = (Missing::Lost, before.saturating_add(lost));
         } else if lane.seen {
-            lane.begin_gap(cpu, Missing::Lost, lost);
+            lane.begin_gap(cpu, self.limit, Missing::Lost, lost);
             self.pending += 1;
         } else {
             lane.begin_behind_gap(cpu, lost, true);
@@ -225,7 +225,7 @@ impl Order {
             lane.last = ts;
         }
         if lane.losing.is_none() {
-            lane.begin_gap(cpu, Missing::Clock, 0);
+            lane.begin_gap(cpu, limit, Missing::Clock, 0);
             self.pending += 1;
         }
         if let What::Switch { next, .. } = event.what {
@@ -250,7 +250,7 @@ impl CpuQueue {
     }
 
     #[cold]
-    pub(super) fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: Option<&mut Problems>) {
+    pub(super) fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, limit: u64, problems: Option<&mut Problems>) {
         let current = self.current.map_or(0, |c| c.0);
         if let Some(problems) = problems {
             problems.add(ProblemKind::ChainBreak, || {
@@ -261,20 +261,27 @@ impl CpuQueue {
                 )
             });
         }
-        self.gap(cpu, ts, Missing::Chain, 0);
+        self.gap(cpu, (self.last_known(limit), ts), Missing::Chain, 0);
     }
 
-    fn begin_gap(&mut self, cpu: Cpu, missing: Missing, lost: u32) {
-        self.put_begin(self.last, cpu);
+    /// Time of the last event that the kernel's tracepoints wrote; events up to `limit` may have been handed out.
+    fn last_known(&self, limit: u64) -> u64 {
+        if self.last == self.noted { self.before_noted.max(limit).min(self.last) } else { self.last }
+    }
+
+    fn begin_gap(&mut self, cpu: Cpu, limit: u64, missing: Missing, lost: u32) {
+        self.put_begin(self.last_known(limit), cpu);
         (self.losing, self.current) = (Some((cpu, missing, lost)), None);
     }
 
     /// A gap begins right after the CPU's previous event, and before events of other CPUs with that time that come
     /// later in a file.
     fn put_begin(&mut self, ts: u64, cpu: Cpu) {
-        self.events.push(Event { ts, cpu, what: What::GapBegin });
+        let noted = self.events[self.at..].iter().rev().take_while(|event| event.ts > ts).count();
+        let at = self.events.len() - noted;
+        self.events.insert(at, Event { ts, cpu, what: What::GapBegin });
         if self.place > 0 {
-            self.places.push(0);
+            self.places.insert(at, 0);
         }
     }
 
@@ -333,10 +340,10 @@ impl CpuQueue {
         }
     }
 
-    /// Marks events from the last one to `ts` as missing.
-    fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
+    /// Marks events between two times as missing.
+    fn gap(&mut self, cpu: Cpu, (from, ts): (u64, u64), missing: Missing, lost: u32) {
         // A gap before the first event of a CPU has no effect.
-        let from = if self.seen { self.last } else { ts };
+        let from = if self.seen { from } else { ts };
         self.put_begin(from, cpu);
         self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
         self.last = ts;

@@ -88,8 +88,10 @@ impl Records {
             if !event.is_from_before() {
                 *self.noted.entry(cpu).or_default() += 1;
             }
-            if self.sample_type == record::SAMPLE || ts == 0 {
+            if ts == 0 {
                 self.order.push_rare(event, &mut self.problems);
+            } else if self.sample_type == record::SAMPLE {
+                self.order.push_noted(event, &mut self.problems);
             } else {
                 self.held.push(event);
             }

@@ -138,3 +138,18 @@ fn tasks_alone_are_distinguished_from_a_loss() {
     assert_eq!(problems(thread_map(77)), [0, 1], "perf record without -a");
     assert_eq!(problems(thread_map(u64::MAX)), [2, 0], "the whole machine");
 }
+
+/// perf's own records say nothing about what the tracepoints missed: a gap begins at the last of the latter.
+#[test]
+fn a_gap_does_not_begin_at_perfs_own_record() {
+    let before = "0 10 . R > A\n1 12 . R > B\n0 20 waking C by A on 0\n0 22 A S > .\n1 30 B S > C\n";
+    let drawing = Drawing::new(&format!("{before}0 50 D S > .\n"));
+    for exits in [&[][..], &[40], &[35, 40]] {
+        let (last, first) = drawing.lines.split_last().unwrap();
+        let mut file: Vec<u8> = first.iter().flat_map(|line| LITTLE.line(&drawing, line)).collect();
+        exits.iter().for_each(|at| file.extend(life(EXIT, 40, at * 1000, 0)));
+        file.extend(LITTLE.line(&drawing, last));
+        assert_eq!(observed(LITTLE.file(&file)).waits(), ["C censored Waking Gap"], "{exits:?}");
+    }
+    assert_eq!(observe(before).waits(), ["C waited 20-30 Waking"]);
+}
