@@ -40,7 +40,7 @@ enum Fate {
     /// The same numbers as the intact trace.
     Same,
     /// Other numbers, and a report that something is missing or wrong.
-    Answered,
+    Reported,
     /// Other numbers without a report, as from the recorder's own reader.
     Payload,
     Header,
@@ -52,7 +52,7 @@ enum Fate {
 const FATES: [(Fate, &str); 7] = [
     (Fate::Refused, "refused"),
     (Fate::Same, "same numbers"),
-    (Fate::Answered, "other numbers, told"),
+    (Fate::Reported, "other numbers, reported"),
     (Fate::Payload, "silent: payload"),
     (Fate::Header, "silent: header"),
     (Fate::Layout, "silent: layout"),
@@ -228,7 +228,7 @@ fn judge(specimen: &Specimen, mutant: &Mutant, answered: &Answered, whole: &Answ
     }
     let is_new = |sentence: &String| !whole.wrong.iter().any(|known| is_like(known, sentence));
     if answered.wrong.iter().any(is_new) || answered.lacking.iter().any(|sentence| !whole.lacking.contains(sentence)) {
-        return RowResult::Fate(Fate::Answered, String::new());
+        return RowResult::Fate(Fate::Reported, String::new());
     }
     if let Some(read) = specimen.read(&specimen.mutant).filter(|read| Numbers::of(read) != Numbers::of(reference)) {
         return RowResult::Payload(changed::change(reference, &read));
