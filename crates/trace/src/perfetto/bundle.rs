@@ -133,9 +133,11 @@ impl Perfetto {
         }
         state.current = None;
         state.has_gap = before != Before::Unknown;
+        // A bundle may have no event, only the mark.
+        let noticed = if span.last > 0 { span.first } else { self.order.latest() };
         // Before its first event, a CPU has no event that could be the last before the gap.
         match before {
-            Before::Lost if state.has_events => self.order.lost(cpu, span.first, 0, &mut self.problems),
+            Before::Lost if state.has_events => self.order.lost(cpu, noticed, 0, &mut self.problems),
             Before::Until(ts) if state.has_events => self.order.lost_until(cpu, ts, &mut self.problems),
             Before::Lost if span.last > 0 => self.order.begins_at(cpu, span.first),
             Before::Until(ts) => self.order.begins_at(cpu, ts),

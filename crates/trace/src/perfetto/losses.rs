@@ -117,6 +117,15 @@ impl Losses {
         }
     }
 
+    /// CPUs that may lack events before the end of the trace: packets of their writer were dropped, and no bundle came
+    /// afterwards that would show whether it was theirs.
+    pub(super) fn at_the_end(&self, end: u64) -> impl Iterator<Item = Cpu> {
+        self.streams.iter().filter_map(move |((sequence, cpu), stream)| {
+            let drops = self.sequences.get(sequence).map_or(0, |of| of.drops) + self.unread;
+            (drops != stream.drops && (1..end).contains(&stream.last)).then_some(*cpu)
+        })
+    }
+
     /// Notes an event of the current bundle, even if it was not asked for.
     pub(super) fn seen(&mut self, sequence: u64, cpu: Cpu, ts: u64) {
         if let Some(stream) = self.streams.get_mut(&(sequence, cpu)) {

@@ -171,6 +171,10 @@ impl Perfetto {
         for (cpu, lost) in self.stats.report(has_gap, has_any_gap, self.gaps_are_marked, &mut self.problems) {
             self.order.lost_at_unknown_times(cpu, lost);
         }
+        let end = self.order.latest();
+        for cpu in self.losses.at_the_end(end).collect::<BTreeSet<_>>() {
+            self.order.lost(cpu, end, 0, &mut self.problems);
+        }
         self.order.finish(&mut self.problems);
         self.report_left_out();
         if self.kinds != Kinds::default() {

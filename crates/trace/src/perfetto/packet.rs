@@ -54,7 +54,7 @@ impl Perfetto {
             if has_events && self.others.len() < MOST_MACHINES {
                 self.others.insert(header.machine);
             }
-            return;
+            return self.of_all_machines(bytes, at, unpacked);
         }
         self.losses.packet(sequence, header.first, header.dropped);
         if header.cleared || header.dropped {
@@ -77,7 +77,7 @@ impl Perfetto {
                 packet::FTRACE_EVENTS => self.bundle(bytes, sequence, at),
                 packet::PROCESS_TREE => self.process_tree(bytes),
                 packet::SYSTEM_INFO => self.system_info(bytes),
-                packet::FTRACE_STATS => self.stats.ftrace(bytes, &mut self.problems),
+                packet::FTRACE_STATS => self.stats.ftrace(bytes, sequence, &mut self.problems),
                 packet::TRACE_STATS => self.stats.service(bytes),
                 packet::SERVICE_EVENT => self.stats.event(bytes),
                 packet::SEQUENCE | packet::SEQUENCE_FLAGS | packet::MACHINE_ID | packet::PREVIOUS_PACKET_DROPPED => {
@@ -92,6 +92,21 @@ impl Perfetto {
             self.losses.unread_packet();
         }
         self.check(misread, at);
+    }
+
+    /// What concerns the chosen machine in a packet of another one: the service of the host packs all machines' packets
+    /// together, and counts the losses of all.
+    fn of_all_machines(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
+        for (field, value) in Fields::of(bytes) {
+            let Value::Bytes(bytes) = value else { continue };
+            match field {
+                packet::TRACE_STATS => self.stats.service(bytes),
+                packet::SERVICE_EVENT => self.stats.event(bytes),
+                packet::COMPRESSED_PACKETS => self.compressed(Packing::Zlib, bytes, at, unpacked),
+                packet::ZSTD_COMPRESSED_PACKETS => self.compressed(Packing::Zstd, bytes, at, unpacked),
+                _ => {}
+            }
+        }
     }
 
     /// Reads packets that were compressed together.

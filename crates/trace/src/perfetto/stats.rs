@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// Most CPUs that are remembered: as many as the largest kernel supports.
 const MOST_CPUS: usize = 8192;
 
+/// CPUs of writers beyond which no further message is read: a forged file may have any number of writers.
+const MOST_COUNTS: usize = 8 * MOST_CPUS;
+
 /// Counters in `FtraceCpuStats` that count lost events.
 const LOST: [(u32, &str); 3] = [(3, "overrun"), (4, "commit_overrun"), (8, "dropped_events")];
 
@@ -30,11 +33,14 @@ const MOST_REPORTED: usize = 32;
 
 type Counts = [u64; LOST.len()];
 
+/// Those of the kernel's buffers by writer and CPU: each ftrace data source counts from its own start.
+type Kernels = BTreeMap<(u64, u64), Counts>;
+
 /// The latest counts.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
-    start: BTreeMap<u64, Counts>,
-    end: BTreeMap<u64, Counts>,
+    start: Kernels,
+    end: Kernels,
     /// As `trace_writer_packet_loss 3`; each `TraceStats` counts from the start of the trace.
     service: Vec<String>,
     /// Whether some of that may have come after everything in the trace.
@@ -46,16 +52,16 @@ pub(super) struct Stats {
 
 impl Stats {
     /// An `FtraceStats`.
-    pub(super) fn ftrace(&mut self, bytes: &[u8], problems: &mut Problems) {
+    pub(super) fn ftrace(&mut self, bytes: &[u8], sequence: u64, problems: &mut Problems) {
         const START_OF_TRACE: u64 = 1;
-        let (mut phase, mut cpus) = (0, BTreeMap::new());
+        let (mut phase, mut cpus) = (0, Kernels::new());
         for (field, value) in Fields::of(bytes) {
             match (field, value) {
                 (1, Value::Number(number)) => phase = number,
                 (2, Value::Bytes(cpu)) if cpus.len() < MOST_CPUS => {
                     let number = numbers(cpu).find(|(field, _)| *field == 1).map_or(0, |(_, number)| number);
                     let count = |of| numbers(cpu).find(|(field, _)| *field == of).map_or(0, |(_, number)| number);
-                    cpus.insert(number, LOST.map(|(field, _)| count(field)));
+                    cpus.insert((sequence, number), LOST.map(|(field, _)| count(field)));
                 }
                 (6 | 7, Value::Bytes(name)) => problems.add(ProblemKind::Recording, || {
                     let name = super::facts::text(name);
@@ -65,7 +71,10 @@ impl Stats {
                 _ => {}
             }
         }
-        *(if phase == START_OF_TRACE { &mut self.start } else { &mut self.end }) = cpus;
+        let counts = if phase == START_OF_TRACE { &mut self.start } else { &mut self.end };
+        if counts.len() < MOST_COUNTS {
+            counts.extend(cpus);
+        }
     }
 
     /// A `TraceStats`.
@@ -109,6 +118,17 @@ impl Stats {
         }
     }
 
+    /// Lost events by CPU, of the writer that counted most: several may read the same buffers.
+    fn lost_by_kernel(&self) -> BTreeMap<u64, Counts> {
+        let mut lost: BTreeMap<u64, Counts> = BTreeMap::new();
+        for (of, end) in &self.end {
+            let start = self.start.get(of).copied().unwrap_or_default();
+            let most = lost.entry(of.1).or_default();
+            (0..LOST.len()).for_each(|at| most[at] = most[at].max(end[at].saturating_sub(start[at])));
+        }
+        lost
+    }
+
     /// Reports, at the end of the trace, counts that no gap accounts for. `gaps_are_marked`: each bundle records where
     /// the previous ones ended, so that nothing can be missing between two of them unseen. Returns the number of events
     /// that the kernel lost at unknown times, by CPU.
@@ -120,12 +140,10 @@ impl Stats {
         problems: &mut Problems,
     ) -> BTreeMap<Cpu, u64> {
         let mut at_unknown_times = BTreeMap::new();
-        for (cpu, end) in &self.end {
-            let start = self.start.get(cpu).copied().unwrap_or_default();
-            for (at, (_, name)) in LOST.iter().enumerate() {
-                let lost = end[at].saturating_sub(start[at]);
-                if lost > 0 && !has_gap(*cpu) {
-                    *at_unknown_times.entry(Cpu::from_raw(*cpu as i64).unwrap_or(Cpu::ANY)).or_default() += lost;
+        for (cpu, counts) in self.lost_by_kernel() {
+            for (lost, (_, name)) in counts.into_iter().zip(LOST) {
+                if lost > 0 && !has_gap(cpu) {
+                    *at_unknown_times.entry(Cpu::from_raw(cpu as i64).unwrap_or(Cpu::ANY)).or_default() += lost;
                     problems.add_many(ProblemKind::Lost, lost, || {
                         format!("the kernel's buffer of CPU {cpu} lost {lost} events ({name}) at unknown times")
                     });

@@ -1,5 +1,6 @@
 //! Traces written here and read back, compact columns written by hand, and damaged ones.
 
+mod ends;
 mod marks;
 mod packets;
 

@@ -28,7 +28,7 @@ pub(super) fn switch(ms: u64, prev: u64, state: u64, next: u64) -> Vec<u8> {
     event(ms, prev, 4, &content)
 }
 
-fn waking(ms: u64, by: u64, who: u64, target_cpu: u64) -> Vec<u8> {
+pub(super) fn waking(ms: u64, by: u64, who: u64, target_cpu: u64) -> Vec<u8> {
     let mut content = Vec::new();
     put_bytes(1, format!("t{who}").as_bytes(), &mut content);
     for (field, number) in [(2, who), (3, 120), (5, target_cpu)] {
@@ -171,16 +171,20 @@ fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
 }
 
 /// An `FtraceStats` of CPU 0.
-fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
+pub(super) fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
+    packet(&[], packet::FTRACE_STATS, &stats_of(phase, counts))
+}
+
+pub(super) fn stats_of(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
     let (mut cpu, mut stats) = (Vec::new(), Vec::new());
     [&[(1, 0)], counts].concat().iter().for_each(|(field, count)| put_number(*field, *count, &mut cpu));
     put_number(1, phase, &mut stats);
     put_bytes(2, &cpu, &mut stats);
-    packet(&[], packet::FTRACE_STATS, &stats)
+    stats
 }
 
 /// The report about lost events after a trace without gaps.
-fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
+pub(super) fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
     let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
     let reported = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
     (reported.as_ref().map_or(0, |p| p.count), reported.map_or(String::new(), |p| p.first))

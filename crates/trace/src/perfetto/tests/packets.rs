@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;
 
-fn zlib(packets: &[u8]) -> Vec<u8> {
+pub(super) fn zlib(packets: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(packets).unwrap();
     encoder.finish().unwrap()
