@@ -9,6 +9,9 @@ pub(super) struct Ends {
     there: u64,
     /// Several lines are printed as one: a function's entry and exit.
     joins_lines: bool,
+    /// Number of the first line that begins another trace behind events.
+    pub(super) second: Option<u64>,
+    has_header: bool,
     /// Inside a `<script>`.
     in_script: bool,
     pub(super) is_html: bool,
@@ -42,9 +45,20 @@ impl Ends {
             self.packed.get_or_insert(number);
         }
         match line.strip_prefix("# tracer:") {
-            Some(tracer) => self.joins_lines |= tracer.trim() != "nop",
+            Some(tracer) => {
+                self.joins_lines |= tracer.trim() != "nop";
+                self.has_header = true;
+                if self.there > 0 {
+                    self.second.get_or_insert(number);
+                }
+            }
             None => self.there += u64::from(!line.starts_with('#') && !line.trim().is_empty()),
         }
+    }
+
+    /// Whether it is ftrace's own file with lines, of which none may be an event.
+    pub(super) fn has_lines_of_ftrace(&self) -> bool {
+        self.has_header && self.there > 0
     }
 
     /// Why the trace cannot be complete.

@@ -83,6 +83,12 @@ impl Text {
                 format!("line {line}: data that is compressed inside the page was not read; it may hold events")
             });
         }
+        if self.events.is_empty() && self.ends.has_lines_of_ftrace() {
+            let what = "the header is that of ftrace, and none of the lines behind it is an event";
+            let fix =
+                "turn off the trace options raw, hex and bin (`echo noraw > trace_options`) and read the trace again";
+            return Err(self.input.unsupported(0, what, fix));
+        }
         if self.kinds == Kinds::default() {
             let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
             let has = match self.problems.count(ProblemKind::BadRecord) {

@@ -214,12 +214,30 @@ fn said<'a>(
 }
 
 /// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, with times in µs since the ring's first
-/// event. It prints eight bytes of a comm, too few to contain what this looks for.
+/// event; `trace-cmd report -l` prints seconds there. It prints eight bytes of a comm, too few to contain what this looks
+/// for.
 fn latency(line: &str) -> Option<Said<'_>> {
     for (dash, _) in line.match_indices('-') {
         let (thread, rest) = split_digits(&line[dash + 1..]);
         let (cpu, rest) = split_digits(rest.trim_start_matches(' '));
-        let Some((flags, rest)) = word(rest).filter(|_| !thread.is_empty() && !cpu.is_empty()) else { continue };
+        if thread.is_empty() || cpu.is_empty() {
+            continue;
+        }
+        if let Some((context @ Some(_), stamp, event, payload)) = behind_cpu(rest)
+            && stamp.contains('.')
+        {
+            let at = (stamp, time(stamp));
+            return Some(said(thread, cpu, at, |tid, cpu, ts| Line {
+                tid,
+                cpu,
+                context,
+                ts,
+                in_us: false,
+                event,
+                payload,
+            }));
+        }
+        let Some((flags, rest)) = word(rest) else { continue };
         let Some(context) = self::flags(flags).map(Some) else { continue };
         let (us, rest) = split_digits(rest.trim_start());
         let timed = rest.strip_prefix("us");
@@ -266,7 +284,7 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
         stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
     }
     let stamp = stamp?;
-    let (event, payload) = rest.split_once(':')?;
+    let (event, payload) = behind_difference(rest).split_once(':')?;
     // `sched:sched_switch: …` from perf script.
     let (event, payload) = match payload.split_once(':') {
         Some((name, payload)) if is_name(name) => (name, payload),
@@ -276,6 +294,12 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     };
     let event = event.trim();
     is_name(event).then_some((context, stamp, event, payload.trim_start()))
+}
+
+/// Without the time since the previous event, ` (+25457)`, of `trace-cmd report --ts-diff`.
+fn behind_difference(rest: &str) -> &str {
+    let behind = rest.trim_start().strip_prefix("(+").and_then(|rest| rest.split_once(')'));
+    behind.filter(|(number, _)| digits(number).is_some()).map_or(rest, |(_, rest)| rest)
 }
 
 /// Whether it can be the name of an event; user-defined names have at most 64 bytes, and the kernel's are shorter.

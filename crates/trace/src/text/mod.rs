@@ -15,7 +15,7 @@ pub(crate) mod writer;
 
 use crate::bytes::Input;
 use crate::cpus::Cpus;
-use crate::event::{Event, What};
+use crate::event::{Cpu, Event, What};
 use crate::fields::Dictionary;
 use crate::info::{Origin, TraceInfo};
 use crate::kind::{Kind, Kinds};
@@ -118,7 +118,11 @@ impl Text {
 
     /// `may_have_zero`: there is a zero byte among the lines read together with it.
     fn line(&mut self, line: &str, may_have_zero: bool) {
+        let had_second = self.ends.second.is_some();
         self.ends.line(line, self.lines);
+        if self.ends.second.is_some() && !had_second {
+            self.second_trace();
+        }
         // The scripts of a page may contain anything.
         let in_page = self.ends.is_html;
         match Said::parse(line) {
@@ -140,6 +144,15 @@ impl Text {
             Said::Damaged => self.damaged(line),
             Said::Nothing => self.note(line),
         }
+    }
+
+    /// Several traces one after the other are read as one; what happened between the first two is not known.
+    fn second_trace(&mut self) {
+        let number = self.lines;
+        self.order.lost(Cpu::ANY, self.now, 0, &mut Problems::default());
+        self.problems.add(ProblemKind::Lost, || {
+            format!("line {number}: another trace begins here; both are read as one, without what happened in between")
+        });
     }
 
     /// What a conversion wrote about its source.

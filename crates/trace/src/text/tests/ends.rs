@@ -38,6 +38,22 @@ fn a_number_that_was_cut_is_not_believed() {
 }
 
 #[test]
+fn a_second_trace_behind_the_first_is_a_gap() {
+    let line = |at: u32| format!("a-1 [000] d..2. {at}.000000: sched_waking: comm=x pid=9 prio=120 target_cpu=000\n");
+    let trace = |at: u32| format!("# tracer: nop\n#\n{}{}", line(at), line(at + 1));
+    assert_eq!(read(&trace(1)).unwrap().1.problems().all().count(), 0);
+    let (_, reader) = read(&(trace(1) + &trace(5))).unwrap();
+    let why: Vec<String> = reader.problems().all().map(|p| p.to_string()).collect();
+    assert!(why.len() == 1 && why[0].starts_with("line 5: another trace begins here"), "{why:?}");
+}
+
+#[test]
+fn ftraces_raw_lines_are_refused_with_the_option_to_turn_off() {
+    let raw = "# tracer: nop\n#\n18468 0 4333117456519 type: 366\n17897 1 4333117490975 type: 366\n";
+    assert!(error(raw).contains("turn off the trace options raw, hex and bin"), "{}", error(raw));
+}
+
+#[test]
 fn a_page_whose_script_does_not_end_is_reported() {
     let page = format!("<html><script src=\"x\"></script>\n<script class=\"trace-data\">\n{TRACEFS}</script>\n</html>");
     let cut = |text: &str| read(text).unwrap().1.problems().count(ProblemKind::Truncated);
