@@ -302,6 +302,26 @@ fn a_file_without_its_formats_is_distinguished_from_one_without_events() {
     assert!(none.starts_with("t has no scheduler events (sched:sched_switch, "), "{none}");
 }
 
+/// A feature list of 32-bit words, the big end first: bit 1 (the formats) and bit 3 (the host's name) of word 0.
+#[test]
+fn the_features_of_a_32_bit_machine_are_found() {
+    let writer = Writer { long_size: 4, ..BIG };
+    let mut file = writer.file(&records(writer, &Drawing::new(DRAWING)));
+    file[72..80].copy_from_slice(&[0, 0, 0, 0b1010, 0, 0, 0, 0]);
+    // The section of the host's name follows that of the formats in the table.
+    let table = (u64::from_be_bytes(file[40..48].try_into().unwrap())
+        + u64::from_be_bytes(file[48..56].try_into().unwrap())) as usize;
+    let end = file.len() as u64;
+    let (mut formats, behind) = (file[table..table + 16].to_vec(), file[table + 16..].to_vec());
+    let moved = u64::from_be_bytes(formats[..8].try_into().unwrap()) + 16;
+    formats[..8].copy_from_slice(&moved.to_be_bytes());
+    let name = [&4u32.to_be_bytes()[..], b"vm1\0"].concat();
+    let section = [(end + 16).to_be_bytes(), (name.len() as u64).to_be_bytes()].concat();
+    let file = [&file[..table], &formats, &section, &behind, &name].concat();
+    let (events, reader) = read(file).unwrap();
+    assert_eq!((reader.info().hostname.as_str(), events.is_empty()), ("vm1", false));
+}
+
 #[test]
 fn a_second_file_behind_the_first_is_named() {
     let file = LITTLE.file(&records(LITTLE, &Drawing::new(DRAWING)));
