@@ -192,13 +192,13 @@ pub fn tally(
         }
     })?;
     engine.finish(&mut counter);
-    let (counts, span) = (engine.counts(), engine.span());
+    let (counts, span) = (engine.counts(), engine.span(reader.noted_in_all()));
     let done = std::mem::take(&mut counter.tasks).first(engine.tasks().len());
     let tasks: Vec<(Task, TaskTally)> = engine.tasks().iter().cloned().zip(done).collect();
     let all = || tasks.iter().map(|(_, done)| done).chain(counter.retired.values().map(|(_, done)| done));
     let longest = [all().map(|done| done.wakeup.max_ns()).max(), all().map(|done| done.preempt.max_ns()).max()];
     for ((censored, longest), what) in counter.censored.iter().zip(longest).zip(["wakeup", "preemption"]) {
-        censored.report(what, longest.unwrap_or(0), &tasks, reader);
+        censored.report(what, longest.unwrap_or(0), counts.switches > 0, &tasks, reader);
     }
     let retired = counter.retired.into_iter().map(|(ended, (number, done))| (ended, number, done)).collect();
     Ok(Tally { tasks, retired, cpus: counter.cpus.all().to_vec(), counts, span })

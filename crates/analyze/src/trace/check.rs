@@ -104,13 +104,10 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     })?;
     engine.finish_dyn(&mut Nobody);
     let lacking = lacking(reader.info().kinds);
-    let mut cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
-    for cpu in &mut cpus {
-        cpu.events -= reader.noted(cpu.cpu.map_or(Cpu::ANY, Cpu)).min(cpu.events);
-    }
+    let cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.without_noted(reader)).collect();
     let gaps = cpus.iter().map(|c| c.gaps).sum();
     let counts = Counts { events: seen.events, gaps, ..engine.counts() };
-    let trace = TraceFacts::new(reader, (&counts, seen.span), &|_| true, &Scope::default());
+    let trace = TraceFacts::new(reader, (&counts, engine.span(reader.noted_in_all())), &|_| true, &Scope::default());
     let problems = reader.problems();
     let reported_lost = problems.count(ProblemKind::Lost);
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();
@@ -181,6 +178,19 @@ fn lacking(kinds: Kinds) -> Vec<String> {
 struct OpenCpu {
     check: CpuCheck,
     gap_since: Option<u64>,
+    /// Time of its first event that cannot be perf's own record of a thread.
+    begun_at: Option<u64>,
+}
+
+impl OpenCpu {
+    /// What was seen of the CPU, without perf's own records of threads.
+    fn without_noted(self, reader: &Reader) -> CpuCheck {
+        let mut check = self.check;
+        let noted = reader.noted(check.cpu.map_or(Cpu::ANY, Cpu)).min(check.events);
+        check.events -= noted;
+        check.first_at_ns = self.begun_at.filter(|_| noted > 0).unwrap_or(check.first_at_ns);
+        check
+    }
 }
 
 #[derive(Default)]
@@ -189,7 +199,6 @@ struct Seen {
     cpus: Vec<Option<OpenCpu>>,
     gaps: Vec<Gap>,
     events: u64,
-    span: Option<(u64, u64)>,
 }
 
 impl Seen {
@@ -204,8 +213,10 @@ impl Seen {
             self.cpus.resize_with(at + 1, || None);
         }
         let number = (cpu != Cpu::ANY).then_some(cpu.0);
-        let of_cpu = self.cpus[at]
-            .get_or_insert_with(|| OpenCpu { check: CpuCheck { cpu: number, ..CpuCheck::default() }, gap_since: None });
+        let of_cpu = self.cpus[at].get_or_insert_with(|| OpenCpu {
+            check: CpuCheck { cpu: number, ..CpuCheck::default() },
+            ..OpenCpu::default()
+        });
         match what {
             What::GapBegin => of_cpu.gap_since = Some(ts),
             What::GapEnd { missing, lost } => {
@@ -218,11 +229,12 @@ impl Seen {
                 if of_cpu.check.events == 0 {
                     of_cpu.check.first_at_ns = ts;
                 }
+                if of_cpu.begun_at.is_none() && event.begins_its_cpu() {
+                    of_cpu.begun_at = Some(ts);
+                }
                 of_cpu.check.events += 1;
                 of_cpu.check.switches += u64::from(matches!(what, What::Switch { .. }));
                 of_cpu.check.last_at_ns = ts;
-                let (first, last) = self.span.unwrap_or((ts, ts));
-                self.span = Some((first.min(ts), last.max(ts)));
             }
         }
     }

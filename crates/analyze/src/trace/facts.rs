@@ -54,7 +54,12 @@ pub struct TraceFacts {
 impl TraceFacts {
     /// After an engine has processed the trace for the request `scope`.
     pub(super) fn of(reader: &Reader, engine: &Engine, scope: &Scope) -> Self {
-        Self::new(reader, (&engine.counts(), engine.span()), &|tid| engine.may_have_met(tid), scope)
+        Self::new(
+            reader,
+            (&engine.counts(), engine.span(reader.noted_in_all())),
+            &|tid| engine.may_have_met(tid),
+            scope,
+        )
     }
 
     /// After the trace was read for the request `scope`. `may_have`: whether the trace may contain a task with this id.

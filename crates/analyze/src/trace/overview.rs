@@ -106,7 +106,7 @@ pub(super) fn findings(
     let Counts { events, gaps, tasks, cpus, .. } = engine.counts();
     let counts = Counts { events, gaps, tasks, cpus, ..Counts::default() };
     let met = |tid| engine.may_have_met(tid);
-    let trace = TraceFacts::new(reader, (&counts, engine.span()), &met, &request.scope);
+    let trace = TraceFacts::new(reader, (&counts, engine.span(reader.noted_in_all())), &met, &request.scope);
     painter.group(end);
     painter.overview(trace, reader.names(), (end, request.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }

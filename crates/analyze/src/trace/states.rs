@@ -70,7 +70,7 @@ pub fn states(reader: &mut Reader, request: &AnalysisRequest) -> Result<States, 
         batch.iter().for_each(|event| engine.take_dyn(event, classes, &mut times));
     })?;
     engine.finish_dyn(&mut times);
-    let span = engine.span();
+    let span = engine.span(reader.noted_in_all());
     let names = reader.names();
     let met = |times: &TaskTimes| times.is_selected(scope);
     let wanted = engine.tasks().iter().zip(times.tasks.first(engine.tasks().len()));

@@ -117,7 +117,7 @@ fn read(
     if going {
         engine.finish_dyn(&mut history);
         history.hand_out(&engine, reader, scope, each);
-        let end = engine.span().map_or(0, |(_, end)| end);
+        let end = engine.span(0).map_or(0, |(_, end)| end);
         holes.finish(end, &scope.window).take_while(|hole| each_hole(*hole)).for_each(drop);
     }
     Ok(TraceFacts::of(reader, &engine, scope))

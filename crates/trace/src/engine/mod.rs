@@ -32,6 +32,8 @@ pub struct Engine {
     counts: Counts,
     now: u64,
     first: Option<u64>,
+    /// The same, of events that may be perf's own records.
+    first_noted: Option<u64>,
     /// Whether `sched_waking` is in the trace.
     wakings_recorded: bool,
 }
@@ -63,6 +65,7 @@ impl Engine {
             counts: Counts::default(),
             now: 0,
             first: None,
+            first_noted: None,
             wakings_recorded: false,
         }
     }
@@ -99,9 +102,13 @@ impl Engine {
         self.gaps.taint(since, self.now, seen_on)
     }
 
-    /// Times of the first and of the latest event, ns; `None` before the first.
-    pub fn span(&self) -> Option<(u64, u64)> {
-        self.first.map(|first| (first, self.now))
+    /// Times of the first and of the latest event, ns; `None` before the first. If events are perf's own records of
+    /// threads (`noted` of them, [`crate::Reader::noted_in_all`]), which begin long before the tracepoints, the first
+    /// is one that cannot be such a record.
+    pub fn span(&self, noted: u64) -> Option<(u64, u64)> {
+        let earliest = self.first_noted.into_iter().chain(self.first).min();
+        let first = if noted > 0 { self.first.or(earliest) } else { earliest };
+        first.map(|first| (first, self.now))
     }
 
     /// Looks for a `sched_waking` among the coming events: if a `sched_wakeup` before the first one lacks its waking,
@@ -122,7 +129,7 @@ impl Engine {
         }
         let (ts, cpu) = (event.ts, event.cpu);
         if self.first.is_none() && !event.is_from_before() {
-            self.first = Some(ts);
+            self.note_begin(event);
         }
         if !self.gaps.has_events(cpu) && cpu != Cpu::ANY && event.begins_its_cpu() {
             self.gaps.begins(cpu);
@@ -143,6 +150,12 @@ impl Engine {
             What::Wakeup(wake) if wake.tid != Tid::IDLE => self.wakeup(ts, &wake, observer),
             _ => self.take_rare(event, observer),
         }
+    }
+
+    #[cold]
+    fn note_begin(&mut self, event: &Event) {
+        let of = if event.begins_its_cpu() { &mut self.first } else { &mut self.first_noted };
+        of.get_or_insert(event.ts);
     }
 
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
@@ -198,10 +211,13 @@ impl Engine {
                     }
                 }
                 Phase::Preempted | Phase::Woken => {
-                    // If it is known from a waking only, it may have been on a CPU all the time.
-                    let since = if slot.unsure { u64::MAX } else { self.gaps.complete_since() };
+                    // It may have run, and ended or slept, where events are missing; no later event shows whether it
+                    // did. If it is known from a waking only, it may have been on a CPU all the time.
+                    let is_tainted = self.gaps.taint(slot.wait_start(), end, slot.seen_on);
+                    let since = if slot.unsure || is_tainted { u64::MAX } else { self.gaps.complete_since() };
                     let at_least = slot.waited_at_least(since, end, self.wakings_recorded);
-                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished, at_least));
+                    let why = if is_tainted { Censored::Gap } else { Censored::Unfinished };
+                    observer.wait_censored(slot.task, &slot.censored(why, at_least));
                 }
                 Phase::Sleeping if slot.pending => {
                     observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished, 0));

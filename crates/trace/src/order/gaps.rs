@@ -341,7 +341,7 @@ impl CpuQueue {
     }
 
     /// Marks events between two times as missing.
-    fn gap(&mut self, cpu: Cpu, (from, ts): (u64, u64), missing: Missing, lost: u32) {
+    pub(super) fn gap(&mut self, cpu: Cpu, (from, ts): (u64, u64), missing: Missing, lost: u32) {
         // A gap before the first event of a CPU has no effect.
         let from = if self.seen { from } else { ts };
         self.put_begin(from, cpu);

@@ -1,7 +1,7 @@
 //! Decides, by the recorder's rounds, which events may be handed out, and hands them out in the order of time.
 
 use super::{BATCH, CpuQueue, Order, lane_index};
-use crate::event::{Cpu, Event};
+use crate::event::{Cpu, Event, Missing, Tid};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
 
@@ -39,6 +39,9 @@ impl Order {
 
     /// No more events will come.
     pub(crate) fn finish(&mut self, problems: &mut Problems) {
+        if self.breaks_are_expected {
+            self.last_runs_are_unknown();
+        }
         for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
             self.pending += lane.end_of_gap(self.latest.max(lane.last));
         }
@@ -49,6 +52,18 @@ impl Order {
         self.limit = u64::MAX;
         self.finished = true;
         self.gather(problems);
+    }
+
+    /// Only some tasks were recorded: a task that was switched in may have left its CPU unseen since then.
+    fn last_runs_are_unknown(&mut self) {
+        let latest = self.latest;
+        for (number, lane) in self.cpus.iter_mut().skip(1).enumerate() {
+            let runs = lane.current.is_some_and(|current| current != Tid::IDLE);
+            if runs && lane.losing.is_none() && lane.last < latest {
+                lane.gap(Cpu(number as u16), (lane.last, latest), Missing::Chain, 0);
+                self.pending += 2;
+            }
+        }
     }
 
     /// Whether no more events will come.

@@ -9,6 +9,10 @@ use crate::names::Name;
 use crate::problem::ProblemKind;
 use crate::seconds::Seconds;
 
+/// Problems of a trace from which switches may be missing without a gap.
+const WITH_UNKNOWN_SWITCHES: [ProblemKind; 4] =
+    [ProblemKind::SomeTasks, ProblemKind::BadRecord, ProblemKind::SkippedPart, ProblemKind::ImpossibleNumber];
+
 /// The censored wait of a kind with the largest lower bound.
 #[derive(Debug, Default)]
 pub(super) struct LeastWait {
@@ -39,9 +43,17 @@ impl LeastWait {
     }
 
     /// Reports it if no measured wait of its kind was as long.
-    pub(super) fn report(&self, what: &str, longest_ns: u64, tasks: &[(Task, TaskTally)], reader: &mut Reader) {
-        // If only some tasks were recorded, it is not known who got a CPU.
-        if self.ns <= longest_ns || reader.problems().count(ProblemKind::SomeTasks) > 0 {
+    pub(super) fn report(
+        &self,
+        what: &str,
+        longest_ns: u64,
+        has_switches: bool,
+        tasks: &[(Task, TaskTally)],
+        reader: &mut Reader,
+    ) {
+        // If switches are missing, by choice or because they could not be read, it is not known who got a CPU.
+        let has_unknown_switches = WITH_UNKNOWN_SWITCHES.iter().any(|kind| reader.problems().count(*kind) > 0);
+        if self.ns <= longest_ns || !has_switches || has_unknown_switches {
             return;
         }
         let known = self.task.and_then(|task| tasks.get(task.index())).map(|(task, _)| (task.tid, task.comm));

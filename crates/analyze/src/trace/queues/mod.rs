@@ -125,7 +125,7 @@ pub(super) fn findings(
     request: &AnalysisRequest,
 ) -> Queues {
     let window = &request.scope.window;
-    let (start, last) = (counter.slicing.start, engine.span().map_or(0, |(_, last)| last));
+    let (start, last) = (counter.slicing.start, engine.span(0).map_or(0, |(_, last)| last));
     let end = counter.end(last);
     let start = start.unwrap_or(end);
     let number = counter.slicing.number(end);

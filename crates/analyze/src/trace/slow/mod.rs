@@ -152,7 +152,7 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
     wanted.truncate(top.unwrap_or(usize::MAX));
     let mut timelines = Timelines::new(wanted.iter().map(|o| (o.start_ns, o.end_ns)).collect());
     let engine = follow(reader, &TaskFilter::default(), &mut [&mut timelines])?;
-    let (names, span) = (reader.names(), engine.span().unwrap_or((0, 0)));
+    let (names, span) = (reader.names(), engine.span(reader.noted_in_all()).unwrap_or((0, 0)));
     let is_outside = |o: &SlowOperation| o.end_ns <= span.0 || o.start_ns >= span.1;
     let row = |(operation, pieces): (&&SlowOperation, _)| row(operation, pieces, &engine, names);
     Ok(Slow {

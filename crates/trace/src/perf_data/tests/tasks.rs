@@ -2,6 +2,9 @@
 
 use super::*;
 
+struct Nobody;
+impl crate::engine::Observer for Nobody {}
+
 #[test]
 fn a_fork_that_a_record_and_a_tracepoint_report_is_one_event() {
     let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
@@ -137,6 +140,41 @@ fn tasks_alone_are_distinguished_from_a_loss() {
     };
     assert_eq!(problems(thread_map(77)), [0, 1], "perf record without -a");
     assert_eq!(problems(thread_map(u64::MAX)), [2, 0], "the whole machine");
+}
+
+#[test]
+fn a_trace_begins_with_its_first_sample_and_not_with_perfs_own_record() {
+    let samples = records(LITTLE, &Drawing::new("0 70 . R > A\n0 90 A S > ."));
+    let file = LITTLE.file(&[life(EXIT, 41, 5_000, 0), samples, life(EXIT, 40, 95_000, 0)].concat());
+    let (events, reader) = read(file).unwrap();
+    let span_of = |events: &[Event]| {
+        let mut engine = crate::engine::Engine::default();
+        let classes = reader.states().classes();
+        events.iter().for_each(|event| engine.take_dyn(event, &classes, &mut Nobody));
+        engine.span(reader.noted_in_all())
+    };
+    assert_eq!(span_of(&events), Some((70_000, 95_000)));
+    let noted: Vec<Event> = events.into_iter().filter(|event| !event.begins_its_cpu()).collect();
+    assert_eq!(span_of(&noted), Some((5_000, 95_000)), "where there is nothing else");
+}
+
+/// Without -a, only the switches of the recorded tasks are there: a foreign thread is not seen to leave its CPU.
+#[test]
+fn a_run_at_the_end_of_a_recording_of_some_tasks_is_unknown() {
+    let drawing = Drawing::new("0 10 A S > B\n1 12 C S > A\n1 90 A S > .");
+    let samples = records(LITTLE, &drawing);
+    let runs = |file: Vec<u8>| {
+        observed(file)
+            .of(&["ran", "run-censored"])
+            .into_iter()
+            .filter(|r| r.starts_with('B'))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let of_all = runs(LITTLE.file(&samples));
+    let of_tasks = runs(LITTLE.file(&[id_index(-1, 77), samples].concat()));
+    assert_ne!(of_all, of_tasks);
+    assert!(of_tasks.iter().all(|run| run.contains("censored")), "{of_tasks:?}");
 }
 
 /// perf's own records say nothing about what the tracepoints missed: a gap begins at the last of the latter.
