@@ -37,7 +37,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
         "s" | "sec" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
-        _ if number == 0.0 => 1.0,
+        "" if number == 0.0 => 1.0,
         _ => return Err(bad()),
     };
     let ns = number * scale;
@@ -238,6 +238,7 @@ mod tests {
         assert_eq!(parse_duration_ns("100us"), Ok(100_000));
         assert_eq!(parse_duration_ns("0"), Ok(0));
         assert!(parse_duration_ns("5").is_err(), "a time without a unit is refused");
+        assert!(parse_duration_ns("0banana").is_err() && parse_duration_ns("0xff").is_err());
         assert!(parse_duration_ns("-5ms").is_err());
         assert_eq!(parse_bytes("64k"), Ok(65536));
         assert_eq!(parse_bytes("100"), Ok(100));

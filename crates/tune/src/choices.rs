@@ -15,7 +15,7 @@ pub(crate) fn misfit(row: &Row, knob: Option<&Knob>, value: &str) -> Option<Stri
     };
     match listed {
         Some(words) => (!words.iter().any(|word| word == value)).then(|| not_offered(row, &words, value)),
-        None => row.out_of_range(value),
+        None => row.out_of_range(value).or_else(|| knob.and_then(|_| row.no_number(value))),
     }
 }
 

@@ -9,6 +9,7 @@ mod alias;
 mod here;
 mod names;
 mod network;
+mod number;
 mod table;
 
 pub use alias::{one_knob_on_two_axes, one_knob_twice_in_an_arm};

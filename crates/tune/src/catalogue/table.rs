@@ -1,5 +1,6 @@
 //! The table of knobs, `knobs.txt`, as rows. Its format is described at its head.
 
+use super::number::kernel_number;
 use serde::Serialize;
 use std::fmt;
 
@@ -153,7 +154,7 @@ impl Row {
             let known = self.range.split('|').any(|one| one == value);
             return (!known).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()));
         };
-        let number: i128 = value.parse().ok()?;
+        let number = kernel_number(value)?;
         let (min, max) = (least.parse::<i128>(), most.parse::<i128>());
         if min.as_ref().is_ok_and(|min| number < *min) || max.as_ref().is_ok_and(|max| number > *max) {
             return Some(format!("{} takes {}, not {value}", self.name, self.values()));
@@ -167,11 +168,19 @@ impl Row {
         asked.meaning.starts_with("resets ").then_some(asked.meaning)
     }
 
+    /// Whether some kernel starts with this value, which may be a word.
+    fn has_default(&self, value: &str) -> bool {
+        let defaults = self.places.iter().flat_map(|place| &place.defaults).map(|default| default.value);
+        defaults.chain(self.neutral.iter().flat_map(|neutral| neutral.value.split('|'))).any(|known| known == value)
+    }
+
     /// Why the kernel will refuse this word for a numeric knob, in words.
     pub(crate) fn no_number(&self, value: &str) -> Option<String> {
-        let is_number = || value.parse::<i128>().is_ok() || value.starts_with("0x");
-        let fits = !self.range.contains("..") || self.special.iter().any(|special| special.value == value);
-        (!fits && !is_number()).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()))
+        let is_known = self.special.iter().any(|special| special.value == value) || self.has_default(value);
+        // Shares of uclamp may have decimals.
+        let is_number = || kernel_number(value).is_some() || self.unit == "percent" && value.parse::<f64>().is_ok();
+        let fits = !self.range.contains("..") || is_known || is_number();
+        (!fits).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()))
     }
 }
 
@@ -262,6 +271,7 @@ mod tests {
                     place.defaults.iter().map(|d| d.value).chain(row.neutral.iter().flat_map(|n| n.value.split('|')))
                 {
                     assert_eq!(row.out_of_range(default), None, "{}: {default}", row.name);
+                    assert_eq!(row.no_number(default), None, "{}: {default}", row.name);
                 }
             }
             // The places in one hierarchy must follow each other without a gap in versions.
@@ -280,6 +290,7 @@ mod tests {
         assert_eq!(row("fair_server_runtime").kernels(), "Linux 6.12 and later");
         let why = |name: &str, value: &str| row(name).out_of_range(value);
         assert_eq!(why("base_slice", "0").unwrap(), "base_slice takes 100000 to 1000000000 ns, not 0");
+        assert_eq!(why("base_slice", "0x0").unwrap(), "base_slice takes 100000 to 1000000000 ns, not 0x0");
         assert_eq!(why("rr_timeslice", "-1").unwrap(), "rr_timeslice takes 1 ms or more, not -1");
         assert_eq!(why("tunable_scaling", "3").unwrap(), "tunable_scaling takes 0, 1, 2, not `3`");
         for (name, value) in [("base_slice", "1000000"), ("rt_runtime", "-1"), ("resume_latency", "n/a"), ("nice", "x")]
