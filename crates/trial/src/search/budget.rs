@@ -2,7 +2,7 @@
 
 use super::{SearchStudy, space};
 use crate::describe::{BOOT_S, SAMPLE_NS};
-use crate::experiment::trial_duration_ns;
+use crate::experiment::{is_timed, trial_duration_ns};
 use crate::workloads::OVERHEAD_NS;
 use anyhow::{Result, bail};
 use schedlab_plan::plan::{GuestPer, PlannedSearch, SearchStrategy, Stopping};
@@ -21,6 +21,8 @@ struct Cost {
     /// Time for its process and settings; if a guest is booted for it, time for the boot.
     around_ns: u64,
     is_booted: bool,
+    /// The workload ends by itself, so how long a trial takes is not known.
+    is_assumed: bool,
 }
 
 impl Cost {
@@ -34,7 +36,8 @@ impl Cost {
             Some(_) => 0,
         };
         let least_ns = if plan.guest.is_some() { SAMPLE_NS } else { 0 };
-        Self { trial_ns: trial_ns.max(least_ns), around_ns, is_booted }
+        let is_assumed = plan.trial_ns.is_none() && !is_timed(&plan.workloads[0].run);
+        Self { trial_ns: trial_ns.max(least_ns), around_ns, is_booted, is_assumed }
     }
 
     /// A trial's whole time, with its share of the round's checks.
@@ -49,8 +52,12 @@ impl Cost {
             (false, ns) => format!(", each with {} of set-up", format_ns(ns)),
             (true, ns) => format!(", each with {} for its boot", format_ns(ns)),
         };
+        let assumed = match self.is_assumed {
+            true => " (assumed: one by `loops` or of a command ends by itself; `duration` instead of `loops` sets it)",
+            false => "",
+        };
         format!(
-            "trials of {}{around}, and {} of checks for every {TRIALS_OF_A_ROUND} of them",
+            "trials of {}{assumed}{around}, and {} of checks for every {TRIALS_OF_A_ROUND} of them",
             format_ns(self.trial_ns),
             format_ns(ROUND_NS)
         )
