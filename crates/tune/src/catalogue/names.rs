@@ -22,9 +22,9 @@ pub struct Named {
     pub also_called: Option<String>,
 }
 
-/// The row that has this place.
+/// The row that has this place, which is one file or, with `*`, those of all CPUs.
 pub(crate) fn row_of_place(place: &str) -> Option<Row> {
-    rows().into_iter().find(|row| row.places.iter().any(|p| is_at(p.at, place)))
+    rows().into_iter().find(|row| row.places.iter().any(|p| p.at == place || is_at(p.at, place)))
 }
 
 /// The row of this file below /proc/sys or debugfs.

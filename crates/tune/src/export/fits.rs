@@ -34,7 +34,11 @@ mod tests {
 
     fn why(setting: &str) -> String {
         let tree = tempfile::tempdir().unwrap();
-        for (file, text) in [("proc/sys/kernel/osrelease", "6.18.1\n"), ("proc/sys/net/core/somaxconn", "4096\n")] {
+        for (file, text) in [
+            ("proc/sys/kernel/osrelease", "6.18.1\n"),
+            ("proc/sys/net/core/somaxconn", "4096\n"),
+            ("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n"),
+        ] {
             let path = tree.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
@@ -57,5 +61,12 @@ mod tests {
     fn what_is_no_number_is_refused_as_the_kernel_would() {
         assert!(why("sysctl:net.core.somaxconn=abc").ends_with("connections, not `abc`"));
         assert_eq!(why("sysctl:net.core.somaxconn=0x100"), "fits");
+    }
+
+    #[test]
+    fn the_range_of_a_knob_of_each_cpu_is_checked() {
+        let period = |ns: &str| why(&format!("debugfs:sched/fair_server/cpu*/period={ns}"));
+        assert!(period("1").contains("fair_server_period takes 100000 to"), "{}", period("1"));
+        assert_eq!(period("100000"), "fits");
     }
 }
