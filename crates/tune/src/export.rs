@@ -3,14 +3,16 @@
 //! installed here.
 
 mod fits;
+mod order;
 mod value;
 
 pub use fits::check_exports;
 
 use crate::Roots;
+use order::{Back, Group, ordered};
 use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::Path;
-use value::{Value, lost_without, scaling, tuned_puts_back, value_of};
+use value::{Value, lost_without, scaling, value_of};
 
 /// A file and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,17 +63,17 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
             _ => exports.without.push(format!("{setting}: {}", instead(setting))),
         }
     }
-    let sysctls: Vec<&Value> = values.iter().filter(|value| value.sysctl.is_some()).collect();
-    let files: Vec<&Value> = values.iter().filter(|value| value.sysctl.is_none()).collect();
+    let (sysctls, files): (Vec<Group<'_>>, Vec<Group<'_>>) =
+        ordered(&values).into_iter().partition(Group::fits_sysctl_d);
     if !sysctls.is_empty() {
         exports.files.push(sysctl_d(&sysctls, evidence));
     }
     if !files.is_empty() {
         exports.files.push(unit(&files, evidence));
     }
-    let of_tuned: Vec<&Value> = files.into_iter().filter(|value| tuned_puts_back(value)).collect();
-    if !sysctls.is_empty() || !of_tuned.is_empty() {
-        exports.files.push(tuned(&sysctls, &of_tuned, scaling(roots).as_ref(), evidence));
+    let (sysctls, files) = (of_tuned(&sysctls), of_tuned(&files));
+    if !sysctls.is_empty() || !files.is_empty() {
+        exports.files.push(tuned(&sysctls, &files, scaling(roots).as_ref(), evidence));
     }
     if !of_task.is_empty() {
         exports.files.push(script(&of_task, evidence));
@@ -113,10 +115,18 @@ fn settings_of<'v>(values: impl IntoIterator<Item = &'v &'v Value>) -> Vec<&'v s
     values.into_iter().map(|value| value.setting.as_str()).collect()
 }
 
+fn values_of<'v>(groups: impl IntoIterator<Item = &'v Group<'v>>) -> impl Iterator<Item = &'v Value> {
+    groups.into_iter().flat_map(|group| group.values.iter().copied())
+}
+
+fn of_tuned<'v>(groups: &'v [Group<'v>]) -> Vec<&'v Value> {
+    values_of(groups.iter().filter(|group| group.tuned_puts_back())).collect()
+}
+
 /// Promises no undo of values that are not known.
 fn but_for_unknown(undo: String, values: &[&Value]) -> String {
-    let name = |value: &&&Value| value.before.is_none();
-    let of: Vec<String> = values.iter().filter(name).map(|value| value.file.display().to_string()).collect();
+    let is_unknown = |value: &&&Value| value.before.is_empty();
+    let of: Vec<String> = values.iter().filter(is_unknown).map(|value| value.file.display().to_string()).collect();
     if of.is_empty() {
         undo
     } else {
@@ -124,20 +134,24 @@ fn but_for_unknown(undo: String, values: &[&Value]) -> String {
     }
 }
 
-fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
+fn sysctl_d(groups: &[Group<'_>], evidence: &Evidence<'_>) -> Export {
+    let values: Vec<&Value> = values_of(groups).collect();
     let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
-    let own = values.iter().filter_map(|value| Some((name(value), value.before.clone()?)));
+    let own = groups.iter().rev().flat_map(Group::back).filter_map(|back| match back {
+        Back::Own(value) => Some((name(value), value.sysctl_before()?.to_owned())),
+        Back::Lift(value, text) => Some((name(value), text.to_owned())),
+    });
     // In this order: writing the default may widen another sysctl, which can be narrowed again only after the default
     // is restored.
     let widened = values.iter().filter_map(|value| value.widens.clone());
     let back = own.chain(widened).map(|(name, before)| shell_words::join([format!("{name}={before}").as_str()]));
     let back: Vec<String> = back.collect();
     let back = if back.is_empty() { String::new() } else { format!(" && sysctl -w {}", back.join(" ")) };
-    let undo = but_for_unknown(format!("rm /etc/sysctl.d/{SYSCTL}{back}"), values);
+    let undo = but_for_unknown(format!("rm /etc/sysctl.d/{SYSCTL}{back}"), &values);
     let lines: String = values.iter().map(|value| format!("{} = {}\n", name(value), value.value)).collect();
     Export {
         file: SYSCTL,
-        text: head(evidence, &settings_of(values), &undo) + &lines,
+        text: head(evidence, &settings_of(&values), &undo) + &lines,
         apply: format!("cp {SYSCTL} /etc/sysctl.d/ && sysctl -p /etc/sysctl.d/{SYSCTL}"),
         undo,
     }
@@ -150,35 +164,46 @@ fn shell(command: &str) -> String {
 }
 
 /// A knob of each CPU is a glob, which must not be quoted in the shell.
-fn write(value: &str, file: &Path) -> String {
-    let (echo, file) = (shell_words::join(["echo", value]), file.display().to_string());
-    match file.contains('*') {
-        true => format!("for file in {file}; do {echo} > \"$file\"; done"),
-        false => format!("{echo} > {}", shell_words::join([file.as_str()])),
+fn write(value: &str, files: &[&Path]) -> String {
+    let echo = shell_words::join(["echo", value]);
+    let word = |file: &&Path| match file.display().to_string() {
+        glob if glob.contains('*') => glob,
+        file => shell_words::join([file.as_str()]),
+    };
+    match files.iter().map(word).collect::<Vec<_>>().join(" ") {
+        file if files.len() == 1 && !file.contains('*') => format!("{echo} > {file}"),
+        files => format!("for file in {files}; do {echo} > \"$file\"; done"),
     }
 }
 
-fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
+/// The commands of one line of an undo: one for each value that the copies had.
+fn write_back(back: Back<'_>) -> Vec<String> {
+    match back {
+        Back::Lift(value, text) => vec![write(text, &[&value.file])],
+        Back::Own(value) => value.files_before().iter().map(|(text, files)| write(text, files)).collect(),
+    }
+}
+
+fn unit(groups: &[Group<'_>], evidence: &Evidence<'_>) -> Export {
+    let values: Vec<&Value> = values_of(groups).collect();
     let undo = format!("systemctl disable --now {UNIT} && rm /etc/systemd/system/{UNIT}");
-    let undo = but_for_unknown(undo, values);
-    let mut text = head(evidence, &settings_of(values), &undo);
-    text += "[Unit]\nDescription=Scheduler knobs that schedlab found\nAfter=sys-kernel-debug.mount\n\n\
-             [Service]\nType=oneshot\nRemainAfterExit=yes\n";
-    for value in values {
-        text += &format!("ExecStart={}\n", shell(&write(&value.value, &value.file)));
-    }
-    let again = lost_without(values).map(|file| {
+    let undo = but_for_unknown(undo, &values);
+    let again = lost_without(&values).map(|file| {
         let file = shell_words::join([file.display().to_string().as_str()]);
-        shell(&format!("v=$(cat {file}) && echo $v > {file}"))
+        format!("v=$(cat {file}) && echo $v > {file}")
     });
-    text += &again.iter().map(|again| format!("ExecStart={again}\n")).collect::<String>();
-    for value in values.iter().rev() {
-        if let Some(before) = &value.before {
-            text += &format!("ExecStop={}\n", shell(&write(before, &value.file)));
-        }
-    }
-    text += &again.iter().map(|again| format!("ExecStop={again}\n")).collect::<String>();
-    text += "\n[Install]\nWantedBy=multi-user.target\n";
+    let starts = groups.iter().flat_map(Group::lines).map(|(value, text)| write(text, &[&value.file])).collect();
+    let stops = groups.iter().rev().flat_map(Group::back).flat_map(write_back).collect();
+    let lines = |key: &str, commands: Vec<String>| -> String {
+        commands.into_iter().chain(again.clone()).map(|command| format!("{key}={}\n", shell(&command))).collect()
+    };
+    let text = head(evidence, &settings_of(&values), &undo)
+        + "[Unit]\nDescription=Scheduler knobs that schedlab found\n\
+           After=sys-kernel-debug.mount systemd-sysctl.service\n\n\
+           [Service]\nType=oneshot\nRemainAfterExit=yes\n"
+        + &lines("ExecStart", starts)
+        + &lines("ExecStop", stops)
+        + "\n[Install]\nWantedBy=multi-user.target\n";
     let apply = format!("cp {UNIT} /etc/systemd/system/ && systemctl enable --now {UNIT}");
     Export { file: UNIT, text, apply, undo }
 }

@@ -96,6 +96,35 @@ fn a_knob_of_each_cpu_is_written_for_each() {
     assert!(!text(&made, UNIT).contains(&format!("'{file}'")));
 }
 
+#[test]
+fn the_undo_of_copies_writes_each_of_them() {
+    let tree = tempfile::tempdir().unwrap();
+    let policy = |number: u32, file: &str| format!("/sys/devices/system/cpu/cpufreq/policy{number}/scaling_{file}");
+    for (number, least) in [(0, "400000"), (2, "800000"), (10, "400000")] {
+        for (file, text) in [("governor", "schedutil"), ("min_freq", least)] {
+            let path = tree.path().join(&policy(number, file)[1..]);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{text}\n")).unwrap();
+        }
+    }
+    let place = |file: &str| format!("sysfs:devices/system/cpu/cpufreq/policy*/scaling_{file}");
+    let settings =
+        [place("governor") + "=performance", place("min_freq") + "=900000"].map(|text| text.parse().unwrap());
+    let made = exports(&Roots::below(tree.path()), &settings, &[]);
+    let unit = text(&made, UNIT);
+    assert!(!unit.contains("stays until a reboot"), "{unit}");
+    let stops: Vec<&str> = unit.lines().filter(|line| line.starts_with("ExecStop=")).collect();
+    let [all, others, second] = [
+        format!(
+            "for file in {}; do echo schedutil > \"$file\"; done",
+            "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor"
+        ),
+        format!("for file in {} {}; do echo 400000 > \"$file\"; done", policy(0, "min_freq"), policy(10, "min_freq")),
+        format!("echo 800000 > {}", policy(2, "min_freq")),
+    ];
+    assert_eq!(stops, [others, second, all].map(|line| format!("ExecStop={}", shell(&line))));
+}
+
 /// The file may not exist, or may not contain the word.
 #[test]
 fn no_undo_is_promised_where_the_value_before_is_not_known() {
