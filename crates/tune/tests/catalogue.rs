@@ -92,6 +92,32 @@ fn one_name_finds_the_place_of_each_kernel() {
     assert_eq!(tree("6.12").setting("boot:preempt=full"), "boot:preempt=full");
 }
 
+/// `autogroup`, a word of a SPEC, is also known by the sysctl behind it.
+#[test]
+fn a_word_of_a_spec_is_found_by_its_sysctl() {
+    let tree = tree("6.12");
+    for name in ["kernel.sched_autogroup_enabled", "sched_autogroup_enabled", "autogroup_enabled"] {
+        assert_eq!(tree.setting(&format!("{name}=0")), "autogroup=off", "{name}");
+        assert_eq!(tree.knob(name).name, "autogroup", "{name}");
+        assert_eq!(named(&tree.roots, &format!("{name}=1")).unwrap().also_called.as_deref(), Some("autogroup"));
+    }
+    let spec = "sysctl:kernel.sched_autogroup_enabled=0";
+    assert_eq!(tree.setting(spec), spec, "a SPEC stays as it is written");
+    assert_eq!(tree.knob("sysctl:kernel.sched_autogroup_enabled").name, "autogroup");
+    assert_eq!(tree.knob("kernel/mm/transparent_hugepage/enabled").name, "thp");
+    for (typo, near) in [
+        ("kernel.sched_autogroup_enabeld", "autogroup_enabled"),
+        ("sched_autogruop_enabled", "autogroup_enabled"),
+        ("net.core.somaxcon", "somaxconn"),
+    ] {
+        let why = of_names(&tree.roots, &[typo.to_owned()]).unwrap_err();
+        assert!(why.contains(&format!("did you mean `{near}`")), "{why}");
+    }
+    for no_name in ["enabled", "boot:autogroup_enabled"] {
+        assert!(of_names(&tree.roots, &[no_name.to_owned()]).is_err(), "{no_name}");
+    }
+}
+
 #[test]
 fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     let why = |version: &str, name: &str| tree(version).knob(name).why_not.unwrap_or_else(|| "it is here".into());

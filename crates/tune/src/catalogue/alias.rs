@@ -3,6 +3,7 @@
 
 use super::here::is_at;
 use super::names::row_of_place;
+use super::table::Row;
 use schedlab_plan::plan::Axis;
 use schedlab_plan::{Arm, Setting};
 
@@ -62,20 +63,35 @@ fn name_of_both(a: &str, b: &str) -> Option<String> {
 
 /// The places that a setting may be written to; the machine decides which one.
 fn places(setting: &Setting) -> Vec<String> {
-    let plain: &[&str] = match setting {
+    match setting {
+        Setting::Sysfs { path, .. } if path.starts_with("kernel/debug/") => {
+            vec![format!("debugfs:{}", path.trim_start_matches("kernel/debug/"))]
+        }
+        // A feature is one word of the file, and has a name of its own.
+        Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. } => vec![setting.key()],
+        word => behind(word).iter().map(|&place| place.to_owned()).collect(),
+    }
+}
+
+/// The places behind a word of a SPEC.
+fn behind(word: &Setting) -> &'static [&'static str] {
+    match word {
         Setting::Autogroup(_) => &["sysctl:kernel.sched_autogroup_enabled"],
         Setting::Thp(_) => &["sysfs:kernel/mm/transparent_hugepage/enabled"],
         Setting::HaltPoll { .. } => {
             &["sysfs:module/haltpoll/parameters/guest_halt_poll_ns", "sysfs:module/kvm/parameters/halt_poll_ns"]
         }
-        Setting::Sysfs { path, .. } if path.starts_with("kernel/debug/") => {
-            return vec![format!("debugfs:{}", path.trim_start_matches("kernel/debug/"))];
-        }
-        // A feature is one word of the file, and has a name of its own.
-        Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. } => return vec![setting.key()],
         _ => &[],
-    };
-    plain.iter().map(|&place| place.to_owned()).collect()
+    }
+}
+
+/// The one place behind a row that is a word of a SPEC; `None` if it is no word, or if the machine decides which place.
+pub(super) fn place_behind(row: &Row) -> Option<&'static str> {
+    let word = row.places.first().filter(|place| place.kind() == "spec")?.path().parse().ok()?;
+    match behind(&word) {
+        [one] => Some(one),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Names of knobs: the catalogue's own, those of the kernel's files on any version, and suggestions for unknown ones.
 
+use super::alias::place_behind;
 use super::here::{has, is_at};
 use super::table::{Location, Row, Version, rows};
 use super::{Knob, catalogue};
@@ -7,7 +8,7 @@ use crate::choices::misfit;
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
 use crate::roots::Roots;
-use schedlab_plan::nearest::hint;
+use schedlab_plan::nearest::{hint_at, nearest};
 use schedlab_plan::units::parse_duration_ns;
 use schedlab_plan::{Arm, Setting, SettingError};
 use std::collections::BTreeMap;
@@ -74,15 +75,34 @@ fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     // `boot:preempt` is a word of the guest's command line, not a file.
     let may_be_file = name.split_once(':').is_none_or(|(kind, _)| ["sysctl", "debugfs", "sysfs"].contains(&kind));
     let file = |row: &&Row| may_be_file && row.places.iter().any(|p| stem(p.file()) == stem(name));
-    rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place)).or_else(|| rows.iter().find(file))
+    let behind = |row: &&Row| place_behind(row).is_some_and(|place| is_called(place, name));
+    let by_name = rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place));
+    by_name.or_else(|| rows.iter().find(file)).or_else(|| rows.iter().find(behind))
+}
+
+/// Whether a name means this place: written out, without its kind, or, of a sysctl, by its last part. The name of a
+/// file in sysfs, such as `enabled`, says too little.
+fn is_called(place: &str, name: &str) -> bool {
+    let (kind, path) = place.split_once(':').unwrap_or(("", place));
+    let may_be_part = kind == "sysctl" && (!name.contains(':') || name.starts_with("sysctl:"));
+    place == name || path == name || (may_be_part && stem(last_part(path)) == stem(name))
+}
+
+/// `somaxconn` for `net.core.somaxconn`.
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// Which of these knobs are meant by a name: one, or all features for `features`. For an unknown one the error names
 /// the nearest.
 fn unknown(rows: &[Row], name: &str) -> String {
     let files = rows.iter().flat_map(|row| row.places.iter().map(|place| stem(place.file())));
-    let known = rows.iter().map(|row| row.name).chain(files.filter(|file| file.len() > 4));
-    format!("no knob is called `{name}`{}; `schedlab tune catalog` lists them all", hint(stem(name), known))
+    let behind = rows.iter().filter_map(place_behind).filter(|place| place.starts_with("sysctl:"));
+    let files = files.chain(behind.map(|place| stem(last_part(place))));
+    let known: Vec<&str> = rows.iter().map(|row| row.name).chain(files.filter(|file| file.len() > 4)).collect();
+    let near = |word: &str| nearest(word, known.iter().copied());
+    let near = near(stem(name)).or_else(|| near(last_part(stem(name))));
+    format!("no knob is called `{name}`{}; `schedlab tune catalog` lists them all", hint_at(near))
 }
 
 /// `NAME=VALUE` as this kernel takes it. NAME is the catalogue's, or that of the kernel's file on any version, or a
@@ -90,7 +110,9 @@ fn unknown(rows: &[Row], name: &str) -> String {
 pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
     let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n.trim(), Some(v.trim())));
     let rows = rows();
-    let Some(row) = row_named(&rows, name) else {
+    // A SPEC that is written out stays as it is, also where its file is behind a word.
+    let is_spec = |row: &Row| place_behind(row) == Some(name);
+    let Some(row) = row_named(&rows, name).filter(|row| !is_spec(row)) else {
         let setting = Arm::parse("set", text).map(|arm| arm.settings);
         return match setting {
             Ok(mut settings) if settings.len() == 1 => Ok(Named { setting: settings.remove(0), also_called: None }),
