@@ -43,8 +43,8 @@ fn facts(e: &Environment) -> [(&'static str, String); 13] {
     ]
 }
 
-/// The differences: facts by name, checks by id. A check that only one side has counts; one whose value changes by
-/// itself never does.
+/// The differences: facts by name, checks by id, knobs. A check that only one side has counts; one whose value changes
+/// by itself never does, nor one that only repeats a knob that differs.
 pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     let change = |what: &str, before: &str, after: &str| Change {
         what: what.to_owned(),
@@ -54,7 +54,8 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     let pairs = facts(before).into_iter().zip(facts(after));
     let mut all: Vec<Change> = pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| change(a.0, &a.1, &b.1)).collect();
     let value = |e: &Environment, id: &str| e.value(id).map(str::to_owned);
-    let steady = |check: &&Check| !FLUCTUATING.contains(&check.id.as_str());
+    let knobs = knobs(before, after);
+    let steady = |check: &&Check| !FLUCTUATING.contains(&check.id.as_str()) && !repeats(&check.id, &knobs);
     for check in before.checks.iter().filter(steady) {
         let now = value(after, &check.id).unwrap_or_else(|| "not checked".into());
         if now != check.value {
@@ -64,8 +65,40 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     for check in after.checks.iter().filter(steady).filter(|c| value(before, &c.id).is_none()) {
         all.push(change(&check.id, "not checked", &check.value));
     }
-    all.extend(knobs(before, after));
+    all.extend(knobs);
     all
+}
+
+/// Checks whose value is that of a knob.
+const OF_A_KNOB: [(&str, &str); 12] = [
+    ("autogroup", "autogroup"),
+    ("audit", "audit"),
+    ("cpuidle", "cpuidle"),
+    ("default_slice", "base_slice"),
+    ("energy_aware", "energy_aware"),
+    ("governor", "governor"),
+    ("halt_polling", "halt_poll"),
+    ("numa_balancing", "numa_balancing"),
+    ("preempt_model", "preempt"),
+    ("schedstats", "schedstats"),
+    ("transparent_hugepages", "thp"),
+    ("turbo", "no_turbo"),
+];
+
+/// Whether this check is a second name of a knob that differs.
+fn repeats(check: &str, knobs: &[Change]) -> bool {
+    let knob = OF_A_KNOB.iter().find(|(id, _)| *id == check).map(|(_, knob)| *knob);
+    knob.is_some_and(|knob| knobs.iter().any(|change| change.knob() == Some(knob)))
+}
+
+/// How the row of a knob begins.
+const KNOB: &str = "knob ";
+
+impl Change {
+    /// The knob that differs, by its name in the catalogue; `None` if it is something else.
+    pub fn knob(&self) -> Option<&str> {
+        self.what.strip_prefix(KNOB)
+    }
 }
 
 /// Every knob in which two machines differ; knobs that only one of them has are listed in one row. A run older than
@@ -79,7 +112,7 @@ fn knobs(before: &Environment, after: &Environment) -> Vec<Change> {
     let both = a.iter().filter_map(|(name, value)| Some((name, value, b.get(name)?)));
     let differ = both.filter(|(_, value, other)| value != other);
     let mut all: Vec<Change> =
-        differ.map(|(name, value, other)| change(format!("knob {name}"), value.clone(), other.clone())).collect();
+        differ.map(|(name, value, other)| change(format!("{KNOB}{name}"), value.clone(), other.clone())).collect();
     let alone = |of: &BTreeMap<String, String>, than: &BTreeMap<String, String>| {
         let alone = of.iter().filter(|(name, _)| !than.contains_key(*name));
         alone.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
@@ -134,5 +167,23 @@ mod tests {
         let alone = ("knobs that only one has", "latency=18000000", "fair_server_runtime=0");
         assert_eq!(found, [("knob base_slice", "2100000", "3000000"), ("knob nr_migrate", "32", "8"), alone]);
         assert!(changes(&a, &Environment::default()).is_empty(), "an older run has recorded none");
+    }
+
+    #[test]
+    fn a_knob_with_a_check_of_its_own_is_one_difference() {
+        let of = |autogroup: &str, thp: &str, knobs: bool| {
+            let mut machine = environment("a", &[("autogroup", autogroup), ("transparent_hugepages", thp)]);
+            let both = [("autogroup", autogroup), ("thp", thp)];
+            machine
+                .knobs
+                .extend(both.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().filter(|_| knobs));
+            machine
+        };
+        let what = |knobs| {
+            let found = changes(&of("off", "always", knobs), &of("on", "never", knobs));
+            found.iter().map(|c| c.what.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(what(true), ["knob autogroup", "knob thp"]);
+        assert_eq!(what(false), ["autogroup", "transparent_hugepages"], "a run without knobs has only its checks");
     }
 }

@@ -12,7 +12,7 @@ use crate::sections::{ANSWERS, headline};
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
 use crate::{Input, labels, remarks};
 use rows::{Group, Row, groups, is_open};
-use schedlab_analyze::{Contrast, Findings, Scale, Verdict, metric_name};
+use schedlab_analyze::{Change, Contrast, Findings, Scale, Source, Verdict, metric_name};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -23,6 +23,9 @@ const WARNING: std::ops::RangeInclusive<usize> = 2..=3;
 
 /// Most statements listed for one answer.
 const STATEMENTS: usize = 2;
+
+/// Most knobs named that two runs do not have in common.
+const KNOBS: usize = 3;
 
 /// Most warnings shown.
 const WARNINGS: usize = 3;
@@ -56,7 +59,10 @@ pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: 
     // Warnings are shortened before questions are left out.
     let each = WARNING.rev().find(|each| all + WARNINGS * each < left).unwrap_or(*WARNING.start());
     let warnings = lines(&|page| warnings(page, findings, each))?;
-    let said = lines(&|page| statements(page, findings))?;
+    let said = lines(&|page| {
+        statements(page, findings)?;
+        knobs(page, findings)
+    })?;
     let room = left.saturating_sub(warnings.len() + said.len() + usize::from(!said.is_empty()));
     let questions = lines(&|page| questions(page, findings, room))?;
     for part in [head, questions, said, warnings, foot].iter().filter(|part| !part.is_empty()).enumerate() {
@@ -121,6 +127,18 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
         0 => Ok(()),
         more => page.item("  ", &format!("{more} more: --full"), Some("2")),
     }
+}
+
+/// The knobs in which two runs differ, on one line.
+fn knobs(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
+    let changes = &findings.environment.changes;
+    let differ: Vec<&str> = changes.iter().filter_map(Change::knob).collect();
+    if differ.is_empty() || !matches!(findings.source, Source::TwoRuns { .. }) {
+        return Ok(());
+    }
+    let more = if differ.len() > KNOBS { ", …" } else { "" };
+    let named = differ.iter().take(KNOBS).copied().collect::<Vec<_>>().join(", ");
+    clipped(page, "  ", &format!("Knobs that differ ({}): {named}{more}", differ.len()), 1, None)
 }
 
 /// The run's answers to the plan's statements, by answer.

@@ -43,6 +43,23 @@ fn a_summary_is_less_than_a_screen_and_holds_every_question() {
     }
 }
 
+/// At most three by name; a report of one run has no such line.
+#[test]
+fn a_summary_of_two_runs_names_the_knobs_in_which_they_differ() {
+    let differing = |mut made: Made, n: u32| {
+        let knob =
+            |i: u32| schedlab_analyze::Change { what: format!("knob k{i}"), before: "0".into(), after: "1".into() };
+        made.findings.environment.changes.extend((0..n).map(knob));
+        made.summary(80)
+    };
+    assert!(!differing(two_runs(), 0).contains("Knobs that differ"));
+    let text = differing(two_runs(), 2);
+    assert!(text.lines().any(|line| line == "  Knobs that differ (2): k0, k1") && text.lines().count() <= 25, "{text}");
+    let text = differing(two_runs(), 5);
+    assert!(text.contains("\n  Knobs that differ (5): k0, k1, k2, …\n") && text.lines().count() <= 25, "{text}");
+    assert!(!differing(small(), 2).contains("Knobs that differ"));
+}
+
 /// Number of columns; a wide character counts as one, as in the tables.
 fn columns(line: &str) -> usize {
     line.chars().count()
