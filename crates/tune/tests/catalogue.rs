@@ -150,6 +150,24 @@ fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     assert!(unmounted.contains("debugfs is not mounted"), "{unmounted}");
 }
 
+#[test]
+fn what_every_cpu_has_a_copy_of_is_told_with_the_kernels_that_have_it_and_its_range() {
+    let why = |version: &str, text: &str| {
+        let tree = tree(version);
+        let setting = named(&tree.roots, text).map(|named| named.setting).or_else(|_| text.parse()).unwrap();
+        let mut guard = schedlab_tune::HostGuard::open(tree.roots.clone(), &tree.root.path().join("state")).unwrap();
+        guard.apply(&[setting]).unwrap()[0].not_applied.clone().unwrap_or_else(|| "it is set".into())
+    };
+    let server = why("6.1", "fair_server_runtime=20ms");
+    assert!(server.contains("Linux 6.12 and later") && server.contains("6.1.187-test"), "{server}");
+    let governor = why("6.1", "governor=performance");
+    assert!(governor.contains("CONFIG_CPU_FREQ, a driver"), "{governor}");
+    assert!(why("6.1", "frequency_min=1").contains("CONFIG_CPU_FREQ, a driver"));
+    assert!(why("6.1", "resume_latency=0").contains("CONFIG_CPU_IDLE, a driver"));
+    let period = why("6.12", "debugfs:sched/fair_server/cpu*/period=1");
+    assert_eq!(period, "fair_server_period takes 100000 to 4194304000 ns, not 1");
+}
+
 /// System calls report on the running kernel, not on the one that a tree was copied from.
 #[test]
 fn a_tree_of_files_has_no_knobs_of_the_kernel_that_reads_it() {

@@ -131,13 +131,12 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
     Ok(Here { place: Some(place), path: Some(path), value, set: "group", why_not })
 }
 
-/// Whether a place of the table, in which `*` may stand for any CPU, matches this one.
+/// Whether a place of the table, in which `*` may stand for any CPU, matches this one, which may be all CPUs' as well.
 pub(super) fn is_at(pattern: &str, place: &str) -> bool {
     match pattern.split_once('*') {
-        Some((head, tail)) => place
-            .strip_prefix(head)
-            .and_then(|rest| rest.strip_suffix(tail))
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())),
+        Some((head, tail)) => place.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail)).is_some_and(|number| {
+            number == "*" || (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        }),
         None => pattern == place,
     }
 }
