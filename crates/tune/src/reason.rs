@@ -17,7 +17,10 @@ pub(crate) const AN_ARM_MAY: &str = "; without it an arm of a plan may set it, i
 /// A per-task setting with nearly the same effect, which needs no privileges and no debugfs; suggested if the file
 /// cannot be written.
 pub(crate) fn per_task(path: &Path) -> &'static str {
-    if path.ends_with("base_slice_ns") { "use the per-task slice (slice=2ms); " } else { "" }
+    if !path.ends_with("base_slice_ns") {
+        return "";
+    }
+    "use the per-task slice (slice=2ms, as in `schedlab tune set slice=2ms --for -- COMMAND`), or "
 }
 
 /// A control file that could not be opened, read or written; `value` is what was to be written, if it came to that.

@@ -1,7 +1,7 @@
 //! Resolves a setting to the kernel's file: dotted sysctl names, debugfs and sysfs paths, and, by the catalogue, names
 //! that differ between versions (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
 
-use crate::catalogue::{absent, may_have, release, row_of_place};
+use crate::catalogue::{absent, is_of, may_have, release, row_of_place};
 use crate::choices::misfit;
 use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
@@ -130,7 +130,7 @@ fn find(roots: &Roots, place: &str) -> Result<(Knob, Option<String>), String> {
     for same in &row.places {
         match exact_files(roots, same.at) {
             Ok(knob) => return Ok((knob, Some(same.at.to_owned()))),
-            Err(Missing::Refused(why)) if hidden && same.kind() == "debugfs" => return Err(why),
+            Err(Missing::Refused(why)) if same.kind() == "debugfs" && is_of(same, &release) => return Err(why),
             Err(_) => {}
         }
     }

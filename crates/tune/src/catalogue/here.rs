@@ -66,10 +66,9 @@ pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
             for place in &row.places {
                 match exact_files(roots, place.at) {
                     Ok(knob) => return shown(place, &knob, |present| one_word(present).to_owned()),
-                    Err(why) => refused = refused.or(why.refused()),
+                    Err(why) => refused = refused.or(why.refused().filter(|_| is_of(place, release))),
                 }
             }
-            let refused = refused.filter(|_| may_have(row, release));
             nowhere(refused.unwrap_or_else(|| absent(release, row)), "host")
         }
     }
@@ -134,9 +133,10 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
 /// Whether a place of the table, in which `*` may stand for any CPU, matches this one, which may be all CPUs' as well.
 pub(super) fn is_at(pattern: &str, place: &str) -> bool {
     match pattern.split_once('*') {
-        Some((head, tail)) => place.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail)).is_some_and(|number| {
-            number == "*" || (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
-        }),
+        Some((head, tail)) => place
+            .strip_prefix(head)
+            .and_then(|rest| rest.strip_suffix(tail))
+            .is_some_and(|number| number == "*" || (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))),
         None => pattern == place,
     }
 }
@@ -185,6 +185,12 @@ fn scaling_factor(roots: &Roots, place: &Location) -> Option<u64> {
 /// Whether a kernel of this release may have it, hidden by missing rights or in a file system that is not mounted.
 pub(crate) fn may_have(row: &Row, release: &str) -> bool {
     Version::of(release).is_none_or(|version| has(row, version))
+}
+
+/// Whether a kernel of this release keeps the knob at this place; true for an unknown release. Missing rights hide every
+/// place in debugfs, also those of other versions.
+pub(crate) fn is_of(place: &Location, release: &str) -> bool {
+    Version::of(release).is_none_or(|version| place.has(version))
 }
 
 /// Whether some place of the row exists in this version.

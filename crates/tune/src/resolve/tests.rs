@@ -75,3 +75,23 @@ fn an_unmounted_debugfs_names_the_mount() {
     let gone = why("debugfs:sched/wakeup_granularity_ns=1");
     assert!(gone.contains("EEVDF") && !gone.contains("mount"), "{gone}");
 }
+
+/// An unmounted debugfs hides every place as missing rights do, and unlike those also from root.
+#[test]
+fn what_is_hidden_is_told_at_the_place_of_this_version_with_what_needs_no_rights() {
+    let (root, roots) = tree();
+    let roots = Roots { debugfs: root.path().join("nowhere"), ..roots };
+    let why = |release: &str, spec: &str| {
+        std::fs::write(root.path().join("proc/sys/kernel/osrelease"), release).unwrap();
+        let of_the_table = crate::catalogue::of_names(&roots, &["base_slice".into()]).unwrap().remove(0);
+        [resolve(&roots, &spec.parse().unwrap()).unwrap_err(), of_the_table.why_not.unwrap()]
+    };
+    for spec in ["debugfs:sched/base_slice_ns=1", "debugfs:sched/min_granularity_ns=1"] {
+        for told in why("6.18.5\n", spec) {
+            assert!(told.contains("tune set slice=2ms --for --") && told.contains("mount"), "{spec}: {told}");
+        }
+        for told in why("6.1.0\n", spec) {
+            assert!(!told.contains("slice=2ms") && told.contains("mount"), "{spec}: {told}");
+        }
+    }
+}
