@@ -1,12 +1,12 @@
 //! Reasons why a setting is not applied, as sentences that say what to do next.
 
-use crate::catalogue::row_of_file;
-use crate::choices::{listed, not_offered};
+mod value;
+
 use crate::knob::normalise;
-use schedlab_plan::units::parse_duration_ns;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use value::{in_use, out_of_limits, too_large, without_unit};
 
 /// The alternative for a knob that does not exist here or is locked, at the end of each such sentence.
 pub(crate) const GUEST_LANE: &str = "only a guest with a kernel of its own could vary it (`schedlab vm run -- bench WORKLOAD --set SETTING`, docs/vm.md)";
@@ -65,6 +65,12 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
             }
             format!("the kernel refuses `{value}` for {at} (EINVAL): {}", out_of_limits(path, value))
         }
+        (Some(EBUSY), _) if value.is_some() => {
+            format!("the kernel refuses `{}` for {at} (EBUSY): {}", value.unwrap_or_default(), in_use(path))
+        }
+        (Some(ERANGE), _) if value.is_some() => {
+            format!("the kernel refuses `{}` for {at} (ERANGE): {}", value.unwrap_or_default(), too_large(path))
+        }
         _ => format!("{at}: {error}"),
     }
 }
@@ -106,59 +112,16 @@ fn not_allowed(path: &Path, value: &str) -> String {
     )
 }
 
-/// What limits a value that the kernel refused.
-fn out_of_limits(path: &Path, value: &str) -> String {
-    let Some(row) = row_of_file(path) else { return "it is out of range, or limited by another knob".into() };
-    if let Some(why) = row.no_number(value) {
-        return why;
-    }
-    match listed(path) {
-        Some(words) if words.iter().any(|word| word == value) => return "it is limited by another knob".into(),
-        Some(words) => return not_offered(&row, &words, value),
-        None => {}
-    }
-    let Some(limits) = row.limits() else { return "it is out of range, or limited by another knob".into() };
-    let is_sysctl = path.starts_with("/proc");
-    match value.parse::<i128>() {
-        Ok(number) if is_sysctl && number > i32::MAX.into() && row.range.ends_with("..") => {
-            format!("{limits}; a sysctl is a number of 32 bits: at most {} (unsigned {})", i32::MAX, u32::MAX)
-        }
-        Ok(runtime) if row.name == "rt_runtime" => limits + &shares_of_groups(path, runtime).unwrap_or_default(),
-        _ => limits,
-    }
-}
-
-/// A runtime within its range is refused if a group may use more (kernel/sched/rt.c `tg_rt_schedulable`).
-fn shares_of_groups(path: &Path, runtime: i128) -> Option<String> {
-    let period: i128 = std::fs::read_to_string(path.with_file_name("sched_rt_period_us")).ok()?.trim().parse().ok()?;
-    (runtime <= period).then(|| {
-        format!(
-            "; {runtime} is within that ({period}), so a group may hold a larger share (CONFIG_RT_GROUP_SCHED): lower \
-             cpu.rt_runtime_us of the cgroups first, also of the root group"
-        )
-    })
-}
-
 pub(crate) fn is_for_nobody(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o222 == 0)
 }
 
-/// A time as a plain number, for a knob whose name ends with its unit.
-fn without_unit(path: &Path, value: &str) -> Option<u64> {
-    let (_, unit) = path.file_name()?.to_str()?.rsplit_once('_')?;
-    let ns_each = match unit {
-        "ns" => 1,
-        "us" => 1000,
-        "ms" => 1_000_000,
-        _ => return None,
-    };
-    let has_unit = value.trim().ends_with(|c: char| c.is_ascii_alphabetic());
-    let ns = parse_duration_ns(value.trim()).ok().filter(|ns| has_unit && ns % ns_each == 0)?;
-    Some(ns / ns_each)
-}
-
 /// EPERM, which Rust maps to `PermissionDenied` like EACCES: EPERM means a lockdown, EACCES missing privileges.
 const EPERM: i32 = 1;
+/// The value takes what something that runs already has.
+const EBUSY: i32 = 16;
+/// A number that does not fit into the kernel's variable.
+const ERANGE: i32 = 34;
 /// A netlink family that this kernel does not have.
 const EPROTONOSUPPORT: i32 = 93;
 /// A netlink family that only serves processes outside of our namespaces.

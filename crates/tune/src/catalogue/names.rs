@@ -28,11 +28,17 @@ pub(crate) fn row_of_place(place: &str) -> Option<Row> {
     rows().into_iter().find(|row| row.places.iter().any(|p| p.at == place || is_at(p.at, place)))
 }
 
-/// The row of this file below /proc/sys or debugfs.
+/// The row of this file below /proc/sys, debugfs or sysfs.
 pub(crate) fn row_of_file(path: &Path) -> Option<Row> {
-    let is_it = |place: &Location| match place.kind() {
-        "sysctl" => path.ends_with(place.path().replace('.', "/")),
-        kind => kind == "debugfs" && path.ends_with(place.path()),
+    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+    let is_it = |place: &Location| {
+        let wanted = match place.kind() {
+            "sysctl" => place.path().replace('.', "/"),
+            "debugfs" | "sysfs" => place.path().to_owned(),
+            _ => return false,
+        };
+        let first = parts.len().saturating_sub(wanted.split('/').count());
+        is_at(&wanted, &parts[first..].join("/"))
     };
     rows().into_iter().find(|row| row.places.iter().any(is_it))
 }
