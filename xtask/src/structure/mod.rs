@@ -17,7 +17,7 @@ use std::path::Path;
 /// Maximum size of the released binary. Issue 2 set 8 MB, before the binary could read kernel sources or tune. These
 /// added a megabyte; statements, shares by part of the kernel, timelines, and what hunks and traces lack added under
 /// half a megabyte.
-const BINARY_BYTES: u64 = 9_450_000;
+const BINARY_BYTES: u64 = 9_550_000;
 
 /// A check's name and the violations that it found.
 pub(crate) struct Finding {
