@@ -132,10 +132,18 @@ fn a_workload_that_says_its_length_keeps_it_and_a_sample_of_a_guest_takes_longer
         "{said}"
     );
     let (said, round) = of("pipe:pin=same,loops=500", "");
-    assert!(said.contains("trials of 1s, each with 60ms of set-up") && round.trial_ns.is_none(), "{said}");
+    assert!(
+        said.contains("trials of 1s (assumed: one by `loops`")
+            && said.contains(", each with 60ms of set-up")
+            && round.trial_ns.is_none(),
+        "{said}"
+    );
     const GUEST: &str = "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\n";
     let (said, _) = of("pipe:pin=same,loops=500", GUEST);
-    assert!(said.contains("trials of 1s, each with 3s for its boot"), "a boot for each: {said}");
+    assert!(
+        said.contains("trials of 1s (assumed") && said.contains(", each with 3s for its boot"),
+        "a boot for each: {said}"
+    );
     let (said, round) = of("pipe:pin=same", &format!("{GUEST}boots = 6\n"));
     assert!(said.contains("trials of 500ms, and 3s of checks"), "{said}");
     assert!(round.guest.unwrap().boots.is_some_and(|boots| boots <= 6));

@@ -43,7 +43,7 @@ enum Analysis {
     /// Draw which task ran on each CPU over time: one line per CPU, or with --switches one line per switch
     Map(Map),
     #[command(flatten)]
-    AnalysisRequest(asked::AnalysisCommand),
+    Asked(asked::AnalysisCommand),
     /// Show how late work items run, by work function: queued, activated, executed, and what delayed their kworker
     Kworkers(kworkers::Works),
     /// Show where the partners of each pair ran (pipe:copies=4): CPUs, waits and score
@@ -140,7 +140,7 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Latency(args) => run_latency(args)?,
         Analysis::Timehist(args) => run_timehist(args)?,
         Analysis::Map(args) => run_map(args)?,
-        Analysis::AnalysisRequest(question) => question.answer()?,
+        Analysis::Asked(question) => question.answer()?,
         Analysis::Copies(args) => pairs::run_copies(args)?,
         Analysis::Kworkers(args) => kworkers::run(args)?,
         Analysis::Diff(args) => diff::run(args)?,

@@ -27,7 +27,7 @@ pub(super) fn out_of_limits(path: &Path, value: &str) -> String {
         return format!("{} takes a number of {}, not `{value}`", row.name, row.unit);
     }
     if row.range.is_empty() && !row.coupled.is_empty() {
-        return format!("{} is limited: {}", row.name, row.coupled);
+        return format!("{} is limited: {}; one command can set both", row.name, row.coupled);
     }
     let Some(limits) = row.limits() else { return "it is out of range, or limited by another knob".into() };
     let is_sysctl = path.starts_with("/proc");
