@@ -1,6 +1,7 @@
 //! The state machine of threads and CPUs. Its rules are those of `docs/traces.md`: what a waking before the switch-out
 //! means, what becomes unknown through a gap, when a thread id stands for another thread.
 
+mod begin;
 mod gaps;
 mod lives;
 mod observer;
@@ -12,6 +13,7 @@ use crate::event::{Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::Name;
 use crate::numbered::PerCpu;
 use crate::prev_state::{StateClass, StateId};
+use begin::Begin;
 use gaps::Gaps;
 use lives::{MOST_TASKS, Tasks, task_of};
 pub use observer::{Began, Censored, CensoredWait, Counts, Observer, Run, Task, TaskId, Wait};
@@ -31,9 +33,7 @@ pub struct Engine {
     gaps: Gaps,
     counts: Counts,
     now: u64,
-    first: Option<u64>,
-    /// The same, of events that may be perf's own records.
-    first_noted: Option<u64>,
+    begin: Begin,
     /// Whether `sched_waking` is in the trace.
     wakings_recorded: bool,
 }
@@ -64,8 +64,7 @@ impl Engine {
             gaps: Gaps::default(),
             counts: Counts::default(),
             now: 0,
-            first: None,
-            first_noted: None,
+            begin: Begin::default(),
             wakings_recorded: false,
         }
     }
@@ -106,9 +105,7 @@ impl Engine {
     /// threads (`noted` of them, [`crate::Reader::noted_in_all`]), which begin long before the tracepoints, the first
     /// is one that cannot be such a record.
     pub fn span(&self, noted: u64) -> Option<(u64, u64)> {
-        let earliest = self.first_noted.into_iter().chain(self.first).min();
-        let first = if noted > 0 { self.first.or(earliest) } else { earliest };
-        first.map(|first| (first, self.now))
+        self.begin.at(noted > 0).map(|first| (first, self.now))
     }
 
     /// Looks for a `sched_waking` among the coming events: if a `sched_wakeup` before the first one lacks its waking,
@@ -128,8 +125,8 @@ impl Engine {
             self.counts.backwards += 1;
         }
         let (ts, cpu) = (event.ts, event.cpu);
-        if self.first.is_none() && !event.is_from_before() {
-            self.note_begin(event);
+        if !self.begin.is_known() && !event.is_from_before() {
+            self.begin.note(event);
         }
         if !self.gaps.has_events(cpu) && cpu != Cpu::ANY && event.begins_its_cpu() {
             self.gaps.begins(cpu);
@@ -150,12 +147,6 @@ impl Engine {
             What::Wakeup(wake) if wake.tid != Tid::IDLE => self.wakeup(ts, &wake, observer),
             _ => self.take_rare(event, observer),
         }
-    }
-
-    #[cold]
-    fn note_begin(&mut self, event: &Event) {
-        let of = if event.begins_its_cpu() { &mut self.first } else { &mut self.first_noted };
-        of.get_or_insert(event.ts);
     }
 
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {

@@ -165,16 +165,8 @@ fn event(line: &str) -> Option<Said<'_>> {
             continue;
         }
         let found = behind_cpu(&line[close + 1..]).zip(thread(&line[..open]));
-        if let Some(((context, stamp, event, payload), thread)) = found {
-            return Some(said(thread, number, (stamp, time(stamp)), |tid, cpu, ts| Line {
-                tid,
-                cpu,
-                context,
-                ts,
-                in_us: false,
-                event,
-                payload,
-            }));
+        if let Some((behind, thread)) = found {
+            return Some(in_seconds(thread, number, behind));
         }
     }
     None
@@ -213,6 +205,16 @@ fn said<'a>(
     ts.map_or(Said::Untimed(stamp), |ts| Said::Event(line(tid, number, ts)))
 }
 
+/// An event whose time is in seconds, with what [`behind_cpu`] found.
+fn in_seconds<'a>(
+    thread: &'a str,
+    cpu: &'a str,
+    (context, stamp, event, payload): (Option<Context>, &'a str, &'a str, &'a str),
+) -> Said<'a> {
+    let at = (stamp, time(stamp));
+    said(thread, cpu, at, |tid, cpu, ts| Line { tid, cpu, context, ts, in_us: false, event, payload })
+}
+
 /// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, with times in µs since the ring's first
 /// event; `trace-cmd report -l` prints seconds there. It prints eight bytes of a comm, too few to contain what this looks
 /// for.
@@ -223,19 +225,8 @@ fn latency(line: &str) -> Option<Said<'_>> {
         if thread.is_empty() || cpu.is_empty() {
             continue;
         }
-        if let Some((context @ Some(_), stamp, event, payload)) = behind_cpu(rest)
-            && stamp.contains('.')
-        {
-            let at = (stamp, time(stamp));
-            return Some(said(thread, cpu, at, |tid, cpu, ts| Line {
-                tid,
-                cpu,
-                context,
-                ts,
-                in_us: false,
-                event,
-                payload,
-            }));
+        if let Some(behind) = behind_cpu(rest).filter(|(context, stamp, ..)| context.is_some() && stamp.contains('.')) {
+            return Some(in_seconds(thread, cpu, behind));
         }
         let Some((flags, rest)) = word(rest) else { continue };
         let Some(context) = self::flags(flags).map(Some) else { continue };
