@@ -31,8 +31,8 @@ pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     let Some(llc) = sd_llc_size(machine) else {
         return draft
             .unavailable("unknown", effect)
-            .fix(machine.by_root(
-                "mount -t debugfs none /sys/kernel/debug; the kernel needs CONFIG_SCHED_DEBUG, or CONFIG_SCHEDSTATS for /proc/schedstat",
+            .fix(machine.debugfs_fix(
+                "sched/domains, if the kernel has CONFIG_SCHED_DEBUG; /proc/schedstat needs CONFIG_SCHEDSTATS",
             ))
             .evidence(evidence);
     };

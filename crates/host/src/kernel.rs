@@ -89,7 +89,7 @@ pub(crate) fn hrtick(machine: &Machine<'_>) -> Check {
         }
         _ => draft
             .unavailable("unknown", "whether a slice can end between ticks is not known; by default it cannot")
-            .fix(machine.by_root("mount -t debugfs none /sys/kernel/debug, which shows sched/features"))
+            .fix(machine.debugfs_fix("sched/features"))
             .evidence(features[0].evidence()),
     }
 }
@@ -117,9 +117,7 @@ pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
         Some(ns) => draft.info(format!("{} ns", ns.trim()), effect).evidence("/proc/self/sched: se.slice"),
         None => draft
             .unavailable("unknown", "what slice=… is compared with is not known")
-            .fix(machine.by_root(
-                "mount -t debugfs none /sys/kernel/debug, which shows sched/base_slice_ns or sched/min_granularity_ns",
-            ))
+            .fix(machine.debugfs_fix("sched/base_slice_ns or sched/min_granularity_ns"))
             .evidence("no debugfs sched/, no se.slice in /proc/self/sched"),
     }
 }

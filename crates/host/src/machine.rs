@@ -3,6 +3,7 @@
 use crate::Roots;
 use crate::answers::SystemAnswers;
 use crate::kernel_config::KernelConfig;
+use crate::rights::BARRED;
 use std::path::{Path, PathBuf};
 
 /// What checks read.
@@ -69,6 +70,15 @@ impl<'a> Machine<'a> {
     /// Prefixes advice that takes root's rights with `as root: `, unless we are root.
     pub(crate) fn by_root(&self, what: impl std::fmt::Display) -> String {
         if self.is_root() { what.to_string() } else { format!("as root: {what}") }
+    }
+
+    /// How to get at a file of debugfs that was not read, with what it shows.
+    pub(crate) fn debugfs_fix(&self, shows: impl std::fmt::Display) -> String {
+        match self.roots.sys.join("kernel/debug/sched").try_exists() {
+            Ok(true) if self.is_root() => BARRED.to_owned(),
+            Ok(true) | Err(_) => format!("run as root, who may read debugfs, which shows {shows}"),
+            Ok(false) => self.by_root(format_args!("mount -t debugfs none /sys/kernel/debug, which shows {shows}")),
+        }
     }
 
     /// `(number, /sys/devices/system/cpu/cpuN)`, ascending.

@@ -61,7 +61,7 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
 }
 
 /// Advice for root if the kernel refuses even root.
-const BARRED: &str = "root is denied here: by a container (run outside of it, or give it the capability and a seccomp profile that \
+pub(crate) const BARRED: &str = "root is denied here: by a container (run outside of it, or give it the capability and a seccomp profile that \
                       allows the call) or by lockdown";
 const COUNTING: &str = "as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON";
 

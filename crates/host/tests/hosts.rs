@@ -401,3 +401,19 @@ fn root_is_not_told_to_become_root_and_a_list_of_no_cpu_is_said_in_words() {
     let nohz = root.checks.iter().find(|check| check.id == "context_tracking").unwrap();
     assert_eq!((nohz.value.as_str(), nohz.evidence.ends_with("nohz_full: no CPU")), ("off", true), "{nohz:?}");
 }
+
+#[test]
+fn a_mounted_debugfs_that_is_refused_is_not_to_be_mounted() {
+    let fix = |uid: &str, mounted: bool| {
+        let (tree, answers) = guest();
+        tree.write("/proc/self/status", &format!("Name:\tschedlab\nUid:\t{uid}\t{uid}\t{uid}\t{uid}"));
+        if mounted {
+            std::fs::create_dir_all(tree.0.join("sys/kernel/debug/sched")).unwrap();
+        }
+        find(&environment_of(&tree.roots(), &answers, Probes::default()), "hrtick").fix.clone()
+    };
+    assert!(fix("0", false).starts_with("mount -t debugfs"), "{}", fix("0", false));
+    assert!(fix("1000", false).starts_with("as root: mount -t debugfs"), "{}", fix("1000", false));
+    assert!(fix("0", true).contains("lockdown"), "{}", fix("0", true));
+    assert!(fix("1000", true).starts_with("run as root"), "{}", fix("1000", true));
+}
