@@ -61,9 +61,12 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
 fn claim(found: &Kworkers) -> String {
     if !found.by_function {
         return match found.pools.is_empty() {
-            true => nothing(&found.trace, "the trace has no workqueue events, and no wait of a kworker is known"),
+            true => {
+                nothing(&found.trace, "the trace has no workqueue_execute_start, and no wait of a kworker is known")
+            }
             false => {
-                "The trace has no workqueue events: these are waits of kworkers by pool, whatever their work.".into()
+                "The trace has no workqueue_execute_start: these are waits of kworkers by pool, whatever their work."
+                    .into()
             }
         };
     }
