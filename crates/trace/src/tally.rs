@@ -77,8 +77,13 @@ impl TaskTally {
 }
 
 impl Longest {
+    /// Whether it takes the place of `other` when both are added up.
+    pub fn replaces(&self, other: &Self) -> bool {
+        self.end.saturating_sub(self.start) > other.end.saturating_sub(other.start) || other.end == 0
+    }
+
     fn merge(&mut self, other: &Self) {
-        if other.end.saturating_sub(other.start) > self.end.saturating_sub(self.start) || self.end == 0 {
+        if other.replaces(self) {
             *self = *other;
         }
     }
@@ -86,7 +91,7 @@ impl Longest {
 
 impl TaskTally {
     /// Adds what another task did.
-    fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.runs += other.runs;
         self.run_ns += other.run_ns;
         self.longest_run_ns = self.longest_run_ns.max(other.longest_run_ns);

@@ -14,6 +14,7 @@ use schedlab_trace::{Cells, Kind, Kinds, Longest, Names, Reader, TaskTally, Trac
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-latency/1";
@@ -140,27 +141,26 @@ pub fn latency(reader: &mut Reader, request: &AnalysisRequest) -> Result<Latency
     let tally = tally(reader, &scope.window, wanted, &|task| scope.tasks.ended(task))?;
     let names = reader.names();
     let has_row = |done: &TaskTally| if scope.is_partial() { done.has_waits() } else { !done.is_empty() };
-    let (mut total, mut rows) = (Sum::default(), BTreeMap::<(String, u32), Sum>::new());
+    let (mut total, mut sums) = (Sum::default(), BTreeMap::<(Rc<str>, u32), Sum>::new());
     let tasks =
         tally.tasks.iter().enumerate().filter(|(_, (task, done))| has_row(done) && scope.tasks.has(task, names));
     for (number, (task, done)) in tasks {
-        let comm = comm(task, names);
+        let comm = Rc::from(comm(task, names));
         total.add((1, Some(task.tid.0)), &comm, done);
-        let key = (comm.clone(), if request.each_task { number as u32 } else { 0 });
-        rows.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
+        let key = (Rc::clone(&comm), if request.each_task { number as u32 } else { 0 });
+        sums.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
     }
     let retired = tally.retired.iter();
     let retired = retired.filter(|(ended, _, done)| has_row(done) && scope.tasks.has_ended(ended, names));
     for (ended, number, done) in retired {
-        let (comm, tasks) = (labels::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
+        let (comm, tasks) = (Rc::from(labels::ended(names, ended)), (*number, ended.tid.map(|tid| tid.0)));
         total.add(tasks, &comm, done);
-        let key = (comm.clone(), if request.each_task { ended_row(ended) } else { 0 });
-        rows.entry(key).or_default().add(tasks, &comm, done);
+        let key = (Rc::clone(&comm), if request.each_task { ended_row(ended) } else { 0 });
+        sums.entry(key).or_default().add(tasks, &comm, done);
     }
-    let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
-    sort(&mut rows, request.sort);
-    let more_rows = rows.len().saturating_sub(request.top.unwrap_or(usize::MAX)) as u64;
-    rows.truncate(rows.len() - more_rows as usize);
+    let top = request.top.unwrap_or(usize::MAX);
+    let more_rows = sums.len().saturating_sub(top) as u64;
+    let rows = first_rows(sums, request.sort, top);
     let mut seen = lacking(
         reader.info().kinds,
         &[
@@ -182,7 +182,7 @@ pub fn latency(reader: &mut Reader, request: &AnalysisRequest) -> Result<Latency
             .name(),
         rows,
         more_rows,
-        total: total.row("all".into()),
+        total: total.row("all"),
     })
 }
 
@@ -192,6 +192,22 @@ fn comm(task: &Task, names: &Names) -> String {
         "" => format!(":{}", task.tid.0),
         name => name.to_owned(),
     }
+}
+
+/// The first `top` rows in that order. There may be as many names as threads, and a row is large, so rows that cannot be
+/// among the first do not stay.
+fn first_rows(sums: BTreeMap<(Rc<str>, u32), Sum>, by: LatencySort, top: usize) -> Vec<LatencyRow> {
+    let mut rows = Vec::new();
+    for ((comm, _), sum) in sums {
+        rows.push(sum.row(&comm));
+        if rows.len() / 2 >= top.max(100) {
+            sort(&mut rows, by);
+            rows.truncate(top);
+        }
+    }
+    sort(&mut rows, by);
+    rows.truncate(top);
+    rows
 }
 
 fn sort(rows: &mut [LatencyRow], by: LatencySort) {
@@ -210,85 +226,74 @@ fn sort(rows: &mut [LatencyRow], by: LatencySort) {
 /// A sum over tasks.
 #[derive(Default)]
 struct Sum {
-    row: LatencyRow,
-    wakeup: WaitSum,
-    placement: WaitSum,
-    queueing: WaitSum,
-    preempt: WaitSum,
+    tasks: u64,
+    /// The thread's id, where it is a single task.
+    tid: Option<u32>,
+    done: TaskTally,
+    /// The tasks of the longest waits after a wakeup and after a preemption.
+    longest: [Option<Waiter>; 2],
 }
 
-#[derive(Default)]
-struct WaitSum {
-    cells: Cells,
-    longest: Longest,
-    /// The task of the longest wait.
-    who: Option<(Option<u32>, String)>,
-    censored: [u64; 3],
-}
+/// The id, where it is known, and the name of a task that waited.
+type Waiter = (Option<u32>, Rc<str>);
 
 impl Sum {
     /// Adds tasks; `tid` is given if it is a single task.
-    fn add(&mut self, (tasks, tid): (u64, Option<u32>), comm: &str, done: &TaskTally) {
-        let who = (tid, comm);
-        let row = &mut self.row;
-        row.tid = tid.filter(|_| row.tasks == 0);
-        row.tasks += tasks;
-        row.run_ns += done.run_ns;
-        row.censored_runs += done.censored_runs;
-        row.voluntary += done.voluntary;
-        row.involuntary += done.involuntary;
-        row.migrations += done.migrations;
-        row.repaired += done.repaired;
-        self.wakeup.add(&done.wakeup, done.longest_wakeup, who, done.censored_wakeup);
-        self.preempt.add(&done.preempt, done.longest_preempt, who, done.censored_preempt);
-        self.placement.add(&done.placement, Longest::default(), who, [0; 3]);
-        self.queueing.add(&done.queueing, Longest::default(), who, [0; 3]);
+    fn add(&mut self, (tasks, tid): (u64, Option<u32>), comm: &Rc<str>, done: &TaskTally) {
+        self.tid = tid.filter(|_| self.tasks == 0);
+        self.tasks += tasks;
+        let sum = &self.done;
+        let longest = [
+            (done.longest_wakeup, sum.longest_wakeup, done.wakeup.count()),
+            (done.longest_preempt, sum.longest_preempt, done.preempt.count()),
+        ];
+        for (waiter, (more, before, count)) in self.longest.iter_mut().zip(longest) {
+            if count > 0 && more.replaces(&before) {
+                *waiter = Some((tid, comm.clone()));
+            }
+        }
+        self.done.merge(done);
     }
 
-    fn row(self, comm: String) -> LatencyRow {
+    fn row(self, comm: &str) -> LatencyRow {
+        let (done, [wakeup, preempt]) = (self.done, self.longest);
         LatencyRow {
-            comm,
-            wakeup: self.wakeup.waits(),
-            placement: self.placement.waits(),
-            queueing: self.queueing.waits(),
-            preempt: self.preempt.waits(),
-            ..self.row
+            comm: comm.into(),
+            tid: self.tid,
+            tasks: self.tasks,
+            run_ns: done.run_ns,
+            censored_runs: done.censored_runs,
+            voluntary: done.voluntary,
+            involuntary: done.involuntary,
+            migrations: done.migrations,
+            repaired: done.repaired,
+            wakeup: waits(&done.wakeup, done.longest_wakeup, wakeup, done.censored_wakeup),
+            preempt: waits(&done.preempt, done.longest_preempt, preempt, done.censored_preempt),
+            // For the parts of a wait, the place is not known.
+            placement: waits(&done.placement, Longest::default(), None, [0; 3]),
+            queueing: waits(&done.queueing, Longest::default(), None, [0; 3]),
         }
     }
 }
 
-impl WaitSum {
-    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (Option<u32>, &str), censored: [u64; 3]) {
-        let length = |l: &Longest| l.end.saturating_sub(l.start);
-        if cells.count() > 0 && (self.who.is_none() || length(&longest) > length(&self.longest)) {
-            (self.longest, self.who) = (longest, Some((tid, comm.to_owned())));
-        }
-        self.cells.merge(cells);
-        self.censored.iter_mut().zip(censored).for_each(|(sum, more)| *sum += more);
-    }
-
-    fn waits(self) -> Waits {
-        let histogram = self.cells.histogram();
-        let count = histogram.count();
-        // For the parts of a wait, the place is not known.
-        let known = self.longest.end > 0;
-        let at = |ns: u64| known.then_some(ns);
-        let (tid, comm) = self.who.filter(|_| known).unzip();
-        Waits {
-            count,
-            mean_ns: histogram.mean_ns(),
-            p50_ns: histogram.quantile_ns(0.5),
-            p90_ns: histogram.quantile_ns(0.9),
-            p99_ns: histogram.quantile_ns(0.99),
-            p999_ns: histogram.quantile_ns(0.999),
-            max_ns: (count > 0).then_some(histogram.max_ns),
-            max_start_ns: at(self.longest.start),
-            max_end_ns: at(self.longest.end),
-            max_cpu: known.then_some(self.longest.cpu),
-            max_tid: tid.flatten(),
-            max_comm: comm,
-            censored: self.censored,
-            histogram,
-        }
+fn waits(cells: &Cells, longest: Longest, waiter: Option<Waiter>, censored: [u64; 3]) -> Waits {
+    let histogram = cells.histogram();
+    let count = histogram.count();
+    let at = |ns: u64| waiter.is_some().then_some(ns);
+    Waits {
+        count,
+        mean_ns: histogram.mean_ns(),
+        p50_ns: histogram.quantile_ns(0.5),
+        p90_ns: histogram.quantile_ns(0.9),
+        p99_ns: histogram.quantile_ns(0.99),
+        p999_ns: histogram.quantile_ns(0.999),
+        max_ns: (count > 0).then_some(histogram.max_ns),
+        max_start_ns: at(longest.start),
+        max_end_ns: at(longest.end),
+        max_cpu: waiter.is_some().then_some(longest.cpu),
+        max_tid: waiter.as_ref().and_then(|(tid, _)| *tid),
+        max_comm: waiter.map(|(_, comm)| comm.to_string()),
+        censored,
+        histogram,
     }
 }
