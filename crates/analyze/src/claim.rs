@@ -35,12 +35,12 @@ pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
 }
 
 fn rank(contrast: &Contrast) -> u8 {
-    match contrast.verdict {
+    match &contrast.verdict {
         _ if contrast.is_aa => 5,
-        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => 0,
         Verdict::Equivalent => 1,
         Verdict::Inconclusive => 2,
         Verdict::NoVerdict { .. } => 4,
+        _ => 0,
     }
 }
 

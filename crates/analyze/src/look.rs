@@ -39,9 +39,7 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     p_values.extend(if only_aa { Vec::new() } else { elsewhere });
     let adjusted = schedlab_stats::holm(&p_values);
     for (open, p) in contrasts.iter_mut().filter(|c| asked(c)).zip(adjusted.into_iter().take(own)) {
-        let difference =
-            !matches!(open.contrast.verdict, Verdict::Equivalent | Verdict::Inconclusive | Verdict::NoVerdict { .. });
-        if difference && p > manifest.alpha {
+        if open.contrast.verdict.is_difference() && p > manifest.alpha {
             open.contrast.verdict = Verdict::Inconclusive;
         }
     }
@@ -50,11 +48,7 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
     // No arm could be applied, so more trials are useless.
     let none_left = asked.peek().is_none() && !contrasts.is_empty();
-    none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
-}
-
-fn answered(contrast: &Contrast) -> bool {
-    !matches!(contrast.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. })
+    none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| !c.contrast.verdict.is_open()))
 }
 
 fn not_applied(contrast: &Contrast) -> bool {

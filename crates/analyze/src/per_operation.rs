@@ -53,10 +53,9 @@ pub(crate) fn not_per_operation(
     sides: [&[CountOfTrial]; 2],
     per_trial: impl FnOnce(&MetricKey) -> Option<Verdict>,
 ) -> Option<Verdict> {
-    let difference = matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
     let all: Vec<CountOfTrial> = sides.concat();
     let same_operations = all.windows(2).all(|pair| pair[0].operations == pair[1].operations);
-    if !difference || !key.is_event_count() || same_operations || follows(sides) {
+    if !contrast.verdict.is_difference() || !key.is_event_count() || same_operations || follows(sides) {
         return None;
     }
     if per_trial(&key.per_trial()).as_ref() == Some(&contrast.verdict) {

@@ -110,16 +110,14 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
         if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
     for (i, (contrast, p)) in family.iter_mut().zip(adjusted).enumerate() {
         contrast.p_adjusted = p.is_finite().then_some(p);
-        contrast.p_needed = Some(rate_of_next(primary, n, found_beside(&p_values, i, primary, alpha), alpha));
+        contrast.p_needed = Some(alpha_for_next(primary, n, found_beside(&p_values, i, primary, alpha), alpha));
         contrast.is_alone = primary && n == 1;
         contrast.adjustment = match primary {
             true => format!("Holm over {n} {}", noun(n, questions)),
             false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),
         };
-        let difference =
-            matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
         let survives = p <= alpha;
-        if difference && !survives {
+        if contrast.verdict.is_difference() && !survives {
             contrast.verdict = Verdict::Inconclusive;
             // For the many exploratory contrasts, the verdict alone is enough.
             if primary {
@@ -145,14 +143,14 @@ fn found_beside(p_values: &[f64], this: usize, holm: bool, alpha: f64) -> usize 
 /// longer count, and the smallest p of the rest is multiplied by their number. Benjamini–Hochberg steps up, and each
 /// difference found helps. Equivalence is not corrected: its error is to overlook a difference, and a claim of "no more
 /// than this" is made for each question by its own interval.
-fn rate_of_next(holm: bool, n: usize, found: usize, alpha: f64) -> f64 {
+fn alpha_for_next(holm: bool, n: usize, found: usize, alpha: f64) -> f64 {
     match holm {
         true => alpha / n.saturating_sub(found).max(1) as f64,
         false => alpha * (found + 1) as f64 / n.max(1) as f64,
     }
 }
 
-/// What `--fail-on` may name.
+/// What can make the exit status of a comparison nonzero; `--fail-on` accepts only some of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
     /// A primary metric got worse: status 3.
@@ -174,8 +172,7 @@ pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     if asked(FailOn::Worse) && questions.iter().any(|v| **v == Verdict::Worse) {
         return 3;
     }
-    let open = |v: &&Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
-    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || questions.iter().any(open)) {
+    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || questions.iter().any(|v| v.is_open())) {
         return 4;
     }
     0
@@ -206,10 +203,10 @@ mod tests {
                 p_values.resize(n, 0.9);
                 correct(&p_values)[found]
             };
-            let holm = rate_of_next(true, n, found, alpha);
+            let holm = alpha_for_next(true, n, found, alpha);
             assert!(adjusted(schedlab_stats::holm, 0.999 * holm) <= alpha, "{found}");
             assert!(adjusted(schedlab_stats::holm, 1.001 * holm) > alpha, "{found}");
-            let step_up = rate_of_next(false, n, found, alpha);
+            let step_up = alpha_for_next(false, n, found, alpha);
             assert!(adjusted(schedlab_stats::benjamini_hochberg, 0.999 * step_up) <= alpha, "{found}");
             assert!(adjusted(schedlab_stats::benjamini_hochberg, 1.001 * step_up) > alpha, "{found}");
         }

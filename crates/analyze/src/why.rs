@@ -108,7 +108,7 @@ impl Difference {
 }
 
 fn differs(contrast: &Contrast) -> bool {
-    matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower)
+    contrast.verdict.is_difference()
 }
 
 fn beside(metric: &MetricFindings) -> Option<AssociatedMetric> {

@@ -172,7 +172,7 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The label of a tier: `same CPU`, `SMT`, `LLC`, `node`, `remote`.
+/// The label of a tier.
 pub(crate) fn tier(tier: Tier) -> &'static str {
     match tier {
         Tier::SameCpu => "same CPU",
@@ -220,7 +220,7 @@ pub(crate) fn units_of(metric: &MetricFindings) -> String {
 }
 
 /// The text after a verdict: A/A, or how many more units would decide.
-pub(crate) fn aside(contrast: &Contrast) -> String {
+pub(crate) fn verdict_note(contrast: &Contrast) -> String {
     let mut parts = Vec::new();
     if contrast.is_aa {
         parts.push("A/A".to_owned());
@@ -301,7 +301,7 @@ pub(crate) fn date(unix_s: u64) -> String {
 }
 
 /// The host, kernel, CPU and date of a run, as far as they are known.
-pub fn place(manifest: &Manifest) -> String {
+pub fn provenance(manifest: &Manifest) -> String {
     let Environment { hostname, kernel_release, cpu_model, .. } = &manifest.environment;
     let date = if manifest.created_unix_s > 0 { date(manifest.created_unix_s) } else { String::new() };
     let parts = [hostname, kernel_release, cpu_model, &date];

@@ -44,7 +44,7 @@ pub use dossier::{
 };
 pub use groups::groups;
 pub use html::html;
-pub use labels::place;
+pub use labels::provenance;
 pub use markdown::markdown;
 pub use page::terms_text;
 pub use pictures::{pictures, search_pictures};

@@ -64,7 +64,7 @@ impl Picture {
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
-    let place = labels::place(input.manifest);
+    let place = labels::provenance(input.manifest);
     let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &p.description));
     let scalings = scalings.map(file);
     let of_workload = |(index, workload): (usize, &WorkloadFindings)| {

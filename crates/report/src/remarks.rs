@@ -97,7 +97,7 @@ fn placed(workload: &WorkloadFindings) -> Option<String> {
 /// equivalence are at the head, plus as many of the others as keep it short.
 pub(crate) fn claims(findings: &Findings) -> (Vec<&Claim>, Vec<&Claim>) {
     let is_aa = |c: &Claim| findings.arms.get(c.arm as usize).is_some_and(|a| a.is_aa);
-    let open = |c: &Claim| matches!(c.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. }) || is_aa(c);
+    let open = |c: &Claim| c.verdict.is_open() || is_aa(c);
     let (mut head, mut rest) = (Vec::new(), Vec::new());
     for (i, claim) in findings.claims.iter().enumerate() {
         if i < SHORT || !open(claim) { head.push(claim) } else { rest.push(claim) }

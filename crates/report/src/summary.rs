@@ -11,14 +11,18 @@ use crate::page::Page;
 use crate::sections::{ANSWERS, headline};
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
 use crate::{Input, labels, remarks};
-use rows::{Group, Row, groups, is_open};
+use rows::{Group, Row, groups};
 use schedlab_analyze::{Change, Contrast, Findings, Scale, Source, Verdict, metric_name};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Most lines of a whole summary and of its claim; fewest and most lines of a warning with its fix.
+/// Most lines of a whole summary.
 const LINES: usize = 25;
+
+/// Most lines of its claim.
 const CLAIM: usize = 4;
+
+/// Fewest and most lines of a warning with its fix.
 const WARNING: std::ops::RangeInclusive<usize> = 2..=3;
 
 /// Most statements listed for one answer.
@@ -163,7 +167,7 @@ fn statements(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
 fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Result<()> {
     let all = groups(findings);
     let contrasts = || all.iter().flat_map(|group| &group.rows).filter_map(|row| row.contrast);
-    let open = contrasts().filter(|c| is_open(c)).count();
+    let open = contrasts().filter(|c| c.verdict.is_open()).count();
     // If nothing is decided, the open questions get the rows.
     let folds_open = open < contrasts().count();
     // The header, the meaning of a change, and a line for each verdict that is folded.
@@ -179,7 +183,7 @@ fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Resu
             // A row needs a line for itself, and for its control and the title if these are not there yet.
             let control = row.control.filter(|control| !arms.contains(control));
             let lines = 1 + usize::from(control.is_some()) + usize::from(arms.is_empty());
-            if (folds_open && is_open(contrast)) || lines > left {
+            if (folds_open && contrast.verdict.is_open()) || lines > left {
                 hidden.push((group, row));
             } else {
                 left -= lines;
@@ -223,7 +227,7 @@ type Is = fn(&Contrast) -> bool;
 const FOLDED: [(&str, Is); 3] = [
     ("Inconclusive", |c| c.verdict == Verdict::Inconclusive),
     ("No verdict", |c| matches!(c.verdict, Verdict::NoVerdict { .. })),
-    ("Also decided", |c| !is_open(c)),
+    ("Also decided", |c| !c.verdict.is_open()),
 ];
 
 fn table(page: &mut Page<'_>, findings: &Findings, shown: &[(&Group<'_>, Vec<&Row<'_>>)]) -> io::Result<()> {

@@ -5,9 +5,9 @@ mod cli;
 mod commands;
 mod exit;
 mod input;
+mod original_options;
 mod output;
 mod progress;
-mod reference_spelling;
 mod session;
 mod trial_host;
 

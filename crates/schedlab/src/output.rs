@@ -4,13 +4,15 @@
 //! a run.
 
 use crate::cli::OutputOptions;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_plan::json::{Room, USUAL_BYTES};
 use schedlab_plan::plain::Plain;
 use schedlab_report::Document;
+use schedlab_sys::places::{self, Draft};
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 /// Writes results to standard output; all results of commands go through here.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
@@ -86,6 +88,38 @@ pub(crate) fn print_findings<T: Serialize>(
 
 pub(crate) fn print_page(page: &Document) -> Result<()> {
     to_stdout(|out| page.text(terminal_width(), colour(), out))
+}
+
+/// Writes a whole result to a file.
+pub(crate) fn write_answer<T: Serialize>(file: &Path, schema: &str, found: &T) -> Result<()> {
+    write_file(file, |out| writeln!(out, "{}", schedlab_plan::json::answer(schema, found, Room::All)?))
+}
+
+/// Bytes per write.
+const BUFFER: usize = 1 << 18;
+
+/// Writes to a temporary file in the same directory and renames it, so that a reader never sees half a file, and none
+/// is left behind. Devices and pipes are written directly.
+pub(crate) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let what = || format!("{} cannot be written", file.display());
+    // The target of a symbolic link is replaced, not the link.
+    let place = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let kind = std::fs::metadata(&place).map(|there| there.file_type());
+    if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
+        bail!("{} is a directory; give a file in it", file.display());
+    }
+    if kind.is_ok_and(|kind| !kind.is_file()) {
+        let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);
+        return write(&mut out).and_then(|()| out.flush()).with_context(what);
+    }
+    // Removes temporary files left there by a killed process of ours.
+    let holder = place.parent().filter(|holder| !holder.as_os_str().is_empty());
+    places::remove_drafts(holder.unwrap_or(Path::new(".")));
+    let draft = Draft::beside(&place, 0o666).with_context(what)?;
+    let mut out = BufWriter::with_capacity(BUFFER, &draft.file);
+    let written = write(&mut out).and_then(|()| out.flush());
+    drop(out);
+    written.and_then(|()| draft.finish(&place)).with_context(what)
 }
 
 /// Width of text on standard output: from `COLUMNS`, else that of the terminal, else that of a mail.

@@ -192,7 +192,7 @@ fn mark_text(mark: &Mark) -> String {
     }
 }
 
-/// Maximum number of contrasts in a line.
+/// Contrasts in a line before `N more`; one more is shown if it is the last.
 const MOST_CONTRASTS: usize = 4;
 
 /// The first primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.

@@ -27,7 +27,7 @@ pub(crate) fn restore_leftovers() -> Result<()> {
     if SAID.load(Relaxed) {
         return Ok(());
     }
-    match of_killed_runs() {
+    match restore_killed_runs() {
         Err(TuneError::Busy { pid }) => {
             SAID.store(true, Relaxed);
             say(format_args!(
@@ -47,20 +47,21 @@ pub(crate) fn restore_leftovers() -> Result<()> {
         }
         restored => report_restored(&restored.context("settings left by a killed run cannot be restored")?)?,
     }
-    for name in orphaned_namespaces()? {
+    for name in remove_orphaned_namespaces()? {
         say(format_args!("schedlab: removed after a killed run: network namespace {name}"));
     }
-    for name in orphaned_traces()? {
+    for name in remove_orphaned_traces()? {
         say(format_args!("schedlab: removed after a killed run: tracefs instance {name}"));
     }
     Ok(())
 }
 
-fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
+fn restore_killed_runs() -> Result<Vec<Restored>, TuneError> {
     schedlab_tune::restore_leftovers(Of::Killed, &Roots::default(), &schedlab_tune::state_dir())
 }
 
-/// After a reboot nothing had to be cleaned up, and the values may have been meant to stay.
+/// Reports a knob that was restored. After a reboot nothing had to be cleaned up, and the values may have been meant to
+/// stay.
 pub(crate) fn say_restored(one: &Restored) {
     let killed = match one.outcome {
         RestoreOutcome::Rebooted => "",
@@ -85,15 +86,15 @@ fn report_restored(restored: &[Restored]) -> Result<()> {
 }
 
 /// Refuses a run that changes this host while another one does, before it has a directory.
-pub(crate) fn host_is_free_for(manifest: &Manifest) -> Result<()> {
+pub(crate) fn ensure_host_is_free(manifest: &Manifest) -> Result<()> {
     if manifest.arms.iter().any(|arm| arm.settings.iter().any(Setting::is_host_wide)) {
-        report_restored(&of_killed_runs()?)?;
+        report_restored(&restore_killed_runs()?)?;
     }
     Ok(())
 }
 
 /// Removes the tracefs instances of killed recordings. Another user's are left to that user.
-pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
+pub(crate) fn remove_orphaned_traces() -> Result<Vec<String>> {
     match tracer::remove_orphans(Path::new(net_name::RUN_ROOT), Path::new("/proc")) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
         removed => removed.context("a tracefs instance left by a killed recording could not be removed"),
@@ -101,7 +102,7 @@ pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
 }
 
 /// Removes the named network namespaces of killed runs. Another user's are left to that user.
-pub(crate) fn orphaned_namespaces() -> Result<Vec<String>> {
+pub(crate) fn remove_orphaned_namespaces() -> Result<Vec<String>> {
     match net_name::remove_orphans(Path::new(net_name::RUN_ROOT)) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
         removed => removed.context("a network namespace left by a killed run could not be removed"),

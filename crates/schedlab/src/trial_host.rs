@@ -54,7 +54,7 @@ struct ThisHost;
 impl TrialHost for ThisHost {
     fn prepare(&self, plan: &Plan) -> Result<Manifest> {
         let manifest = prepare::manifest(&settled(plan)?, std::env::args().collect(), environment(true))?;
-        session::host_is_free_for(&manifest)?;
+        session::ensure_host_is_free(&manifest)?;
         Ok(manifest)
     }
 

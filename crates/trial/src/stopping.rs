@@ -128,8 +128,9 @@ impl Pace {
         (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))
     }
 
-    /// Adds time spent on the workload: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, ns: u64) {
+    /// Sets the time that this process has spent on the workload: our own analysis and storage between trials count
+    /// against a budget, too.
+    pub fn set_elapsed(&mut self, ns: u64) {
         self.elapsed_ns = ns;
     }
 

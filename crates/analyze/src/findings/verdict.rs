@@ -28,6 +28,18 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whether the arm and the control differ, for better or worse.
+    pub fn is_difference(&self) -> bool {
+        matches!(self, Self::Better | Self::Worse | Self::Higher | Self::Lower)
+    }
+
+    /// Whether the question has no answer.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Inconclusive | Self::NoVerdict { .. })
+    }
+}
+
 /// Why a verdict is withheld.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,7 @@
 
 use super::blame::{self, Blame};
 use super::chains::{self, Chains};
-use super::follow::{Analysis, follow_apart};
+use super::follow::{Analysis, follow_in_two_threads};
 use super::inversions::{self, Inversions};
 use super::kworkers::{self, Items, Kworkers};
 use super::overview::{self, Overview, Painter};
@@ -44,7 +44,7 @@ pub fn explain(reader: &mut Reader, request: &AnalysisRequest) -> Result<Explain
     // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut counter, &mut painter];
     let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
-    let engine = follow_apart(reader, &request.scope.tasks, here, there)?;
+    let engine = follow_in_two_threads(reader, &request.scope.tasks, here, there)?;
     Ok(Explain {
         schema: SCHEMA,
         blame: blame::findings(counter, &engine, reader, request),

@@ -12,7 +12,7 @@ use schedlab_trace::{
 };
 
 /// The event that the engine is processing; its callbacks result from it.
-pub(super) struct Now<'a> {
+pub(super) struct BeforeEvent<'a> {
     pub(super) event: &'a Event,
     /// What was known of the tasks before the event.
     pub(super) known: &'a KnownTasks,
@@ -23,7 +23,7 @@ pub(super) struct Now<'a> {
 }
 
 /// An event that the engine has processed, passed on to an analysis.
-pub(super) struct Taken<'a> {
+pub(super) struct AfterEvent<'a> {
     pub(super) event: &'a Event,
     /// Class of the state in a switch.
     pub(super) class: StateClass,
@@ -33,8 +33,8 @@ pub(super) struct Taken<'a> {
     /// CPUs and queues after the event, as far as an analysis needs them.
     pub(super) queues: &'a RunQueues,
     /// The tasks that left a CPU, got a CPU, or are being woken: `None` for idle threads.
-    pub(super) out: Option<TaskId>,
-    pub(super) into: Option<TaskId>,
+    pub(super) prev: Option<TaskId>,
+    pub(super) next: Option<TaskId>,
     pub(super) woken: Option<TaskId>,
 }
 
@@ -55,12 +55,12 @@ pub(super) trait Analysis: Send {
     fn follows(&self) -> Follows {
         Follows::Tasks
     }
-    fn take(&mut self, _taken: &Taken<'_>) {}
-    fn ran(&mut self, _now: &Now<'_>, _task: TaskId, _run: &Run) {}
-    fn waited(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &Wait) {}
-    fn wait_censored(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &CensoredWait) {}
-    fn slept(&mut self, _now: &Now<'_>, _task: TaskId, _state: StateClass, _span: (u64, u64)) {}
-    fn retired(&mut self, _now: &Now<'_>, _task: TaskId, _as_known: &Task) {}
+    fn take(&mut self, _after: &AfterEvent<'_>) {}
+    fn ran(&mut self, _before: &BeforeEvent<'_>, _task: TaskId, _run: &Run) {}
+    fn waited(&mut self, _before: &BeforeEvent<'_>, _task: TaskId, _wait: &Wait) {}
+    fn wait_censored(&mut self, _before: &BeforeEvent<'_>, _task: TaskId, _wait: &CensoredWait) {}
+    fn slept(&mut self, _before: &BeforeEvent<'_>, _task: TaskId, _state: StateClass, _span: (u64, u64)) {}
+    fn retired(&mut self, _before: &BeforeEvent<'_>, _task: TaskId, _as_known: &Task) {}
 }
 
 /// Reads a trace to its end. One state machine is compiled for all analyses: a virtual call costs less than the compile
@@ -84,7 +84,7 @@ pub(super) fn follow(
 
 /// The same with some of the analyses in a thread of their own, each thread with its own state machine. If CPUs are
 /// free, this is faster than one thread with one state machine.
-pub(super) fn follow_apart(
+pub(super) fn follow_in_two_threads(
     reader: &mut Reader,
     filter: &TaskFilter,
     here: &mut [&mut dyn Analysis],
@@ -157,23 +157,23 @@ struct Relay<'s, 'a> {
 }
 
 impl Relay<'_, '_> {
-    fn each(&mut self, mut tell: impl FnMut(&mut dyn Analysis, &Now<'_>)) {
-        let now = Now { event: &self.event, known: &self.known, queues: &self.queues, waker: self.waker };
-        self.all.iter_mut().for_each(|analysis| tell(&mut **analysis, &now));
+    fn each(&mut self, mut call: impl FnMut(&mut dyn Analysis, &BeforeEvent<'_>)) {
+        let before = BeforeEvent { event: &self.event, known: &self.known, queues: &self.queues, waker: self.waker };
+        self.all.iter_mut().for_each(|analysis| call(&mut **analysis, &before));
     }
 
     fn taken(&mut self, event: &Event, classes: &[StateClass], engine: &Engine, chosen: &Chosen) {
-        let (mut class, mut out, mut into, mut woken) = (StateClass::Unknown, None, None, None);
+        let (mut class, mut prev, mut next, mut woken) = (StateClass::Unknown, None, None, None);
         let (cpus, queues) = (self.follows >= Follows::Cpus, self.follows == Follows::Queues);
         match event.what {
             What::Switch { prev_state, next_comm: comm, next_prio: prio, .. } => {
                 class = classes.get(prev_state.index()).copied().unwrap_or(StateClass::Unknown);
-                (out, into) = self.known.switch(event, class, engine, chosen);
+                (prev, next) = self.known.switch(event, class, engine, chosen);
                 if queues {
-                    self.queues.switched(event, class, out, into);
+                    self.queues.switched(event, class, prev, next);
                 }
                 if cpus {
-                    self.queues.lanes.switch(event.ts, event.cpu, into.map(|task| OnCpu { task, comm, prio }));
+                    self.queues.lanes.switch(event.ts, event.cpu, next.map(|task| OnCpu { task, comm, prio }));
                 }
             }
             What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
@@ -184,8 +184,8 @@ impl Relay<'_, '_> {
             }
             _ => self.take_rare(event, engine),
         }
-        let taken = Taken { event, class, engine, known: &self.known, queues: &self.queues, out, into, woken };
-        self.all.iter_mut().for_each(|analysis| analysis.take(&taken));
+        let after = AfterEvent { event, class, engine, known: &self.known, queues: &self.queues, prev, next, woken };
+        self.all.iter_mut().for_each(|analysis| analysis.take(&after));
     }
 
     fn take_rare(&mut self, event: &Event, engine: &Engine) {
@@ -204,23 +204,23 @@ impl Relay<'_, '_> {
 
 impl Observer for Relay<'_, '_> {
     fn ran(&mut self, task: TaskId, run: &Run) {
-        self.each(|analysis, now| analysis.ran(now, task, run));
+        self.each(|analysis, before| analysis.ran(before, task, run));
     }
 
     fn waited(&mut self, task: TaskId, wait: &Wait) {
-        self.each(|analysis, now| analysis.waited(now, task, wait));
+        self.each(|analysis, before| analysis.waited(before, task, wait));
     }
 
     fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
-        self.each(|analysis, now| analysis.wait_censored(now, task, wait));
+        self.each(|analysis, before| analysis.wait_censored(before, task, wait));
     }
 
     fn slept(&mut self, task: TaskId, state: StateClass, start: u64, end: u64) {
-        self.each(|analysis, now| analysis.slept(now, task, state, (start, end)));
+        self.each(|analysis, before| analysis.slept(before, task, state, (start, end)));
     }
 
     fn retired(&mut self, task: TaskId, as_known: &Task) {
-        self.each(|analysis, now| analysis.retired(now, task, as_known));
+        self.each(|analysis, before| analysis.retired(before, task, as_known));
         self.known.forget(task);
         if self.follows == Follows::Queues {
             self.queues.retired(task);
@@ -296,7 +296,7 @@ impl KnownTasks {
         let task = if wake.tid == Tid::IDLE { None } else { engine.task(wake.tid) }?;
         let known = self.0.of(task);
         known.tid = wake.tid;
-        known.name(wake.comm, wake.prio, chosen);
+        known.learn(wake.comm, wake.prio, chosen);
         Some(task)
     }
 
@@ -313,24 +313,24 @@ impl KnownTasks {
             return (None, None);
         };
         let of = |tid: Tid| if tid == Tid::IDLE { None } else { engine.task(tid) };
-        let (out, into, cpu) = (of(prev), of(next), Some(event.cpu));
-        if let Some(task) = out {
+        let (left, entered, cpu) = (of(prev), of(next), Some(event.cpu));
+        if let Some(task) = left {
             let known = self.0.of(task);
             (known.tid, known.left, known.cpu, known.on_cpu) = (prev, class, cpu, false);
-            known.name(prev_comm, prev_prio, chosen);
+            known.learn(prev_comm, prev_prio, chosen);
         }
-        if let Some(task) = into {
+        if let Some(task) = entered {
             let known = self.0.of(task);
             (known.tid, known.cpu, known.on_cpu) = (next, cpu, true);
-            known.name(next_comm, next_prio, chosen);
+            known.learn(next_comm, next_prio, chosen);
         }
-        (out, into)
+        (left, entered)
     }
 }
 
 impl Known {
     #[inline]
-    fn name(&mut self, comm: Name, prio: Prio, chosen: &Chosen) {
+    fn learn(&mut self, comm: Name, prio: Prio, chosen: &Chosen) {
         if comm != Name::UNKNOWN {
             self.comm = comm;
         }
@@ -341,12 +341,12 @@ impl Known {
     }
 
     /// Whether it was preempted and is in a queue.
-    pub(super) fn waits(&self) -> bool {
+    pub(super) fn left_runnable(&self) -> bool {
         !self.on_cpu && self.left.is_runnable()
     }
 
     /// Whether it is asleep, as far as is known.
-    pub(super) fn asleep(&self) -> bool {
+    pub(super) fn left_asleep(&self) -> bool {
         !self.on_cpu && !self.left.is_runnable()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::facts::{Definition, TraceFacts};
 use super::filter::TaskFilter;
-use super::follow::{Analysis, Taken, follow};
+use super::follow::{AfterEvent, Analysis, follow};
 use super::request::AnalysisRequest;
 use super::slices::Slicing;
 use schedlab_plan::InOrder;
@@ -286,13 +286,13 @@ impl Row {
 
 impl Analysis for Painter<'_> {
     #[inline]
-    fn take(&mut self, taken: &Taken<'_>) {
-        let event = taken.event;
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let event = after.event;
         match event.what {
             What::Switch { next, next_comm, next_prio, .. } => {
                 self.slicing.start.get_or_insert(event.ts.max(self.request.scope.window.from_ns));
                 self.last = self.last.max(event.ts);
-                let is_chosen = taken.into.is_some_and(|task| taken.known.get(task).chosen);
+                let is_chosen = after.next.is_some_and(|task| after.known.get(task).chosen);
                 let is_chosen = is_chosen && self.request.scope.has_prio(next_prio);
                 let who = match next {
                     Tid::IDLE => Who::Idle,

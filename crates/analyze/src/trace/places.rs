@@ -38,11 +38,11 @@ impl QueuePosition {
     /// The thread is being woken. A preempted thread is still in its queue, and is not placed again.
     #[inline]
     pub(super) fn waking(&mut self, event: &Event, target: Cpu, wakee: &Known) {
-        if wakee.waits() {
+        if wakee.left_runnable() {
             return;
         }
         self.placing_on = Some((event.cpu, event.ts));
-        if wakee.asleep() {
+        if wakee.left_asleep() {
             (self.cpu, self.since) = (known(target).or(self.cpu), event.ts);
             self.forget();
         }

@@ -36,7 +36,7 @@ fn partners_turn_once_and_one_of_many_turns_each_time() {
     let row = found.rows.iter().find(|row| row.comm == "A").expect("A wakes");
     assert_eq!((row.flips_per_cycle(), row.most_flips), (Some(1.0), 8));
     assert_eq!((row.wide, row.unsettled, row.wide_share()), (0, 8, None), "what A had before is not known");
-    assert_eq!((found.total.wakings, found.total.wakees, found.aside.on_cpu), (16, 2, 0));
+    assert_eq!((found.total.wakings, found.total.wakees, found.excluded.on_cpu), (16, 2, 0));
 }
 
 #[test]
@@ -54,14 +54,14 @@ fn wakings_that_choose_no_cpu_are_told_apart() {
         0 20 waking B by A on 1
         ",
     );
-    assert_eq!((found.aside.on_cpu, found.aside.itself, found.aside.other_class), (1, 1, 1));
+    assert_eq!((found.excluded.on_cpu, found.excluded.itself, found.excluded.other_class), (1, 1, 1));
     assert_eq!((of(&found, "A"), found.total.wakings), ((1, 1, 0, 1), 1));
 }
 
 #[test]
 fn who_is_not_known_yet_is_not_taken_for_the_idle_thread() {
     let found = found("0 1 . R > B\n0 2 B S > .\n1 10 waking B by A on 0\n1 20 A S > .\n");
-    assert_eq!((found.aside.by_strangers, found.total.wakings, found.rows.len()), (1, 0, 0));
+    assert_eq!((found.excluded.by_strangers, found.total.wakings, found.rows.len()), (1, 0, 0));
 }
 
 #[test]

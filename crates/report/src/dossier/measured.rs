@@ -42,5 +42,5 @@ pub fn measured(name: &str, input: &Input<'_>) -> Measured {
     }
     calls.sort();
     let picture = pictures::pictures(input).into_iter().next().map(|(_, svg)| svg);
-    Measured { name: name.to_owned(), place: labels::place(input.manifest), claims, picture, calls }
+    Measured { name: name.to_owned(), place: labels::provenance(input.manifest), claims, picture, calls }
 }

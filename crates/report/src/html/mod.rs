@@ -77,7 +77,7 @@ fn whole(title: &str, body: &str, out: &mut dyn Write) -> io::Result<()> {
 /// The machine and the time of the run, and its design.
 fn byline(input: &Input<'_>) -> String {
     let design = input.findings.rules.design.clone();
-    let parts = [labels::place(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
+    let parts = [labels::provenance(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 

@@ -17,12 +17,12 @@ fn exploratory(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindi
 /// Whether a metric belongs in the short table: it differs in some arm, or has an effect without a verdict, as in a
 /// comparison of two runs.
 fn is_shown(metric: &MetricFindings) -> bool {
-    metric.contrasts.iter().any(|c| match c.verdict {
-        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => true,
+    metric.contrasts.iter().any(|c| match &c.verdict {
+        verdict if verdict.is_difference() => true,
         // Reported in a sentence with the reason; in the table it would be mistaken for a change.
         Verdict::NoVerdict { why: Withheld::NotPerOperation, .. } => false,
         Verdict::NoVerdict { .. } => c.effect.is_some(),
-        Verdict::Equivalent | Verdict::Inconclusive => false,
+        _ => false,
     })
 }
 
@@ -70,8 +70,8 @@ fn tables(
 
 fn change_with_sign(metric: &MetricFindings, contrast: &Contrast) -> Cell {
     let Some(e) = contrast.effect else { return Cell::default() };
-    let sign = match contrast.verdict {
-        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => " *",
+    let sign = match &contrast.verdict {
+        verdict if verdict.is_difference() => " *",
         Verdict::Equivalent => " =",
         _ => "  ",
     };

@@ -67,6 +67,6 @@ fn contrast_cells(c: &Contrast, unit: &str) -> [Cell; 6] {
         p(c.p_adjusted.or(c.p)),
         if c.units > 0 { labels::units(c) } else { String::new() }.into(),
         Cell::toned(labels::verdict(&c.verdict), &c.verdict),
-        labels::aside(c).into(),
+        labels::verdict_note(c).into(),
     ]
 }

@@ -1,7 +1,7 @@
 //! The questions of a comparison, as rows by metric.
 
 use crate::labels;
-use schedlab_analyze::{ArmValues, Contrast, Findings, MainEffect, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_analyze::{ArmValues, Contrast, Findings, MainEffect, MetricFindings, Role, WorkloadFindings};
 
 /// A row of the table: a question, or the control that it is compared with.
 pub(super) struct Row<'f> {
@@ -19,10 +19,6 @@ pub(super) struct Group<'f> {
     pub(super) label: String,
     pub(super) metric: &'f MetricFindings,
     pub(super) rows: Vec<Row<'f>>,
-}
-
-pub(super) fn is_open(contrast: &Contrast) -> bool {
-    matches!(contrast.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. })
 }
 
 pub(super) fn groups(findings: &Findings) -> Vec<Group<'_>> {

@@ -15,13 +15,13 @@ pub(super) fn page(found: &Affine) -> Document {
     if !found.rows.is_empty() {
         page.add("Wakers", vec![Block::Table(wakers(found))]);
     }
-    let aside = &found.aside;
+    let excluded = &found.excluded;
     let reasons = [
-        (aside.on_cpu, "of a thread that was on its CPU still"),
-        (aside.other_class, "of a thread of another class than the fair one"),
-        (aside.pinned, "of a thread that may use one CPU only"),
-        (aside.by_strangers, "by a thread that was on its CPU before the trace began"),
-        (aside.itself, "of the thread itself"),
+        (excluded.on_cpu, "of a thread that was on its CPU still"),
+        (excluded.other_class, "of a thread of another class than the fair one"),
+        (excluded.pinned, "of a thread that may use one CPU only"),
+        (excluded.by_strangers, "by a thread that was on its CPU before the trace began"),
+        (excluded.itself, "of the thread itself"),
     ];
     let reasons = reasons.into_iter().filter(|(number, _)| *number > 0);
     let reasons = reasons.map(|(number, why)| format!("{} {why}, not counted", counted(number, "wakings")));

@@ -4,13 +4,12 @@ use super::record;
 use super::reservation::{Reservation, must_be_free};
 use crate::cli::{Bench, Cli, Measuring};
 use crate::exit::{self, usage};
-use crate::output::{print_answer, print_line, say, terminal_width, to_stdout};
+use crate::output::{print_answer, print_line, say, terminal_width, to_stdout, write_answer};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_analyze::Scaling;
 use schedlab_bench::Sweep;
-use schedlab_plan::json::{self, Room};
 use schedlab_plan::lane::{Provenance, kernel_of};
 use schedlab_plan::plan::{PlannedWorkload, parse_sweep};
 use schedlab_plan::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
@@ -257,10 +256,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
 fn write_json<T: Serialize>(args: &Bench, schema: &str, answer: &T) -> Result<bool> {
     match args.json.as_deref() {
         Some("-") => print_answer(schema, answer, args.top)?,
-        Some(file) => {
-            let whole = json::answer(schema, answer, Room::All)? + "\n";
-            std::fs::write(file, whole).with_context(|| format!("{file} cannot be written"))?;
-        }
+        Some(file) => write_answer(Path::new(file), schema, answer)?,
         None => {}
     }
     Ok(args.json.as_deref() != Some("-"))

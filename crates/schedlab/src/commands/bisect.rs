@@ -4,10 +4,10 @@ mod history;
 mod members;
 mod study;
 
-use super::report::write_file;
 use super::{rounds, why};
 use crate::cli::Bisect;
 use crate::exit::{self, usage};
+use crate::output::write_file;
 use crate::output::{print_answer, print_findings, say, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result};

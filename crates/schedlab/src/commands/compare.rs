@@ -1,9 +1,10 @@
 //! `schedlab compare RUN_A RUN_B`: compares run directories, one on each side or, for a verdict over boots, several.
 
 use super::destination;
-use super::report::{form, open, print, write_file};
+use super::report::{form, open, print};
 use crate::cli::Compare;
 use crate::exit::{self, usage};
+use crate::output::write_file;
 use anyhow::{Result, anyhow};
 use schedlab_plan::{Manifest, TrialRecord, shell_words};
 use schedlab_report::{Input, More};

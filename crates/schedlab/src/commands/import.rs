@@ -1,6 +1,6 @@
 //! `schedlab import FILE…`: imports results measured elsewhere into a run directory marked `order unknown`.
 
-use super::report::{again, form, print};
+use super::report::{form, full_report_command, print};
 use crate::cli::Import;
 use crate::output::{print_line, say};
 use crate::{exit, input, session};
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     say(format_args!("imported {trials} into {}", dir.display()));
     let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
     let input = Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings };
-    print(&input, form(&args.answer, args.full), &More { command: again(&dir), ..More::default() })?;
+    print(&input, form(&args.answer, args.full), &More { command: full_report_command(&dir), ..More::default() })?;
     Ok(exit::DONE)
 }
 

@@ -31,7 +31,7 @@ mod why_kernels;
 use crate::cli::help::{self, with_help};
 use crate::cli::{Cli, Command};
 use crate::exit::Usage;
-use crate::reference_spelling;
+use crate::original_options;
 use anyhow::Result;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
@@ -64,14 +64,14 @@ pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
 /// Parses the words of a schedlab command inside another command's line.
 fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
     let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
-    let line = reference_spelling::normalise(line, &bench::switches());
+    let line = original_options::normalise(line, &bench::switches());
     let matches = bench::with_workload_options(Cli::command(), &[]).try_get_matches_from(line)?;
     Ok((Cli::from_arg_matches(&matches)?.command, matches))
 }
 
 /// Parses the command line and runs the command; returns the exit code.
 pub(crate) fn run() -> Result<u8> {
-    let arguments = reference_spelling::normalise(std::env::args_os().collect(), &bench::switches());
+    let arguments = original_options::normalise(std::env::args_os().collect(), &bench::switches());
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let matches = match command(&words, crate::output::terminal_width()).try_get_matches_from(arguments) {
         Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error, &words).into()),

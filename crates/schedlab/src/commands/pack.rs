@@ -1,9 +1,10 @@
 //! `schedlab pack RUN`: packs a run into one file that somebody else can repeat.
 
 use super::destination;
-use super::report::{open, write_file};
+use super::report::open;
 use crate::cli::PackArgs;
 use crate::exit;
+use crate::output::write_file;
 use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result};
 use schedlab_plan::pack::PackError;

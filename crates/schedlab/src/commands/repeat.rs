@@ -151,7 +151,7 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
 
 /// The result of a complete run.
 fn answered(pack: &Pack, dir: &Path, manifest: &Manifest, trials: &[TrialRecord]) -> Repetition {
-    say(format_args!("schedlab: the run: {}", super::report::again(dir)));
+    say(format_args!("schedlab: the run: {}", super::report::full_report_command(dir)));
     repetition(pack, manifest, &schedlab_analyze::compare(manifest, trials))
 }
 

@@ -3,17 +3,15 @@
 use super::{destination, search};
 use crate::cli::{OutputOptions, Report, RunOutput};
 use crate::exit::{self, usage};
-use crate::output::{colour, print_findings, say, terminal_width, to_stdout};
+use crate::output::{colour, print_findings, say, terminal_width, to_stdout, write_file};
 use crate::session;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_plan::json::Room;
 use schedlab_plan::{Manifest, TrialRecord, shell_words};
 use schedlab_report::{Input, More};
-use schedlab_sys::places::{self, Draft};
+use schedlab_sys::places;
 use schedlab_trial::Stop;
-use serde::Serialize;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
@@ -39,7 +37,7 @@ pub(super) fn run(args: &Report) -> Result<u8> {
         let page = page_of(&args.run);
         let more = More {
             page: if page.exists() { page.display().to_string() } else { String::new() },
-            command: again(&args.run),
+            command: full_report_command(&args.run),
         };
         print(&input, form(&args.answer, args.full), &more)?;
     }
@@ -130,7 +128,7 @@ fn page_of(dir: &Path) -> PathBuf {
 }
 
 /// The command that prints the whole report of a run.
-pub(super) fn again(dir: &Path) -> String {
+pub(super) fn full_report_command(dir: &Path) -> String {
     shell_words::join(["schedlab", "report", &dir.display().to_string(), "--full"])
 }
 
@@ -150,7 +148,7 @@ pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], 
     let input = Input { manifest, trials, findings: &findings };
     let html = page_of(dir);
     let form = form(&output.answer, output.full);
-    print(&input, form, &More { page: html.display().to_string(), command: again(dir) })?;
+    print(&input, form, &More { page: html.display().to_string(), command: full_report_command(dir) })?;
     write_file(&html, |out| schedlab_report::html(&input, out))?;
     if form != Form::Summary {
         say(format_args!("report: {}", html.display()));
@@ -167,36 +165,4 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
         return exit::VOID;
     }
     schedlab_analyze::exit_status(findings, asked)
-}
-
-/// Writes a whole result to a file.
-pub(super) fn write_answer<T: Serialize>(file: &Path, schema: &str, found: &T) -> Result<()> {
-    write_file(file, |out| writeln!(out, "{}", schedlab_plan::json::answer(schema, found, Room::All)?))
-}
-
-/// Bytes per write.
-const BUFFER: usize = 1 << 18;
-
-/// Writes to a temporary file in the same directory and renames it, so that a reader never sees half a file, and none
-/// is left behind. Devices and pipes are written directly.
-pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let what = || format!("{} cannot be written", file.display());
-    // The target of a symbolic link is replaced, not the link.
-    let place = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let kind = std::fs::metadata(&place).map(|there| there.file_type());
-    if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
-        bail!("{} is a directory; give a file in it", file.display());
-    }
-    if kind.is_ok_and(|kind| !kind.is_file()) {
-        let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);
-        return write(&mut out).and_then(|()| out.flush()).with_context(what);
-    }
-    // Removes temporary files left there by a killed process of ours.
-    let holder = place.parent().filter(|holder| !holder.as_os_str().is_empty());
-    places::remove_drafts(holder.unwrap_or(Path::new(".")));
-    let draft = Draft::beside(&place, 0o666).with_context(what)?;
-    let mut out = BufWriter::with_capacity(BUFFER, &draft.file);
-    let written = write(&mut out).and_then(|()| out.flush());
-    drop(out);
-    written.and_then(|()| draft.finish(&place)).with_context(what)
 }

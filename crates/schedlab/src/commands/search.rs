@@ -1,10 +1,10 @@
 //! `schedlab run` of a plan with knobs: searches in rounds, and writes the findings as a page and files into the
 //! directory.
 
-use super::report::write_file;
 use super::rounds;
 use crate::cli::RunOutput;
 use crate::exit::{self, usage};
+use crate::output::write_file;
 use crate::output::{print_findings, say, to_stdout};
 use crate::trial_host;
 use anyhow::{Context, Result, bail};

@@ -14,8 +14,8 @@ mod traces;
 
 use super::destination;
 use crate::exit::{self, usage};
-use crate::output::{say, terminal_width, to_stdout};
-use anyhow::{Context, Result, bail};
+use crate::output::{say, terminal_width, to_stdout, write_file};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 pub(super) use files::open;
 use filters::Filters;
@@ -200,7 +200,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
             bail!("{}; no picture is written", facts.nothing(NO_TURN));
         }
         let svg = schedlab_report::timehist_svg(&turns, &traces::place(&source.file));
-        return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
+        return write_file(file, |out| out.write_all(svg.as_bytes()));
     }
     let columns = terminal_width();
     let header = |out: &mut dyn Write| schedlab_report::timehist_header(columns, out);

@@ -121,9 +121,9 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
     }
     let restored = schedlab_tune::restore_leftovers(Of::All, roots, state)?;
     // Everything is done before anything is printed.
-    let removed = if ours { crate::session::orphaned_namespaces() } else { Ok(Vec::new()) };
+    let removed = if ours { crate::session::remove_orphaned_namespaces() } else { Ok(Vec::new()) };
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
-    let (removed, traces) = (removed?, if ours { crate::session::orphaned_traces()? } else { Vec::new() });
+    let (removed, traces) = (removed?, if ours { crate::session::remove_orphaned_traces()? } else { Vec::new() });
     let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
     let failed = restored.iter().filter(|one| !one.is_done()).count();
     to_stdout(|out| {

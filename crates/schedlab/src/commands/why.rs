@@ -3,11 +3,11 @@
 pub(super) mod by_group;
 pub(super) mod forecast;
 
-use super::report::write_answer;
 use super::rounds;
 use super::vm::trials::Guests;
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
+use crate::output::write_answer;
 use crate::output::{print_findings, say};
 use crate::{input, session};
 use anyhow::{Context, Result, bail};

@@ -1,12 +1,12 @@
 //! `schedlab why PLAN --kernels A,B,C`: runs the plan on one kernel after the other, to find where its difference
 //! appeared or disappeared.
 
-use super::report::write_answer;
 use super::vm::{architecture, find};
 use super::why::forecast::{self, ForecastStage, WhyForecast};
 use super::{rounds, why};
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
+use crate::output::write_answer;
 use crate::output::{print_findings, say};
 use anyhow::{Context, Error, Result, bail};
 use schedlab_plan::{Plan, Setting};

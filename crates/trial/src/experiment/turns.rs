@@ -111,7 +111,7 @@ impl Experiment<'_> {
         {
             return Ok(Some(stop));
         }
-        pace.elapsed(*spent_ns);
+        pace.set_elapsed(*spent_ns);
         if let Some(stop) = self.look(workload, pace, None)? {
             return Ok(Some(stop));
         }

@@ -5,7 +5,7 @@ mod flips;
 
 use super::affinity::{self, Affinity};
 use super::facts::{Definition, TraceFacts};
-use super::follow::{Analysis, Now, Taken, follow};
+use super::follow::{AfterEvent, Analysis, BeforeEvent, follow};
 use super::lacking::lacking;
 use super::request::AnalysisRequest;
 use super::scope::Scope;
@@ -115,8 +115,9 @@ pub struct Affine {
     pub affinity_known: bool,
     /// All that were asked for.
     pub total: AffineRow,
-    /// Wakings of the same wakee as before.
-    pub aside: ExcludedWakings,
+    /// Wakings that are not counted, by reason.
+    #[serde(rename = "aside")]
+    pub excluded: ExcludedWakings,
     /// Wakers, by number of wakings, most first.
     pub rows: Vec<AffineRow>,
     /// Rows that are not shown.
@@ -135,7 +136,7 @@ pub fn affine(reader: &mut Reader, request: &AnalysisRequest) -> Result<Affine, 
         idle: PerCpu::default(),
         wakees_stored: 0,
         retired: BTreeMap::new(),
-        aside: ExcludedWakings::default(),
+        excluded: ExcludedWakings::default(),
     };
     let engine = follow(reader, &request.scope.tasks, &mut [&mut wakers])?;
     Ok(wakers.findings(&engine, reader, request))
@@ -190,20 +191,20 @@ struct Wakers<'a> {
     /// Total size of the wakee sets of all wakers.
     wakees_stored: usize,
     retired: BTreeMap<Name, AffineRow>,
-    aside: ExcludedWakings,
+    excluded: ExcludedWakings,
 }
 
 impl Wakers<'_> {
-    fn waking(&mut self, taken: &Taken<'_>, wake: &Wake) {
-        let Some(wakee) = taken.woken else { return };
-        let waker = if wake.waker == Tid::IDLE { None } else { taken.engine.task(wake.waker) };
-        let (cpu, selected) = (taken.event.cpu, self.is_selected(taken, waker));
-        if let Some(aside) = self.aside(taken, wake, wakee) {
-            *aside += u64::from(selected);
+    fn waking(&mut self, after: &AfterEvent<'_>, wake: &Wake) {
+        let Some(wakee) = after.woken else { return };
+        let waker = if wake.waker == Tid::IDLE { None } else { after.engine.task(wake.waker) };
+        let (cpu, selected) = (after.event.cpu, self.is_selected(after, waker));
+        if let Some(excluded) = self.excluded(after, wake, wakee) {
+            *excluded += u64::from(selected);
             return;
         }
         if waker.is_none() && (wake.waker != Tid::IDLE || cpu == Cpu::ANY) {
-            self.aside.by_strangers += u64::from(selected);
+            self.excluded.by_strangers += u64::from(selected);
             return;
         }
         let wakee_flips = self.tasks.of(wakee).flips;
@@ -211,7 +212,7 @@ impl Wakers<'_> {
             Some(waker) => self.tasks.of(waker),
             None => self.idle.of(cpu),
         };
-        let flip = of_waker.flips.record(wakee, taken.event.ts);
+        let flip = of_waker.flips.record(wakee, after.event.ts);
         if !selected {
             return;
         }
@@ -230,25 +231,25 @@ impl Wakers<'_> {
     }
 
     /// Whether a waking is selected: by its waker, its time and its CPU.
-    fn is_selected(&self, taken: &Taken<'_>, waker: Option<TaskId>) -> bool {
+    fn is_selected(&self, after: &AfterEvent<'_>, waker: Option<TaskId>) -> bool {
         let all = self.scope.tasks.is_open() && self.scope.tasks.within.is_none();
-        let by_waker = match waker.map(|waker| taken.known.get(waker)) {
+        let by_waker = match waker.map(|waker| after.known.get(waker)) {
             Some(known) => (all || known.chosen) && self.scope.has_prio(known.prio),
             None => all && self.scope.prios.is_empty(),
         };
-        by_waker && self.scope.window.has(taken.event.ts, taken.event.cpu)
+        by_waker && self.scope.window.has(after.event.ts, after.event.cpu)
     }
 
     /// The counter for a waking for which the fair class chooses no CPU; `None` for others.
-    fn aside(&mut self, taken: &Taken<'_>, wake: &Wake, wakee: TaskId) -> Option<&mut u64> {
+    fn excluded(&mut self, after: &AfterEvent<'_>, wake: &Wake, wakee: TaskId) -> Option<&mut u64> {
         if wake.tid == wake.waker {
-            Some(&mut self.aside.itself)
+            Some(&mut self.excluded.itself)
         } else if wake.prio.get().is_some_and(|prio| !(100..=139).contains(&prio)) {
-            Some(&mut self.aside.other_class)
-        } else if !taken.known.get(wakee).asleep() {
-            Some(&mut self.aside.on_cpu)
+            Some(&mut self.excluded.other_class)
+        } else if !after.known.get(wakee).left_asleep() {
+            Some(&mut self.excluded.on_cpu)
         } else if self.affinity.is_one(self.affinity.of(wake.tid)) {
-            Some(&mut self.aside.pinned)
+            Some(&mut self.excluded.pinned)
         } else {
             None
         }
@@ -295,7 +296,7 @@ impl Wakers<'_> {
             rule_known: self.rule_known,
             affinity_known: self.affinity.is_known(),
             total,
-            aside: self.aside,
+            excluded: self.excluded,
             rows,
             more_rows,
         }
@@ -303,26 +304,26 @@ impl Wakers<'_> {
 }
 
 impl Analysis for Wakers<'_> {
-    fn take(&mut self, taken: &Taken<'_>) {
-        match taken.event.what {
-            What::Waking(wake) => self.waking(taken, &wake),
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        match after.event.what {
+            What::Waking(wake) => self.waking(after, &wake),
             What::Switch { .. } => {
-                let Some(out) = taken.out.filter(|_| !taken.class.is_runnable()) else { return };
-                if self.scope.window.has(taken.event.ts, taken.event.cpu) {
+                let Some(out) = after.prev.filter(|_| !after.class.is_runnable()) else { return };
+                if self.scope.window.has(after.event.ts, after.event.cpu) {
                     self.tasks.of(out).row.sleeps += 1;
                 }
             }
             What::Fork { parent, child, .. } => {
-                self.affinity.take(taken.event);
-                let Some(child) = taken.engine.task(child) else { return };
-                let parent = taken.engine.task(parent).map(|parent| self.tasks.of(parent).flips);
+                self.affinity.take(after.event);
+                let Some(child) = after.engine.task(child) else { return };
+                let parent = after.engine.task(parent).map(|parent| self.tasks.of(parent).flips);
                 self.tasks.of(child).flips = Flips::inherit(parent.unwrap_or_default());
             }
-            _ => _ = self.affinity.take(taken.event),
+            _ => _ = self.affinity.take(after.event),
         }
     }
 
-    fn retired(&mut self, _now: &Now<'_>, task: TaskId, as_known: &Task) {
+    fn retired(&mut self, _before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         let waker = std::mem::take(self.tasks.of(task));
         self.wakees_stored -= waker.wakees.len();
         if waker.row.wakings > 0 {

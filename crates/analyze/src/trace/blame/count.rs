@@ -1,7 +1,7 @@
 //! When a wait ends, divides it by what its CPU did meanwhile.
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
-use crate::trace::follow::{Analysis, Follows, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent, Follows};
 use crate::trace::lanes::OnCpu;
 use crate::trace::lanes::{CpuActivity, IdleTimes};
 use crate::trace::longest::Longest;
@@ -183,12 +183,12 @@ struct Waiter {
     woken: bool,
     waker_comm: Name,
     /// The CPUs that it may use, as far as they are known.
-    may: SetId,
+    allowed: SetId,
 }
 
 impl Default for Waiter {
     fn default() -> Self {
-        Self { woken: false, waker_comm: Name::UNKNOWN, may: UNKNOWN }
+        Self { woken: false, waker_comm: Name::UNKNOWN, allowed: UNKNOWN }
     }
 }
 
@@ -237,8 +237,9 @@ impl<'a> Counter<'a> {
             Some((_, sum)) => *sum += ns,
             None => parts.push((cause, ns)),
         };
-        let may = waiters.of(task).may;
-        let idle = (!affinity.is_one(may)).then(|| &idle[usize::from(if may == UNKNOWN { ALL } else { may })]);
+        let allowed = waiters.of(task).allowed;
+        let idle =
+            (!affinity.is_one(allowed)).then(|| &idle[usize::from(if allowed == UNKNOWN { ALL } else { allowed })]);
         // `idle` includes the thread's own CPU, which is not another one.
         let (mut elsewhere, mut own_idle) = (0, 0);
         queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
@@ -267,13 +268,13 @@ impl<'a> Counter<'a> {
 
     /// Lists a wait that may be among the longest: divides it again, by thread.
     #[cold]
-    fn list(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
-        let What::Switch { next, next_comm, next_prio, .. } = now.event.what else { return };
+    fn list(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
+        let What::Switch { next, next_comm, next_prio, .. } = before.event.what else { return };
         let (mut pieces, mut moves) = (Vec::new(), 0_u32);
-        now.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
+        before.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing => pieces.push((Cause::Placing, None, end - start)),
             Stretch::WaitPart(does) => {
-                let (does, tid) = does.named(now.known);
+                let (does, tid) = does.named(before.known);
                 pieces.push((Cause::Cpu(does), tid, end - start));
             }
             Stretch::Queue => moves += 1,
@@ -284,7 +285,7 @@ impl<'a> Counter<'a> {
             comm: next_comm,
             prio: next_prio,
             waker_comm: self.waiters.of(task).waker_comm,
-            moves: moves.saturating_sub(1) + now.queues.forgotten(task),
+            moves: moves.saturating_sub(1) + before.queues.forgotten(task),
             idle_elsewhere_ns,
             parts: parts(pieces),
         };
@@ -299,7 +300,7 @@ impl<'a> Counter<'a> {
         by_state && self.scope.has_prio(prio)
     }
 
-    /// A CPU became idle, or it is not idle or not known to be.
+    /// Records whether a CPU is idle; false also where that is unknown.
     #[inline]
     fn set_idle(&mut self, ts: u64, cpu: Cpu, idle: bool) {
         self.idle[usize::from(ALL)].set(ts, cpu, idle);
@@ -311,15 +312,15 @@ impl<'a> Counter<'a> {
     }
 
     #[inline]
-    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
-        let Taken { event, engine, .. } = *taken;
-        let Some(task) = taken.woken else { return };
+    fn woken(&mut self, after: &AfterEvent<'_>, wake: &Wake) {
+        let AfterEvent { event, engine, .. } = *after;
+        let Some(task) = after.woken else { return };
         let waker = if wake.context == Context::NONE { engine.task(wake.waker) } else { None };
         let waker_comm = waker.map_or(Name::UNKNOWN, |waker| engine.tasks()[waker.index()].comm);
-        let known = taken.known.get(task);
-        let may = self.affinity.of(wake.tid);
+        let known = after.known.get(task);
+        let allowed = self.affinity.of(wake.tid);
         let waiter = self.waiters.of(task);
-        waiter.may = may;
+        waiter.allowed = allowed;
         if known.on_cpu && !matches!(event.what, What::Waking(_)) {
             return;
         }
@@ -336,42 +337,42 @@ impl Analysis for Counter<'_> {
     }
 
     #[inline]
-    fn take(&mut self, taken: &Taken<'_>) {
-        let Taken { event, engine, into, .. } = *taken;
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let AfterEvent { event, engine, .. } = *after;
         let Event { ts, cpu, .. } = *event;
         match event.what {
             What::Switch { prev, next, .. } => {
-                if let Some(task) = taken.out {
-                    self.waiters.of(task).may = self.affinity.of(prev);
+                if let Some(task) = after.prev {
+                    self.waiters.of(task).allowed = self.affinity.of(prev);
                 }
-                if let Some(task) = into {
+                if let Some(task) = after.next {
                     self.waiters.of(task).woken = false;
                 }
                 self.set_idle(ts, cpu, next == Tid::IDLE);
             }
-            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(after, &wake),
             What::Migrate { .. } => {}
             What::GapBegin if cpu == Cpu::ANY => self.idle.iter_mut().for_each(|idle| idle.lose_all(ts)),
             What::GapBegin => self.set_idle(ts, cpu, false),
             What::Fork { .. } | What::Exec { .. } | What::SysEnter { .. } | What::CgroupAttach { .. } => {
                 // For a wait that has begun, the affinity is no longer known.
                 for task in self.affinity.take(event).into_iter().filter_map(|tid| engine.task(tid)) {
-                    self.waiters.of(task).may = UNKNOWN;
+                    self.waiters.of(task).allowed = UNKNOWN;
                 }
             }
             // A CPU that serves an interrupt is not idle.
-            _ => self.set_idle(ts, cpu, taken.queues.lanes.now(cpu) == CpuActivity::Idle),
+            _ => self.set_idle(ts, cpu, after.queues.lanes.now(cpu) == CpuActivity::Idle),
         }
     }
 
     #[inline]
-    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let known = now.known.get(task);
+    fn waited(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
+        let known = before.known.get(task);
         if !self.scope.window.has(wait.end, wait.cpu) || !self.is_selected(wait.left, wait.prio) {
             return;
         }
-        let unknown_set = self.waiters.of(task).may == UNKNOWN && self.affinity.is_known();
-        let idle_elsewhere_ns = self.divide(now.queues, task, wait);
+        let unknown_set = self.waiters.of(task).allowed == UNKNOWN && self.affinity.is_known();
+        let idle_elsewhere_ns = self.divide(before.queues, task, wait);
         let parts = std::mem::take(&mut self.parts);
         let victim = self.victims.of(task);
         victim.waits += 1;
@@ -383,21 +384,21 @@ impl Analysis for Counter<'_> {
         }
         self.parts = parts;
         if known.chosen && self.longest.has_room(wait.ns()) {
-            self.list(now, task, wait, idle_elsewhere_ns);
+            self.list(before, task, wait, idle_elsewhere_ns);
         }
     }
 
-    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+    fn wait_censored(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &CensoredWait) {
         // The CPU on which the wait would have ended is not known.
-        if self.scope.window.has_time(now.event.ts) && self.is_selected(wait.left, wait.prio) {
+        if self.scope.window.has_time(before.event.ts) && self.is_selected(wait.left, wait.prio) {
             self.victims.of(task).censored[wait.why as usize] += 1;
         }
     }
 
-    fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
+    fn retired(&mut self, before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         let done = std::mem::take(self.victims.of(task));
         *self.waiters.of(task) = Waiter::default();
-        let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
+        let ended = self.scope.tasks.ended(as_known).filter(|_| before.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
             self.retired.entry(ended).or_default().add(&WaitingTask { tasks: 1, ..done });
         }

@@ -1,7 +1,7 @@
 //! Follows wakeups from task to task: each adds its wait to the delay of the chain.
 
 use super::paths::{NodeId, Paths, Waker};
-use crate::trace::follow::{Analysis, Follows, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent, Follows};
 use crate::trace::lanes::CpuActivity;
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
@@ -128,8 +128,8 @@ impl<'a> Tracker<'a> {
     }
 
     /// The waker: the interrupt if there is one, because the interrupted thread has no part in it.
-    fn waker(taken: &Taken<'_>, wake: &Wake) -> (Waker, Option<TaskId>) {
-        let Taken { event, engine, queues, .. } = *taken;
+    fn waker(after: &AfterEvent<'_>, wake: &Wake) -> (Waker, Option<TaskId>) {
+        let AfterEvent { event, engine, queues, .. } = *after;
         if wake.context.is_interrupt() {
             let hard = wake.context.is_hard();
             return (
@@ -151,11 +151,11 @@ impl<'a> Tracker<'a> {
 
     /// Stores the waking of a task, with the chain that the waker continues.
     #[inline]
-    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
-        let Taken { event, woken: Some(task), .. } = *taken else { return };
+    fn woken(&mut self, after: &AfterEvent<'_>, wake: &Wake) {
+        let AfterEvent { event, woken: Some(task), .. } = *after else { return };
         // sched_wakeup provides the waker only if there was no sched_waking; for a thread that is running it is no
         // wakeup.
-        let known = taken.known.get(task);
+        let known = after.known.get(task);
         if matches!(event.what, What::Wakeup(_)) {
             if known.on_cpu {
                 return self.came_to_nothing(task);
@@ -165,7 +165,7 @@ impl<'a> Tracker<'a> {
             }
         }
         self.came_to_nothing(task);
-        let (waker, by) = Self::waker(taken, wake);
+        let (waker, by) = Self::waker(after, wake);
         let mut origin = Origin {
             waker,
             waker_tid: wake.waker,
@@ -174,10 +174,10 @@ impl<'a> Tracker<'a> {
             waker_preempted_ns: 0,
             chain: None,
             chosen: false,
-            unsettled: !known.asleep(),
+            unsettled: !known.left_asleep(),
         };
         if let Some(by) = by {
-            origin.chosen = taken.known.get(by).chosen;
+            origin.chosen = after.known.get(by).chosen;
             let carrier = self.carriers.of(by);
             (origin.chain, origin.waker_preempted_ns) = (carrier.chain, carrier.preempted_ns);
             if let Some(chain) = &mut carrier.chain {
@@ -193,23 +193,23 @@ impl<'a> Tracker<'a> {
 
     /// A task got the CPU after a wakeup: adds a step to the chain.
     #[inline]
-    fn step(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, origin: Origin) {
-        let What::Switch { next, next_comm, .. } = now.event.what else { return };
-        let known = now.known.get(task);
+    fn step(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait, origin: Origin) {
+        let What::Switch { next, next_comm, .. } = before.event.what else { return };
+        let known = before.known.get(task);
         let selected =
             (origin.chosen || known.chosen) && self.scope.has_prio(wait.prio) && self.scope.has_state(wait.left);
-        let before = origin.chain.filter(|before| before.links < MOST_LINKS);
-        if let (None, Some(chain)) = (before, origin.chain) {
+        let previous = origin.chain.filter(|previous| previous.links < MOST_LINKS);
+        if let (None, Some(chain)) = (previous, origin.chain) {
             self.cut_off(&chain);
         }
         self.settle(&origin, true);
         let serial = self.steps.next();
         let step = Step {
-            parent: before.map(|b| b.serial),
+            parent: previous.map(|b| b.serial),
             waker: origin.waker,
             waker_tid: origin.waker_tid,
             waking: origin.ts,
-            waker_preempted_ns: before.map_or(0, |_| origin.waker_preempted_ns),
+            waker_preempted_ns: previous.map_or(0, |_| origin.waker_preempted_ns),
             task,
             counted: false,
             preempted_ns: 0,
@@ -220,7 +220,7 @@ impl<'a> Tracker<'a> {
             comm: next_comm,
             wait: *wait,
         };
-        let chain = self.go_on(&step, before, (serial, selected));
+        let chain = self.go_on(&step, previous, (serial, selected));
         self.steps.push(step);
         if selected && self.scope.window.has(wait.end, wait.cpu) {
             self.wakeups += 1;
@@ -229,7 +229,7 @@ impl<'a> Tracker<'a> {
             pair.other_cpu += u64::from(origin.cpu != wait.cpu);
             pair.chain_longest_ns = pair.chain_longest_ns.max(chain.delay_ns);
         }
-        let returned = before.is_some_and(|before| self.was_in(&before, task, next));
+        let returned = previous.is_some_and(|previous| self.was_in(&previous, task, next));
         if returned {
             // A round trip ends here; what the task does next starts a new chain.
             self.end(&chain);
@@ -238,19 +238,19 @@ impl<'a> Tracker<'a> {
     }
 
     /// The chain after this step.
-    fn go_on(&mut self, step: &Step, before: Option<Chain>, (serial, selected): (u64, bool)) -> Chain {
+    fn go_on(&mut self, step: &Step, previous: Option<Chain>, (serial, selected): (u64, bool)) -> Chain {
         let ns = step.wait.ns();
-        let of_before = before.map_or_else(|| self.paths.root(step.waker), |before| before.node);
+        let of_before = previous.map_or_else(|| self.paths.root(step.waker), |previous| previous.node);
         Chain {
             serial,
             node: self.paths.child(of_before, step.comm),
-            links: before.map_or(0, |b| b.links) + 1,
-            delay_ns: before.map_or(0, |b| b.delay_ns) + step.waker_preempted_ns + ns,
-            begun: before.map_or(step.waking.min(step.wait.start), |b| b.begun),
+            links: previous.map_or(0, |b| b.links) + 1,
+            delay_ns: previous.map_or(0, |b| b.delay_ns) + step.waker_preempted_ns + ns,
+            begun: previous.map_or(step.waking.min(step.wait.start), |b| b.begun),
             end: step.wait.end,
             end_cpu: step.wait.cpu,
-            first: before.map_or(serial, |b| b.first),
-            chosen: selected || before.is_some_and(|b| b.chosen),
+            first: previous.map_or(serial, |b| b.first),
+            chosen: selected || previous.is_some_and(|b| b.chosen),
             woke: false,
         }
     }
@@ -357,7 +357,7 @@ impl<'a> Tracker<'a> {
         Some(steps)
     }
 
-    /// The task leaves its CPU. If it does not sleep, a waking before that only kept it from sleeping.
+    /// The task leaves its CPU. If it does not sleep, a waking previous that only kept it from sleeping.
     #[inline]
     fn leaves(&mut self, task: TaskId, class: StateClass) {
         if class.is_runnable() || class == StateClass::Dead {
@@ -396,7 +396,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Now it is known whether a waking of a thread that was not asleep was a wakeup, or only kept it from sleeping.
+    /// BeforeEvent it is known whether a waking of a thread that was not asleep was a wakeup, or only kept it from sleeping.
     #[inline]
     fn settle(&mut self, origin: &Origin, went_on: bool) {
         let Some(chain) = origin.chain.filter(|_| origin.unsettled) else { return };
@@ -415,41 +415,41 @@ impl Analysis for Tracker<'_> {
     }
 
     #[inline]
-    fn take(&mut self, taken: &Taken<'_>) {
-        if let Some(task) = taken.out {
-            self.leaves(task, taken.class);
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        if let Some(task) = after.prev {
+            self.leaves(task, after.class);
         }
-        if let What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) = taken.event.what {
-            self.woken(taken, &wake);
+        if let What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) = after.event.what {
+            self.woken(after, &wake);
         }
     }
 
     #[inline]
-    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+    fn waited(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
         if wait.began == Began::Preempted {
             self.carriers.of(task).preempted_ns += wait.ns();
             // A waking of a preempted thread is not a wakeup.
             self.came_to_nothing(task);
         } else if let Some(origin) = self.carriers.of(task).from.take() {
-            self.step(now, task, wait, origin);
+            self.step(before, task, wait, origin);
         }
     }
 
-    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+    fn wait_censored(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &CensoredWait) {
         let origin = self.carriers.of(task).from;
         if wait.began == Began::Preempted {
             self.came_to_nothing(task);
         }
         *self.carriers.of(task) = Carrier::default();
-        let (known, scope) = (now.known.get(task), self.scope);
+        let (known, scope) = (before.known.get(task), self.scope);
         let selected = known.chosen || origin.is_some_and(|origin| origin.chosen);
         let counts = selected && scope.has_prio(wait.prio) && scope.has_state(wait.left);
-        if counts && wait.began != Began::Preempted && scope.window.has_time(now.event.ts) {
+        if counts && wait.began != Began::Preempted && scope.window.has_time(before.event.ts) {
             self.censored[wait.why as usize] += 1;
         }
     }
 
-    fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
+    fn retired(&mut self, _before: &BeforeEvent<'_>, task: TaskId, _as_known: &Task) {
         // The event that retires it is its last switch-out, and `take` will not find the task any more.
         self.sleeps(task);
         *self.carriers.of(task) = Carrier::default();

@@ -2,7 +2,7 @@
 
 use super::{CopiesOrder, CopySlice, CopyTasks, TracedCopy};
 use crate::trace::filter::TaskFilter;
-use crate::trace::follow::{Analysis, Now, Taken, follow};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent, follow};
 use schedlab_trace::engine::{Engine, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Event, PerTask, Reader, Tid, TraceError, What};
 
@@ -54,24 +54,24 @@ struct Times {
 }
 
 impl Analysis for Followed {
-    fn ran(&mut self, _now: &Now<'_>, task: TaskId, run: &Run) {
+    fn ran(&mut self, _before: &BeforeEvent<'_>, task: TaskId, run: &Run) {
         let ns = self.within(run.start, run.end);
         self.times.of(task).run_ns += ns;
     }
 
-    fn waited(&mut self, _now: &Now<'_>, task: TaskId, wait: &Wait) {
+    fn waited(&mut self, _before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
         let ns = self.within(wait.start, wait.end);
         let of = self.times.of(task);
         of.delay_ns += ns;
         of.waits += u64::from(ns > 0);
     }
 
-    fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
+    fn retired(&mut self, _before: &BeforeEvent<'_>, task: TaskId, _as_known: &Task) {
         *self.times.of(task) = Times::default();
     }
 
-    fn take(&mut self, taken: &Taken<'_>) {
-        let (event, class) = (taken.event, taken.class);
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let (event, class) = (after.event, after.class);
         match event.what {
             What::Switch { prev, next, .. } => {
                 let is_steady = (self.steady.0..self.steady.1).contains(&event.ts);

@@ -3,7 +3,7 @@
 use super::names::group;
 use super::threads::{self, Group};
 use super::{DiffOptions, DiffTrace};
-use crate::trace::follow::{Analysis, follow_apart};
+use crate::trace::follow::{Analysis, follow_in_two_threads};
 use crate::trace::lacking::lacking as lacks;
 use crate::trace::scope::Scope;
 use crate::trace::{AnalysisRequest, Blame, Chains, TraceFacts, blame, chains, queues};
@@ -176,7 +176,7 @@ pub fn measure(
     // The two halves take about the same time.
     let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
     let there: &mut [&mut dyn Analysis] = &mut [&mut chained, &mut queued];
-    let engine = follow_apart(reader, &options.tasks, here, there)?;
+    let engine = follow_in_two_threads(reader, &options.tasks, here, there)?;
 
     let blamed = blame::findings(blamed, &engine, reader, &request);
     let chained = chains::findings(&chained, &engine, reader, &request);

@@ -2,7 +2,7 @@
 
 use super::names::group;
 use crate::trace::filter::TaskFilter;
-use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent};
 use crate::trace::labels;
 use schedlab_plan::histogram::Histogram;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Run, Task, TaskId, Wait};
@@ -136,20 +136,20 @@ fn stretch((start_ns, each_ns): (u64, u64), ns: u64) -> usize {
 }
 
 impl Analysis for Counter<'_> {
-    fn take(&mut self, taken: &Taken<'_>) {
-        if let Some(task) = taken.out {
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        if let Some(task) = after.prev {
             self.tasks.of(task).seen = true;
         }
     }
 
-    fn ran(&mut self, _now: &Now<'_>, task: TaskId, run: &Run) {
+    fn ran(&mut self, _before: &BeforeEvent<'_>, task: TaskId, run: &Run) {
         let done = self.tasks.of(task);
         done.seen = true;
         done.ran_ns += run.end.saturating_sub(run.start);
         self.divide(task, (run.start, run.end), |stretch| &mut stretch.ran_ns);
     }
 
-    fn waited(&mut self, _now: &Now<'_>, task: TaskId, wait: &Wait) {
+    fn waited(&mut self, _before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
         self.divide(task, (wait.start, wait.end), |stretch| &mut stretch.waited_ns);
         let done = self.tasks.of(task);
         done.seen = true;
@@ -166,12 +166,12 @@ impl Analysis for Counter<'_> {
         }
     }
 
-    fn wait_censored(&mut self, _now: &Now<'_>, task: TaskId, _wait: &CensoredWait) {
+    fn wait_censored(&mut self, _before: &BeforeEvent<'_>, task: TaskId, _wait: &CensoredWait) {
         let done = self.tasks.of(task);
         (done.seen, done.censored) = (true, done.censored + 1);
     }
 
-    fn retired(&mut self, _now: &Now<'_>, task: TaskId, as_known: &Task) {
+    fn retired(&mut self, _before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         let done = std::mem::take(self.tasks.of(task));
         if let Some(ended) = self.filter.ended(as_known).filter(|_| done.seen) {
             self.retired.entry(ended).or_default().add(&done);

@@ -1,6 +1,6 @@
 //! Compares the waits and sleeps of threads of high priority with what ran meanwhile.
 
-use crate::trace::follow::{Analysis, Follows, Known, KnownTasks, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent, Follows, Known, KnownTasks};
 use crate::trace::lanes::{CpuActivity, OnCpu};
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
@@ -202,9 +202,14 @@ impl<'a> Detector<'a> {
     }
 
     /// The threads that ran on a CPU at a lower priority than `high`.
-    fn lower(now: &Now<'_>, cpu: Cpu, (from, to): (u64, u64), (high, but): (Prio, TaskId)) -> (u64, Vec<Lower>) {
+    fn lower(
+        before: &BeforeEvent<'_>,
+        cpu: Cpu,
+        (from, to): (u64, u64),
+        (high, but): (Prio, TaskId),
+    ) -> (u64, Vec<Lower>) {
         let mut parts: Vec<(TaskId, Prio, u64)> = Vec::new();
-        now.queues.lanes.walk(cpu, from, to, |start, end, does| {
+        before.queues.lanes.walk(cpu, from, to, |start, end, does| {
             let CpuActivity::Task(OnCpu { task, prio, .. }) = does else { return };
             if task == but || prio == Prio::UNKNOWN || prio <= high {
                 return;
@@ -216,22 +221,23 @@ impl<'a> Detector<'a> {
         });
         let ns = parts.iter().map(|part| part.2).sum();
         parts.sort_unstable_by_key(|part| (std::cmp::Reverse(part.2), part.0));
-        let lower = parts.into_iter().map(|(task, prio, ns)| Lower { who: who(now.known, task, prio), ns, cpu });
+        let lower = parts.into_iter().map(|(task, prio, ns)| Lower { who: who(before.known, task, prio), ns, cpu });
         (ns, lower.collect())
     }
 
     /// How the threads that a sleeping thread depended on were delayed: its waker, the waker of that thread, and so on,
     /// as far as the delays are within the sleep.
-    fn follow_back(&mut self, now: &Now<'_>, high: Prio, (from, to): (u64, u64)) -> (Vec<Link>, bool) {
-        let (mut links, mut at, mut until) = (Vec::new(), now.waker, to);
+    fn follow_back(&mut self, before: &BeforeEvent<'_>, high: Prio, (from, to): (u64, u64)) -> (Vec<Link>, bool) {
+        let (mut links, mut at, mut until) = (Vec::new(), before.waker, to);
         let mut cut = false;
         while let Some(task) = at.take() {
             if links.len() >= MOST_LINKS {
                 return (links, true);
             }
             let past = std::mem::replace(&mut self.states.of(task).past, Recent::new(MOST_PAST));
-            let mut link = Link { who: who(now.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
-            link.who.prio = now.known.get(task).prio;
+            let mut link =
+                Link { who: who(before.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
+            link.who.prio = before.known.get(task).prio;
             link.boosted = self.states.of(task).boosted.is_some_and(|ts| (from..=until).contains(&ts));
             // Nothing was dropped from its history.
             let mut reached = past.first() == 0;
@@ -243,7 +249,7 @@ impl<'a> Detector<'a> {
                     }
                     Past::Waited { start, end, cpu } => {
                         let within = (start.max(from), end.min(until));
-                        let (ns, mut behind) = Self::lower(now, cpu, within, (high, task));
+                        let (ns, mut behind) = Self::lower(before, cpu, within, (high, task));
                         link.ns += ns;
                         link.behind.append(&mut behind);
                     }
@@ -265,19 +271,19 @@ impl<'a> Detector<'a> {
 
     /// A thread of high priority got its CPU.
     #[cold]
-    fn settle(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, prio: Prio) {
+    fn settle(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait, prio: Prio) {
         let blocked = self.states.of(task).blocked.take().filter(|_| wait.began != Began::Preempted);
         if !self.scope.window.has(wait.end, wait.cpu) || !self.scope.has_state(wait.left) {
             return;
         }
-        let (own_ns, own) = Self::lower(now, wait.cpu, (wait.start, wait.end), (prio, task));
+        let (own_ns, own) = Self::lower(before, wait.cpu, (wait.start, wait.end), (prio, task));
         let (slept_from, links, cut) = match blocked {
             Some((from, links, cut)) => (Some(from), links, cut),
             None => (None, Vec::new(), false),
         };
         let mut episode =
-            Inversion { who: who(now.known, task, prio), slept_from, wait: *wait, own_ns, own, links, cut };
-        if let What::Switch { next, next_comm, .. } = now.event.what {
+            Inversion { who: who(before.known, task, prio), slept_from, wait: *wait, own_ns, own, links, cut };
+        if let What::Switch { next, next_comm, .. } = before.event.what {
             (episode.who.tid, episode.who.comm) = (next, next_comm);
         }
         let held = self.held.of(task);
@@ -292,7 +298,7 @@ impl<'a> Detector<'a> {
         for lower in episode.links.iter().flat_map(|link| &link.behind) {
             held.by.entry(lower.who.comm).or_default().1.count(lower.ns);
         }
-        if episode.ns() > 0 && self.longest.has_room(episode.ns()) && now.known.get(task).chosen {
+        if episode.ns() > 0 && self.longest.has_room(episode.ns()) && before.known.get(task).chosen {
             episode.own.truncate(PARTS_LISTED);
             episode.links.retain(|link| link.ns > 0);
             episode.links.iter_mut().for_each(|link| link.behind.truncate(PARTS_LISTED));
@@ -307,47 +313,47 @@ impl Analysis for Detector<'_> {
     }
 
     #[inline]
-    fn take(&mut self, taken: &Taken<'_>) {
-        let What::PiSetprio { tid, oldprio, newprio, .. } = taken.event.what else { return };
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let What::PiSetprio { tid, oldprio, newprio, .. } = after.event.what else { return };
         if newprio < oldprio {
             self.boosts += 1;
-            if let Some(task) = taken.engine.task(tid) {
-                self.states.of(task).boosted = Some(taken.event.ts);
+            if let Some(task) = after.engine.task(tid) {
+                self.states.of(task).boosted = Some(after.event.ts);
             }
         }
     }
 
     #[inline]
-    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let What::Switch { next_prio, .. } = now.event.what else { return };
+    fn waited(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
+        let What::Switch { next_prio, .. } = before.event.what else { return };
         if self.is_high(next_prio) {
-            self.settle(now, task, wait, next_prio);
+            self.settle(before, task, wait, next_prio);
         }
         self.remember(task, Past::Waited { start: wait.start, end: wait.end, cpu: wait.cpu });
     }
 
-    fn slept(&mut self, now: &Now<'_>, task: TaskId, _state: StateClass, (start, end): (u64, u64)) {
-        let (by, prio) = (now.waker, now.known.get(task).prio);
+    fn slept(&mut self, before: &BeforeEvent<'_>, task: TaskId, _state: StateClass, (start, end): (u64, u64)) {
+        let (by, prio) = (before.waker, before.known.get(task).prio);
         if self.is_high(prio) {
-            let (links, cut) = self.follow_back(now, prio, (start, end));
+            let (links, cut) = self.follow_back(before, prio, (start, end));
             self.states.of(task).blocked = Some((start, links, cut));
         }
         self.remember(task, Past::Slept { end, by });
     }
 
-    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+    fn wait_censored(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &CensoredWait) {
         self.states.of(task).blocked = None;
         // The CPU on which the wait would have ended is not known.
-        let selected = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
+        let selected = self.scope.window.has_time(before.event.ts) && self.scope.has_state(wait.left);
         if selected && self.is_high(wait.prio) {
             self.held.of(task).censored[wait.why as usize] += 1;
         }
     }
 
-    fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
+    fn retired(&mut self, before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         *self.states.of(task) = State::default();
         let done = std::mem::take(self.held.of(task));
-        let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
+        let ended = self.scope.tasks.ended(as_known).filter(|_| before.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
             self.retired.entry(ended).or_default().add(&Held { tasks: 1, ..done });
         }

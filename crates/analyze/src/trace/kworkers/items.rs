@@ -1,7 +1,7 @@
 //! Follows work items from being queued to being executed, and the kworkers that execute them.
 
 use super::spans::Spans;
-use crate::trace::follow::{Analysis, KnownTasks, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent, KnownTasks};
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Run, Task, TaskId, Wait};
 use schedlab_trace::{Cells, Cpu, Event, Name, PerTask, Tid, What};
@@ -164,8 +164,8 @@ impl<'a> Items<'a> {
         known.chosen && self.scope.has_prio(known.prio) && self.scope.window.has(event.ts, event.cpu)
     }
 
-    fn started(&mut self, taken: &Taken<'_>, work: u64, (function, worker): (Name, TaskId)) {
-        let Taken { event, engine, known, .. } = *taken;
+    fn started(&mut self, after: &AfterEvent<'_>, work: u64, (function, worker): (Name, TaskId)) {
+        let AfterEvent { event, engine, known, .. } = *after;
         let (ts, cpu) = (event.ts, event.cpu);
         let queued = self.waiting.remove(&work);
         let at = self.function(function, queued.map_or(Name::UNKNOWN, |q| q.workqueue));
@@ -201,8 +201,8 @@ impl<'a> Items<'a> {
         of.unbound += u64::from(queued.cpu == Cpu::ANY);
     }
 
-    fn ended(&mut self, taken: &Taken<'_>, work: u64, worker: TaskId) {
-        let Taken { event, engine, known, .. } = *taken;
+    fn ended(&mut self, after: &AfterEvent<'_>, work: u64, worker: TaskId) {
+        let AfterEvent { event, engine, known, .. } = *after;
         let selected = self.is_selected(event, known, worker);
         let worker = self.workers.of(worker);
         let Some((_, start, at, cpus)) = worker.now.take().filter(|(of, ..)| *of == work) else { return };
@@ -226,8 +226,8 @@ impl Worker {
 
 impl Analysis for Items<'_> {
     #[inline]
-    fn take(&mut self, taken: &Taken<'_>) {
-        let Taken { event, engine, .. } = *taken;
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let AfterEvent { event, engine, .. } = *after;
         let of = |worker: Tid| if worker == Tid::IDLE { None } else { engine.task(worker) };
         match event.what {
             What::WorkQueued { work, workqueue, cpu, .. } => {
@@ -240,26 +240,26 @@ impl Analysis for Items<'_> {
             }
             What::WorkStarted { work, function, worker } => {
                 if let Some(worker) = of(worker) {
-                    self.started(taken, work.get(), (function, worker));
+                    self.started(after, work.get(), (function, worker));
                 }
             }
             What::WorkEnded { work, worker, .. } => {
                 if let Some(worker) = of(worker) {
-                    self.ended(taken, work.get(), worker);
+                    self.ended(after, work.get(), worker);
                 }
             }
             _ => {}
         }
     }
 
-    fn ran(&mut self, _now: &Now<'_>, task: TaskId, run: &Run) {
+    fn ran(&mut self, _before: &BeforeEvent<'_>, task: TaskId, run: &Run) {
         if self.scope.window.has(run.end, run.cpu) {
             self.tasks.of(task).run_ns += run.end.saturating_sub(run.start);
         }
     }
 
     #[inline]
-    fn waited(&mut self, _now: &Now<'_>, task: TaskId, wait: &Wait) {
+    fn waited(&mut self, _before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
         let worker = self.workers.of(task);
         let most = if worker.is_one { MOST_OF_A_WORKER } else { MOST_OF_OTHERS };
         worker.waits.push(wait.start, wait.end, most);
@@ -271,18 +271,18 @@ impl Analysis for Items<'_> {
         }
     }
 
-    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+    fn wait_censored(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &CensoredWait) {
         // The CPU on which the wait would have ended is not known.
         let scope = self.scope;
-        if scope.window.has_time(now.event.ts) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
+        if scope.window.has_time(before.event.ts) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
             self.tasks.of(task).censored += 1;
         }
     }
 
-    fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
+    fn retired(&mut self, before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         *self.workers.of(task) = Worker::default();
         let done = std::mem::take(self.tasks.of(task));
-        if self.retired.len() < MOST_FUNCTIONS && now.known.get(task).chosen {
+        if self.retired.len() < MOST_FUNCTIONS && before.known.get(task).chosen {
             self.retired.push((as_known.comm, done));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::lane::QueueLengths;
 use crate::trace::affinity::Affinity;
-use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::follow::{AfterEvent, Analysis, BeforeEvent};
 use crate::trace::slices::Slicing;
 use schedlab_trace::engine::{Censored, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Event, Missing, PerTask, Tid, TimeWindow, Wake, What};
@@ -199,10 +199,10 @@ impl<'a> Counter<'a> {
         self.censored_ns = self.censored_ns.saturating_add(counted_ns);
     }
 
-    fn switch(&mut self, taken: &Taken<'_>, prev: Tid, next: Tid) {
-        let Event { ts, cpu, .. } = *taken.event;
+    fn switch(&mut self, after: &AfterEvent<'_>, prev: Tid, next: Tid) {
+        let Event { ts, cpu, .. } = *after.event;
         self.slicing.start.get_or_insert(ts.max(self.window.from_ns));
-        if let Some(task) = taken.into {
+        if let Some(task) = after.next {
             self.quit_censored(ts, task);
         }
         let gap = self.gap;
@@ -210,23 +210,23 @@ impl<'a> Counter<'a> {
             (lane.seen, lane.known, lane.running) = (true, !gap && !lane.gap, next != Tid::IDLE);
         });
         // A CPU that goes idle has an empty queue: threads still listed in it left without a traced event.
-        if next == Tid::IDLE && self.wakeups && taken.engine.counts().gaps > 0 {
+        if next == Tid::IDLE && self.wakeups && after.engine.counts().gaps > 0 {
             self.lose(ts, cpu);
         }
-        if let Some(task) = taken.out {
+        if let Some(task) = after.prev {
             self.quit_censored(ts, task);
-            if taken.class.is_runnable() {
+            if after.class.is_runnable() {
                 self.enter(ts, task, cpu, prev);
             }
         }
     }
 
     /// Between the waking and the enqueueing a thread is being placed, if `sched_wakeup` is recorded.
-    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
-        let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
+    fn woken(&mut self, after: &AfterEvent<'_>, wake: &Wake) {
+        let (Event { ts, what, .. }, Some(task)) = (*after.event, after.woken) else { return };
         self.wakeups |= matches!(what, What::Wakeup(_));
         let placing = self.wakeups && matches!(what, What::Waking(_));
-        if taken.known.get(task).on_cpu || placing {
+        if after.known.get(task).on_cpu || placing {
             return;
         }
         match self.waiters.of(task).queue {
@@ -256,24 +256,24 @@ impl<'a> Counter<'a> {
 }
 
 impl Analysis for Counter<'_> {
-    fn take(&mut self, taken: &Taken<'_>) {
-        let Event { ts, cpu, what } = *taken.event;
+    fn take(&mut self, after: &AfterEvent<'_>) {
+        let Event { ts, cpu, what } = *after.event;
         match what {
-            What::Switch { prev, next, .. } => self.switch(taken, prev, next),
-            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
+            What::Switch { prev, next, .. } => self.switch(after, prev, next),
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(after, &wake),
             What::Migrate { tid, dest_cpu, .. } => {
-                if let Some(task) = taken.engine.task(tid) {
+                if let Some(task) = after.engine.task(tid) {
                     self.move_to(ts, task, dest_cpu, tid);
                 }
             }
             What::GapBegin => self.gap(ts, cpu, None),
             What::GapEnd { missing, .. } => self.gap(ts, cpu, Some(missing)),
-            _ => _ = self.affinity.take(taken.event),
+            _ => _ = self.affinity.take(after.event),
         }
     }
 
-    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        self.quit(now.event.ts, task);
+    fn waited(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
+        self.quit(before.event.ts, task);
         let Waiter { since, counted_ns, .. } = *self.waiters.of(task);
         let queued = wait.queued.unwrap_or(wait.start);
         let from = if counted_ns > 0 { since.min(queued).max(wait.start) } else { queued };
@@ -282,15 +282,15 @@ impl Analysis for Counter<'_> {
         self.waiters.of(task).counted_ns = 0;
     }
 
-    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+    fn wait_censored(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &CensoredWait) {
         // A thread still waiting at the end of the trace counts as waiting.
         if wait.why != Censored::Unfinished {
-            self.quit_censored(now.event.ts, task);
+            self.quit_censored(before.event.ts, task);
         }
     }
 
-    fn retired(&mut self, now: &Now<'_>, task: TaskId, _as_known: &Task) {
-        self.quit_censored(now.event.ts, task);
+    fn retired(&mut self, before: &BeforeEvent<'_>, task: TaskId, _as_known: &Task) {
+        self.quit_censored(before.event.ts, task);
         *self.waiters.of(task) = Waiter::default();
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps what threads did during the slow operations: every interval that overlaps one of them, with waits divided.
 
-use crate::trace::follow::{Analysis, Follows, Now};
+use crate::trace::follow::{Analysis, BeforeEvent, Follows};
 use crate::trace::lanes::CpuActivity;
 use crate::trace::run_queues::Stretch;
 use schedlab_plan::InOrder;
@@ -73,7 +73,7 @@ impl Timelines {
     #[inline]
     fn add(
         &mut self,
-        now: &Now<'_>,
+        before: &BeforeEvent<'_>,
         task: TaskId,
         (start, end): (u64, u64),
         did: &dyn Fn((u64, u64)) -> ThreadActivity,
@@ -87,7 +87,7 @@ impl Timelines {
                 continue;
             }
             let did = did((start.max(from), end.min(to)));
-            let known = now.known.get(task);
+            let known = before.known.get(task);
             let piece = Piece { tid: known.tid, comm: known.comm, start, end, did };
             let pieces = &mut self.pieces[number];
             if pieces.len() >= MOST_PIECES {
@@ -98,7 +98,7 @@ impl Timelines {
     }
 
     /// Divides a wait by what the CPU did between two times in it.
-    fn divide(now: &Now<'_>, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
+    fn divide(before: &BeforeEvent<'_>, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
         let mut behind: Vec<WaitPart> = Vec::new();
         let mut add = |does: Option<CpuActivity<Name>>, tid: Option<Tid>, ns: u64| match behind
             .iter_mut()
@@ -109,10 +109,10 @@ impl Timelines {
             None => behind.push((does, tid, ns)),
         };
         let mut places = 0_u32;
-        now.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
+        before.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
             Stretch::Placing => add(None, None, end - start),
             Stretch::WaitPart(does) => {
-                let (does, tid) = does.named(now.known);
+                let (does, tid) = does.named(before.known);
                 add(Some(does), tid, end - start);
             }
             Stretch::Queue => places += 1,
@@ -120,7 +120,7 @@ impl Timelines {
         behind.in_order_by_key(|(.., ns)| std::cmp::Reverse(*ns));
         Waited {
             cpu: wait.cpu,
-            from: now.known.get(task).cpu.filter(|last| *last != wait.cpu),
+            from: before.known.get(task).cpu.filter(|last| *last != wait.cpu),
             began: wait.began,
             waker: wait.waker,
             context: wait.context,
@@ -135,16 +135,16 @@ impl Analysis for Timelines {
         Follows::Queues
     }
 
-    fn ran(&mut self, now: &Now<'_>, task: TaskId, run: &Run) {
-        self.add(now, task, (run.start, run.end), &|_| ThreadActivity::Ran(run.cpu));
+    fn ran(&mut self, before: &BeforeEvent<'_>, task: TaskId, run: &Run) {
+        self.add(before, task, (run.start, run.end), &|_| ThreadActivity::Ran(run.cpu));
     }
 
-    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let waited = |part| ThreadActivity::Waited(Self::divide(now, task, wait, part));
-        self.add(now, task, (wait.start, wait.end), &waited);
+    fn waited(&mut self, before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
+        let waited = |part| ThreadActivity::Waited(Self::divide(before, task, wait, part));
+        self.add(before, task, (wait.start, wait.end), &waited);
     }
 
-    fn slept(&mut self, now: &Now<'_>, task: TaskId, state: StateClass, span: (u64, u64)) {
-        self.add(now, task, span, &|_| ThreadActivity::Slept(state));
+    fn slept(&mut self, before: &BeforeEvent<'_>, task: TaskId, state: StateClass, span: (u64, u64)) {
+        self.add(before, task, span, &|_| ThreadActivity::Slept(state));
     }
 }

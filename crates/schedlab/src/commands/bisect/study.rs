@@ -156,7 +156,7 @@ impl BisectStudy {
         let runs = why.is_empty();
         self.tried.insert(key, why);
         let text = schedlab_plan::json::pretty(&self.tried)?;
-        crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
+        crate::output::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
         Ok(runs)
     }
 

@@ -4,7 +4,7 @@ use super::checkout;
 use super::{adapted, built, history, lacking, prerequisites, series, states};
 use crate::cli::kernel::Port;
 use crate::commands::destination;
-use crate::commands::report::write_file;
+use crate::output::write_file;
 use crate::output::{print_answer_lines, say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};

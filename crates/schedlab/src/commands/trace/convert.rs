@@ -2,8 +2,8 @@
 
 use super::files::{open, trace_in};
 use crate::commands::destination::is_same;
-use crate::commands::report::write_file;
 use crate::exit::usage;
+use crate::output::write_file;
 use crate::output::{bytes_to_stdout, say};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};

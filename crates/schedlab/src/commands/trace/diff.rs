@@ -1,12 +1,12 @@
 //! `schedlab trace diff A B`: compares two traces, or two sets of traces.
 
 use super::super::destination;
-use super::super::report::write_file;
 use super::files::{open, trace_in};
 use super::most;
 use super::traces::{self, Traced};
 use crate::cli::OutputOptions;
 use crate::exit::usage;
+use crate::output::write_file;
 use crate::output::{print_findings, print_line};
 use anyhow::{Context, Result, bail};
 use clap::Args;

@@ -5,6 +5,7 @@ use super::filters::Filters;
 use super::source::Source;
 use super::{most, traces};
 use crate::commands::destination;
+use crate::output::write_file;
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{AnalysisRequest, Kworkers, PooledKworkers, kworkers};
@@ -80,6 +81,6 @@ fn pooled(args: &Works, symbols: &kworkers::Symbols) -> Result<PooledKworkers> {
 
 fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
     let Some(file) = &args.svg else { return Ok(()) };
-    std::fs::write(file, schedlab_report::pooled_kworkers_svg(found, &traces::place(&args.source.file)))
-        .with_context(|| format!("{} cannot be written", file.display()))
+    let svg = schedlab_report::pooled_kworkers_svg(found, &traces::place(&args.source.file));
+    write_file(file, |out| out.write_all(svg.as_bytes()))
 }

@@ -4,7 +4,7 @@ use super::super::{destination, record};
 use super::files::open;
 use super::source::answer;
 use super::{most, traces};
-use crate::output::print_findings;
+use crate::output::{print_findings, write_file};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
@@ -62,8 +62,8 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
     };
     let found = CopiesOfArms::new(arms);
     if let Some(file) = &args.svg {
-        std::fs::write(file, schedlab_report::trace_copies_svg(&found, &traces::place(&args.dir)))
-            .with_context(|| format!("{} cannot be written", file.display()))?;
+        let svg = schedlab_report::trace_copies_svg(&found, &traces::place(&args.dir));
+        write_file(file, |out| out.write_all(svg.as_bytes()))?;
     }
     let shown = most(args.top, 1).unwrap_or(usize::MAX);
     print_findings(&answer(args.json, args.top), "", &found, |found| schedlab_report::trace_copies(found, shown))

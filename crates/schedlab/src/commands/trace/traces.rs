@@ -18,7 +18,7 @@ pub(super) struct Traced {
 /// The label of a picture: where and when the run was made, or the file.
 pub(super) fn place(path: &Path) -> String {
     let run = if path.is_dir() { RunReader::open(path).ok() } else { None };
-    let made = run.map(|run| format!(" · {}", schedlab_report::place(&run.manifest))).unwrap_or_default();
+    let made = run.map(|run| format!(" · {}", schedlab_report::provenance(&run.manifest))).unwrap_or_default();
     format!("{}{made}", path.display())
 }
 

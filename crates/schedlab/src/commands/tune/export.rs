@@ -2,8 +2,8 @@
 
 use super::Target;
 use crate::commands::destination;
-use crate::commands::report::write_file;
 use crate::exit::{self, usage};
+use crate::output::write_file;
 use crate::output::{print_line, say};
 use anyhow::{Context, Result};
 use schedlab_plan::Setting;

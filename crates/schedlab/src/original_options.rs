@@ -70,7 +70,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
         };
         match reference.iter().find_map(|(theirs, ours)| Some((theirs, ours, joined(theirs, text)?))) {
             Some((_, Ours::Flag(flag), more)) => {
-                last_counts(&mut ours, (*flag).into());
+                push_overriding(&mut ours, (*flag).into());
                 if !more.is_empty() {
                     rest.push(["-", more].concat().into());
                 }
@@ -90,7 +90,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                     if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
                         argument.push(unit);
                     }
-                    last_counts(&mut ours, argument);
+                    push_overriding(&mut ours, argument);
                 }
             }
             None if is_switch(text, switches) && rest.last().is_none_or(|next| next != "yes" && next != "no") => {
@@ -104,7 +104,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
 }
 
 /// Adds `--OPTION=VALUE` for an original option; as with getopt, the last one wins (`-T -P`).
-fn last_counts(ours: &mut Vec<OsString>, argument: OsString) {
+fn push_overriding(ours: &mut Vec<OsString>, argument: OsString) {
     let name = argument.to_str().and_then(|text| text.split_inclusive('=').next()).unwrap_or_default().to_owned();
     ours.retain(|earlier| !earlier.to_str().is_some_and(|earlier| earlier.starts_with(&name)));
     ours.push(argument);
