@@ -180,7 +180,7 @@ fn of_workload(
         problems.push(Problem { place: workload.spec.clone(), text, fix: fix.to_owned() });
     };
     if workload.counts.total == 0 {
-        say("no trials".into(), "give more time (--budget)");
+        say("no trial has ended".into(), "continue the run (--resume), or give it more time (--budget)");
     }
     for facts in &workload.arms {
         let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());

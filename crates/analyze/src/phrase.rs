@@ -65,17 +65,21 @@ pub(crate) fn times(effect: &Effect, word: &str) -> String {
     format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))
 }
 
-/// `10 % WORD [9, 11]`: the numbers in brackets count in the direction of the word; a negative end is on the other side
-/// of zero.
+/// `10 % WORD [9, 11]`: the numbers in brackets count in the direction of the word. Around no effect both ends have
+/// their word, `2 % slower [1 % faster, 5 % slower]`: the tables give the signs of the metric.
 fn change(effect: &Effect, down: &str, up: &str) -> String {
     let half = (effect.hi - effect.lo) / 2.0;
-    let (value, lo, hi, word) = if effect.value < 1.0 {
-        (1.0 - effect.value, 1.0 - effect.hi, 1.0 - effect.lo, down)
+    let (value, lo, hi, word, other) = if effect.value < 1.0 {
+        (1.0 - effect.value, 1.0 - effect.hi, 1.0 - effect.lo, down, up)
     } else {
-        (effect.value - 1.0, effect.lo - 1.0, effect.hi - 1.0, up)
+        (effect.value - 1.0, effect.lo - 1.0, effect.hi - 1.0, up, down)
     };
-    let end = |x: f64| percent_within(x, half).trim_end_matches(" %").to_owned();
-    format!("{} {word} [{}, {}]", percent_within(value, half), end(lo), end(hi))
+    let percent = |x: f64| percent_within(x, half);
+    let end = |x: f64| percent(x).trim_end_matches(" %").to_owned();
+    match lo < 0.0 {
+        true => format!("{} {word} [{} {other}, {} {word}]", percent(value), percent(-lo), percent(hi)),
+        false => format!("{} {word} [{}, {}]", percent(value), end(lo), end(hi)),
+    }
 }
 
 #[cfg(test)]

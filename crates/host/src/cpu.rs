@@ -88,7 +88,7 @@ pub(crate) fn clocksource(machine: &Machine<'_>) -> Check {
             .evidence(current.evidence()),
         Some(name) => draft
             .warning(name, "each time stamp is a system call or a device read: stamping costs microseconds")
-            .fix("boot with tsc=reliable if dmesg shows the TSC was given up, or use --latency off")
+            .fix("boot with tsc=reliable if dmesg says the TSC was marked unstable, or use --latency off")
             .evidence(current.evidence()),
         None => draft.unavailable("unknown", "what a time stamp costs is not known").evidence(current.evidence()),
     }

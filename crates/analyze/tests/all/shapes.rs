@@ -202,7 +202,7 @@ fn findings_are_json_and_the_same_every_time() {
 fn an_empty_run_is_findings_and_problems() {
     let (manifest, _) = planted(&[1.0, 1.0], 1).run();
     let findings = compare(&manifest, &[]);
-    assert!(findings.problems.iter().any(|p| p.text.contains("no trials")));
+    assert!(findings.problems.iter().any(|p| p.text.contains("no trial has ended")));
     assert!(findings.claims.is_empty() && !decided(&manifest, &[], 0));
     let mut empty = manifest.clone();
     (empty.arms, empty.workloads, empty.workload_ids) = (Vec::new(), Vec::new(), Vec::new());

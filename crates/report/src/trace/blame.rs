@@ -17,7 +17,7 @@ pub(super) fn page(found: &Blame) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     let total = &found.total;
     if total.waits > 0 {
-        page.add("What had the CPU that was waited for", vec![Block::Table(causes(found))]);
+        page.add("What ran while they waited", vec![Block::Table(causes(found))]);
         page.add("Who waited, and behind whom", vec![Block::Table(victims(found))]);
         let end = listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(total.waits)));
         page.add("The longest waits", found.longest.iter().flat_map(longest).chain(Block::remarks(end)).collect());
@@ -72,7 +72,7 @@ fn causes(found: &Blame) -> Table {
         ("of all", Align::Right),
         ("waits", Align::Right),
         ("longest", Align::Right),
-        ("most against", Align::Left),
+        ("mostly delayed", Align::Left),
     ];
     let mut table = Table::new(&header);
     for row in &found.causes {

@@ -69,7 +69,7 @@ fn missing(found: &Check) -> String {
             let (breaks, backs) = (sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
             let follow = if breaks == 1 { "does" } else { "do" };
             parts.push(format!("{} that {follow} not follow the one before", many(breaks, "switches")));
-            parts.push(format!("{} that went back", many(backs, "clocks")));
+            parts.push(format!("{} a clock went back", many(backs, "times")));
             format!("Events are missing: {}.{}", parts.join(", "), by_choice(found, breaks))
         }
         Completeness::MayBeMissing if found.unread == 0 => {
@@ -112,15 +112,17 @@ fn chain(found: &Check) -> &'static str {
 fn cpus(found: &Check) -> Table {
     let mut header = vec![("CPU", Align::Right)];
     header.extend(
-        ["events", "switches", "first s", "last s", "gaps", "of the time", "lost", "chain", "clock"]
+        ["events", "switches", "first s", "last s", "gaps", "of the time", "lost", "breaks"]
             .map(|name| (name, Align::Right)),
     );
+    let clocks = found.cpus.iter().any(|cpu| cpu.clock_backs > 0);
+    header.extend(clocks.then_some(("clock back", Align::Right)));
     let mut table = Table::new(&header);
     for cpu in &found.cpus {
         // A CPU with gaps but without events has neither time.
         let time = |ns: u64| if cpu.last_at_ns == 0 { String::new() } else { format!("{:.6}", Seconds(ns)) };
         let share = cpu.gaps_ns as f64 / found.trace.length_ns.max(1) as f64;
-        table.push(vec![
+        let mut row = vec![
             cpu.cpu.map_or("?".to_owned(), |n| n.to_string()).into(),
             count(cpu.events).into(),
             count(cpu.switches).into(),
@@ -130,8 +132,9 @@ fn cpus(found: &Check) -> Table {
             percent(share).into(),
             count(cpu.lost).into(),
             count(cpu.chain_breaks).into(),
-            count(cpu.clock_backs).into(),
-        ]);
+        ];
+        row.extend(clocks.then(|| count(cpu.clock_backs).into()));
+        table.push(row);
     }
     table
 }

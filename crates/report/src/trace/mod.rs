@@ -215,8 +215,8 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
         ),
         (
             trace.unseen_wakings,
-            "time a thread was switched in after a sleep without a recorded waking",
-            "times a thread was switched in after a sleep without a recorded waking",
+            "thread was switched in after a sleep, and its waking was not recorded",
+            "threads were switched in after a sleep, and their waking was not recorded",
         ),
         (
             trace.gaps,

@@ -28,7 +28,7 @@ fn claim(found: &Overview) -> String {
         return nothing(&found.trace, "no switch is known");
     }
     let slice = ns_of(found.slice_ns);
-    format!("From {:.6} s, {slice} a column: who had most of each CPU's time.", Seconds(found.start_ns))
+    format!("From {:.6} s, {slice} a column: which task ran most on each CPU.", Seconds(found.start_ns))
 }
 
 fn busy(cpu: &CpuMap) -> String {

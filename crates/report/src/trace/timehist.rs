@@ -17,7 +17,7 @@ pub fn timehist_header(columns: usize, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(
             out,
             "{:>13}  CPU  {:<14}{}  left",
-            "at s",
+            "at s, rest ms",
             "task",
             NAMES.map(|name| format!("  {name:>8}")).concat()
         );

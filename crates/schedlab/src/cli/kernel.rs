@@ -93,7 +93,8 @@ pub(crate) struct Port {
 
 #[derive(Debug, Args)]
 pub(crate) struct Dossier {
-    /// Two source trees (before, after); or with --tree patch files or directories of patches, commits, or a range A..B
+    /// What to compare: two source trees (before, after); or with --tree patch files or directories of patches, commits,
+    /// or a range A..B
     #[arg(required = true, value_name = "TREE_A TREE_B|PATCH|COMMIT|RANGE")]
     pub(crate) input: Vec<String>,
     /// The tree that the patches are for, or the checkout that has the commits
@@ -102,7 +103,7 @@ pub(crate) struct Dossier {
     /// Only these directories and files of the trees, such as kernel/sched,include/linux/sched
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     pub(crate) paths: Vec<String>,
-    /// With --paths: look for callers in the whole tree, as without
+    /// Callers from the whole tree, with --paths too
     #[arg(long, requires = "paths")]
     pub(crate) all_callers: bool,
     /// Language of the report
@@ -115,8 +116,8 @@ pub(crate) struct Dossier {
     /// A run directory that measured the feature; its verdict, picture and call counts fill chapter 4
     #[arg(long, value_name = "DIR")]
     pub(crate) run: Option<PathBuf>,
-    /// The functions that ran: JSON from `vm profile --json` or `profile --json`, or output of the kernel's function
-    /// tracer
+    /// A list of the functions that ran: JSON from `vm profile --json` or `profile --json`, or output of the kernel's
+    /// function tracer
     #[arg(long, value_name = "FILE")]
     pub(crate) hits: Option<PathBuf>,
     /// The heading of the report

@@ -153,7 +153,7 @@ pub(crate) struct Record {
     /// Print what would be recorded, and record nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// A workload (pipe:pin=same), or a command and its arguments
+    /// A workload or a command with its arguments (pipe:pin=same)
     #[arg(last = true, value_name = "WORKLOAD | COMMAND")]
     pub(crate) command: Vec<String>,
 }

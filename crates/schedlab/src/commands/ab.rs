@@ -42,7 +42,8 @@ fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
         [arm(&args.a, args.commands.first())?, arm(args.b.as_deref().unwrap_or_default(), args.commands.get(1))?];
     let mut toml = String::new();
     let mut line = |key: &str, value: String| writeln!(toml, "{key} = {value}");
-    line("title", quoted(&format!("A `{}` against B `{}`", arms[0].0, arms[1].0)))?;
+    let name = |arm: &str| if arm.is_empty() { "as it is".to_owned() } else { format!("`{arm}`") };
+    line("title", quoted(&format!("A {} against B {}", name(&arms[0].0), name(&arms[1].0))))?;
     line("sesoi", quoted(&args.sesoi))?;
     line("latency", serde_json::to_string(&args.measuring.latency)?)?;
     line("counters", serde_json::to_string(&args.measuring.counters)?)?;
