@@ -102,9 +102,9 @@ const MORE: &[(&str, &str)] = &[
     ),
 ];
 
-const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
-`--fail-on worse`) · 5 void (the machine changed during the run, or nothing is left to compare) · 130, 143, \
-129 terminated by Ctrl-C, SIGTERM, SIGHUP";
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found, or a pack contradicted, and 4 \
+inconclusive (both only with `--fail-on`) · 5 void (the machine changed during the run, or nothing is left to \
+compare) · 130, 143, 129 terminated by Ctrl-C, SIGTERM, SIGHUP";
 
 /// The command and all its subcommands with examples, and with short and long help texts.
 pub(crate) fn with_help(command: Command) -> Command {

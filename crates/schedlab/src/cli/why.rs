@@ -30,7 +30,8 @@ pub(crate) struct Why {
     /// needs [guest])
     #[arg(long, value_name = "KERNELS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["only", "without", "budget", "no_profile"])]
     pub(crate) kernels: Vec<String>,
-    /// Time budget, such as 2h: start no stage that would exceed it; report the result so far
+    /// Time budget, such as 2h: start no stage that would exceed it; report the result so far (a PLAN's own comparison
+    /// always runs)
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) budget: Option<u64>,
     /// Do not profile the two arms
