@@ -57,11 +57,11 @@ fn large_ratios_are_factors_and_small_ones_percentages() {
 fn neither_equivalent_nor_inconclusive_sounds_like_an_effect() {
     assert_eq!(
         one(0.01, [1.0, 1.003], rate),
-        "batch and other are within 5 % of each other on messaging: 0.3 % faster [-0.6, 1.2], 8 blocks, 95 % interval"
+        "batch and other are within 5 % of each other on messaging: 0.3 % faster [0.6 % slower, 1.2 % faster], 8 blocks, 95 % interval"
     );
     assert_eq!(
         one(0.2, [1.0, 1.1], rate),
-        "batch against other on messaging is inconclusive: 10 % faster [-8, 32], 8 blocks, 95 % interval; 17 to over \
+        "batch against other on messaging is inconclusive: 10 % faster [8 % slower, 32 % faster], 8 blocks, 95 % interval; 17 to over \
          80 more blocks would decide an effect of this size"
     );
 }
@@ -96,9 +96,9 @@ fn no_verdict_says_why_and_aa_comes_last() {
             "slice makes pipe:pin=same 20 % faster [18.9, 21.1]: 8 blocks, 95 % interval",
             "no verdict on slice against other on pipe:pin=apart: `slice` is not applied: kernel 6.1 accepts a slice and \
              ignores it",
-            "A/A control: other2 and other are within 5 % of each other on pipe:pin=same: 0 % faster [-0.9, 0.9], 8 blocks, \
+            "A/A control: other2 and other are within 5 % of each other on pipe:pin=same: 0 % faster [0.9 % slower, 0.9 % faster], 8 blocks, \
              95 % interval",
-            "A/A control: other2 and other are within 5 % of each other on pipe:pin=apart: 0 % faster [-0.9, 0.9], 8 blocks, \
+            "A/A control: other2 and other are within 5 % of each other on pipe:pin=apart: 0 % faster [0.9 % slower, 0.9 % faster], 8 blocks, \
              95 % interval",
         ]
     );

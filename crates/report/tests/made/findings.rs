@@ -213,7 +213,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             effect: aa,
             includes_no_effect: true,
             sentence:
-                "other again against other, which have the same settings: 0.4 % faster [-1.9, 2.6] on messages per second, 6 blocks"
+                "other again against other, which have the same settings: 0.4 % faster [1.9 % slower, 2.6 % faster] on messages per second, 6 blocks"
                     .into(),
         }],
         warm_up: WarmUp {
@@ -266,7 +266,7 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
             claim("batch makes messaging 2.8 times faster [2.7, 2.8]: 6 blocks, 95 % interval", 2, Verdict::Better),
             claim("no verdict on slice 10ms against other on messaging: `slice 10ms` is not applied", 3, not_applied()),
             claim(
-                "A/A control: other again and other are within 5 % of each other on messaging: 0.3 % faster [-2, 2.6]",
+                "A/A control: other again and other are within 5 % of each other on messaging: 0.3 % faster [2 % slower, 2.6 % faster]",
                 1,
                 Verdict::Equivalent,
             ),

@@ -74,7 +74,10 @@ fn a_runner_up_is_told_from_the_winner_by_pairs() {
     let rivals = |over| findings(Verdict::Better, 1.05, over).rivals();
     assert_eq!(rivals(effect(0.99, 0.005)), [""; 0], "1 % slower in the same blocks, though the intervals overlap");
     let same = rivals(effect(0.99, 0.02));
-    assert_eq!(same, ["slice=6ms cannot be told apart from it: 1 % slower [-1, 3] in the same blocks"]);
+    assert_eq!(
+        same,
+        ["slice=6ms cannot be told apart from it: 1 % slower [1 % faster, 3 % slower] in the same blocks"]
+    );
     assert!(rivals(effect(1.03, 0.01))[0].contains("did better, 3 % faster [2, 4] in the same"));
 }
 
