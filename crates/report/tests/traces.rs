@@ -148,25 +148,25 @@ fn a_loss_that_nobody_counted_is_a_loss() {
     assert!(believed(&format!("{first}{second}")).starts_with("No missing events found"));
     assert_eq!(
         believed(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}")),
-        "Events are missing: 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
+        "Events are missing: 1 loss reported without a count, 0 switches that do not follow the one before, 0 times a clock went back."
     );
     assert_eq!(
         believed(&format!("{first}CPU:0 [LOST 7 EVENTS]\n{second}")),
-        "Events are missing: 7 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
+        "Events are missing: 7 reported lost, 0 switches that do not follow the one before, 0 times a clock went back."
     );
     assert_eq!(
         believed(&format!(
             "{first}CPU:0 [EVENTS DROPPED]\n{second}CPU:0 [LOST 7 EVENTS]\n{}",
             switch(3, "A-10", "B-11")
         )),
-        "Events are missing: 7 reported lost, 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
+        "Events are missing: 7 reported lost, 1 loss reported without a count, 0 switches that do not follow the one before, 0 times a clock went back."
     );
     // If the kernel counted the events that its ring buffers rejected, that number is used.
     let mut counted = checked(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}"));
     counted.losses = Losses { events: 612, ..Losses::default() };
     assert_eq!(
         believed_of(&counted),
-        "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
+        "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 times a clock went back."
     );
     // No loss is reported, and half of the switches do not follow from the previous one.
     let filtered = believed(&format!("{first}{}", switch(2, "C-12", "A-10")));
