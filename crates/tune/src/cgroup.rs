@@ -37,7 +37,7 @@ pub(crate) struct Hierarchy {
 pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
     let read = |file: &str| {
         let path = roots.proc.join("self").join(file);
-        std::fs::read_to_string(&path).map_err(|e| not_read(roots, &path, &e))
+        crate::file::read(&path).map_err(|e| not_read(roots, &path, &e))
     };
     let (mounts, groups) = (read("mountinfo")?, read("cgroup")?);
     let has = |list: &str| list.split(',').any(|c| c == "cpu");
@@ -93,7 +93,7 @@ fn below(roots: &Roots, mount_point: &str) -> PathBuf {
 
 /// Whether a list of controllers contains `cpu`.
 fn hands(list: &Path) -> bool {
-    std::fs::read_to_string(list).is_ok_and(|text| text.split_whitespace().any(|c| c == "cpu"))
+    crate::file::read(list).is_ok_and(|text| text.split_whitespace().any(|c| c == "cpu"))
 }
 
 /// How an unprivileged user gets a cgroup v2 in which groups can be created.
@@ -117,8 +117,7 @@ impl Hierarchy {
         if let Some(parent) = ancestors().find(|a| hands(&control(a))) {
             return Ok(GroupParent { parent: parent.to_owned(), enable: None });
         }
-        let empty =
-            |group: &Path| std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|p| p.trim().is_empty());
+        let empty = |group: &Path| crate::file::read(group.join("cgroup.procs")).is_ok_and(|p| p.trim().is_empty());
         let may_start = |a: &&Path| (**a == self.mount || empty(a)) && hands(&a.join("cgroup.controllers"));
         match ancestors().find(may_start) {
             Some(parent) => Ok(GroupParent { parent: parent.to_owned(), enable: Some(control(parent)) }),
@@ -276,7 +275,7 @@ pub(crate) fn remove_group(group: &Path) -> io::Result<()> {
 }
 
 fn move_tasks_up(group: &Path) -> io::Result<()> {
-    let procs = std::fs::read_to_string(group.join("cgroup.procs"))?;
+    let procs = crate::file::read(group.join("cgroup.procs"))?;
     for pid in procs.lines() {
         match std::fs::write(group.with_file_name("cgroup.procs"), pid) {
             // ESRCH: the process has ended meanwhile.

@@ -21,7 +21,7 @@ pub(crate) fn misfit(row: &Row, knob: Option<&Knob>, value: &str) -> Option<Stri
 
 /// The words that a file lists, if it is of this kind.
 pub(crate) fn listed(path: &Path) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = crate::file::read(path).ok()?;
     chosen(&text)?;
     let bare = |word: &str| word.trim_matches(['[', ']', '(', ')']).to_owned();
     Some(text.split_whitespace().map(bare).collect())

@@ -5,7 +5,7 @@
 
 use schedlab_sys::audit;
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -101,23 +101,23 @@ impl Knob {
     /// The present value, normalised.
     pub(crate) fn read(&self) -> io::Result<String> {
         match self {
-            Self::File { path } => Ok(normalise(&std::fs::read_to_string(path)?)),
+            Self::File { path } => Ok(normalise(&crate::file::read(path)?)),
             Self::Feature { path, word } => {
-                let text = std::fs::read_to_string(path)?;
+                let text = crate::file::read(path)?;
                 let off = format!("NO_{word}");
                 let found = text.split_whitespace().find(|w| *w == word || *w == off);
                 found.map(str::to_owned).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
             }
             Self::CpuController { path } => {
-                let text = std::fs::read_to_string(path)?;
+                let text = crate::file::read(path)?;
                 Ok(if text.split_whitespace().any(|w| w == "cpu") { "+cpu" } else { "-cpu" }.into())
             }
             Self::Choice { path } => {
-                let text = std::fs::read_to_string(path)?;
+                let text = crate::file::read(path)?;
                 Ok(chosen(&text).map_or_else(|| normalise(&text), str::to_owned))
             }
             Self::Files { paths } => {
-                let texts: io::Result<Vec<String>> = paths.iter().map(std::fs::read_to_string).collect();
+                let texts: io::Result<Vec<String>> = paths.iter().map(crate::file::read).collect();
                 Ok(normalise(&texts?.join(" ")))
             }
             Self::Audit { .. } => {
@@ -135,10 +135,10 @@ impl Knob {
             Self::Group { .. } | Self::Audit { .. } => Ok(None),
             Self::Files { paths } => {
                 let opened: io::Result<Vec<File>> =
-                    paths.iter().map(|path| OpenOptions::new().write(true).open(path)).collect();
+                    paths.iter().map(|path| crate::file::open_for_write(path)).collect();
                 Ok(opened?.pop())
             }
-            _ => OpenOptions::new().write(true).open(self.path()).map(Some),
+            _ => crate::file::open_for_write(self.path()).map(Some),
         }
     }
 
@@ -158,8 +158,7 @@ impl Knob {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
                 // Only files that differ: the kernel may refuse a write to an idle state, which may not be needed.
-                let differs =
-                    |path: &Path, word: &str| std::fs::read_to_string(path).map_or(true, |t| normalise(&t) != word);
+                let differs = |path: &Path, word: &str| crate::file::read(path).map_or(true, |t| normalise(&t) != word);
                 let mut changed = paths.iter().zip(words).filter(|(path, word)| differs(path, word));
                 changed.try_for_each(|(path, word)| write_control(path, word))
             }
@@ -178,7 +177,7 @@ impl Knob {
     /// `None` for a control file and for a file with a single value; the kernel's error for a word that is not in the
     /// list.
     fn in_plain_text(&self, value: &str) -> Option<io::Result<String>> {
-        let text = std::fs::read_to_string(self.path()).ok()?;
+        let text = crate::file::read(self.path()).ok()?;
         // The size of a control file differs from the length of its text; it is mostly 0.
         let is_plain = std::fs::metadata(self.path()).ok()?.len() == text.len() as u64;
         let was = match self {
@@ -239,8 +238,8 @@ fn write_control(path: &Path, value: &str) -> io::Result<()> {
 
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     #[cfg(test)]
-    let before = std::fs::read_to_string(path)?;
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    let before = crate::file::read(path)?;
+    let mut file = crate::file::open_for_write(path)?;
     file.write_all(text.as_bytes())?;
     // Truncates a plain file of a copied tree; a control file ignores this. Not before the write, because a kill
     // between the two would leave an empty file.
@@ -277,7 +276,7 @@ fn renormalise(path: &Path) {
         return;
     }
     let scaling = path.with_file_name("tunable_scaling");
-    if let Ok(mode) = std::fs::read_to_string(&scaling) {
+    if let Ok(mode) = crate::file::read(&scaling) {
         let _ = write_control(&scaling, mode.trim_end());
     }
 }

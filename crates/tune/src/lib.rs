@@ -13,6 +13,7 @@ mod choices;
 mod error;
 mod export;
 mod fate;
+mod file;
 mod guard;
 mod journal;
 mod knob;

@@ -169,7 +169,7 @@ pub fn check_groups(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError
 
 /// The soft limit of this name in /proc/self/limits; unlimited is `u64::MAX`.
 fn limit(proc: &Path, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(proc.join("self/limits")).ok()?;
+    let text = crate::file::read(proc.join("self/limits")).ok()?;
     let soft = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.to_owned();
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }

@@ -13,7 +13,7 @@ pub(crate) fn beside(knob: &Path) -> Option<u64> {
         return None;
     }
     let value = |name: &str| -> Option<u64> {
-        std::fs::read_to_string(knob.with_file_name(format!("{family}{name}"))).ok()?.trim().parse().ok()
+        crate::file::read(knob.with_file_name(format!("{family}{name}"))).ok()?.trim().parse().ok()
     };
     let (latency_ns, min_granularity_ns) = (value("latency_ns")?, value("min_granularity_ns")?);
     (min_granularity_ns > 0).then(|| latency_ns.div_ceil(min_granularity_ns))

@@ -82,14 +82,14 @@ pub(crate) fn has_network(proc: &Path, inode: u64) -> bool {
 }
 
 fn boot_id(proc: &Path) -> String {
-    let text = std::fs::read_to_string(proc.join("sys/kernel/random/boot_id"));
+    let text = crate::file::read(proc.join("sys/kernel/random/boot_id"));
     text.map(|t| t.trim().to_owned()).unwrap_or_else(|_| "unknown".into())
 }
 
 /// State letter and start time. The command name before them may contain spaces and parentheses, so start after the
 /// last one.
 fn state_and_start(proc: &Path, pid: u32) -> Option<(char, u64)> {
-    let stat = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
+    let stat = crate::file::read(proc.join(pid.to_string()).join("stat")).ok()?;
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
     // State is field 3, so field 22, the start time, is the 18th after the one that follows it.

@@ -80,7 +80,7 @@ fn known_names(path: &Path) -> Option<(PathBuf, String)> {
     // Such as net.ipv4.tcp_available_congestion_control for net.ipv4.tcp_congestion_control.
     let (family, what) = path.file_name()?.to_str()?.split_once('_')?;
     let list = path.with_file_name(format!("{family}_available_{what}"));
-    let names = normalise(&std::fs::read_to_string(&list).ok()?);
+    let names = normalise(&crate::file::read(&list).ok()?);
     Some((list, names))
 }
 
@@ -105,7 +105,7 @@ fn not_available(path: &Path, value: &str) -> String {
 /// (net/ipv4/tcp_cong.c).
 fn not_allowed(path: &Path, value: &str) -> String {
     const LIST: &str = "tcp_allowed_congestion_control";
-    let allowed = std::fs::read_to_string(path.with_file_name(LIST)).map(|names| normalise(&names)).unwrap_or_default();
+    let allowed = crate::file::read(path.with_file_name(LIST)).map(|names| normalise(&names)).unwrap_or_default();
     format!(
         "in a network namespace of its own only what {LIST} lists may be set ({allowed}): first `schedlab tune set \
          'sysctl:net.ipv4.{LIST}={allowed} {value}'`, as root"

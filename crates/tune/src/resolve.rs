@@ -107,7 +107,7 @@ fn refuse_one_way(roots: &Roots, path: &Path) -> Result<(), String> {
 }
 
 fn feature_knob(path: PathBuf, word: &str) -> Result<Knob, String> {
-    let text = std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))?;
+    let text = crate::file::read(&path).map_err(|e| reason::refused(&path, &e, None))?;
     let known: Vec<&str> = text.split_whitespace().map(|w| w.strip_prefix("NO_").unwrap_or(w)).collect();
     if known.contains(&word) {
         return Ok(Knob::Feature { path, word: word.to_owned() });
@@ -176,7 +176,7 @@ pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
         _ => return Err(Missing::Absent(format!("`{place}` is not a place of a knob"))),
     };
     // A file that cannot be read is reported when it is read.
-    let is_choice = !place.starts_with("sysctl:") && std::fs::read_to_string(&path).is_ok_and(|t| chosen(&t).is_some());
+    let is_choice = !place.starts_with("sysctl:") && crate::file::read(&path).is_ok_and(|t| chosen(&t).is_some());
     Ok(if is_choice { Knob::Choice { path } } else { Knob::File { path } })
 }
 

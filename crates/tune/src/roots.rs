@@ -59,7 +59,7 @@ pub(crate) fn has_capability(proc: &Path, capability: u32) -> bool {
 }
 
 fn status_field(proc: &Path, name: &str) -> Option<String> {
-    let status = std::fs::read_to_string(proc.join("self/status")).ok()?;
+    let status = crate::file::read(proc.join("self/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn thp(roots: &Roots) -> Result<Knob, String> {
 /// that of the guests it hosts (drivers/cpuidle/governors/haltpoll.c, virt/kvm/kvm_main.c; both in ns).
 pub(crate) fn halt_poll(roots: &Roots) -> Result<(Knob, String), String> {
     // The parameter of a built-in governor exists even if another governor is active.
-    let governor = |name: &str| std::fs::read_to_string(roots.sys.join("devices/system/cpu/cpuidle").join(name));
+    let governor = |name: &str| crate::file::read(roots.sys.join("devices/system/cpu/cpuidle").join(name));
     let governs = |name: &str| governor(name).is_ok_and(|text| text.trim() == "haltpoll");
     let as_guest = ["current_governor", "current_governor_ro"].into_iter().any(governs);
     let guest = as_guest.then_some("module/haltpoll/parameters/guest_halt_poll_ns");

@@ -169,7 +169,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
 /// `se.slice` of /proc/<tid>/sched, ns: kernels from 6.6 print it even if no call can change it.
 fn se_slice(tid: u32) -> Option<u64> {
     let of = if tid == 0 { "thread-self".to_owned() } else { tid.to_string() };
-    let text = std::fs::read_to_string(Path::new(PROC).join(of).join("sched")).ok()?;
+    let text = crate::file::read(Path::new(PROC).join(of).join("sched")).ok()?;
     let line = text.lines().find(|l| l.split([' ', ':']).next() == Some("se.slice"))?;
     line.rsplit(':').next()?.trim().parse().ok()
 }
@@ -201,7 +201,7 @@ fn has(cpus: io::Result<Vec<u32>>, wanted: &CpuList) -> bool {
 
 /// `/sys/devices/system/cpu/online`.
 pub(crate) fn online_cpus(sys: &Path) -> Option<CpuList> {
-    std::fs::read_to_string(sys.join("devices/system/cpu/online")).ok()?.trim().parse().ok()
+    crate::file::read(sys.join("devices/system/cpu/online")).ok()?.trim().parse().ok()
 }
 
 /// Why the kernel refused a call.

@@ -39,7 +39,7 @@ pub fn toggles(roots: &Roots) -> Toggles {
     if !knobs.iter().any(is_feature) {
         let why = match debugfs_path(&roots.debugfs, "sched/features") {
             Err(Missing::Absent(why) | Missing::Refused(why)) => why,
-            Ok(file) => match std::fs::read_to_string(&file) {
+            Ok(file) => match crate::file::read(&file) {
                 Ok(_) => format!("{} is empty", file.display()),
                 Err(why) => refused(&file, &why, None),
             },
@@ -68,7 +68,7 @@ fn other_value(knob: &Knob) -> Option<Other> {
         return Some(Other { spec: format!("feature:{word}"), name: word });
     }
     let wanted = knob.neutral.as_ref().filter(|_| knob.set == "host")?;
-    let offered = knob.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let offered = knob.path.as_ref().and_then(|path| crate::file::read(path).ok()).unwrap_or_default();
     // A file that lists choices, such as `none (voluntary) full`, accepts only these.
     let is_offered = |value: &&str| !offered.contains('(') || offered.split_whitespace().any(|word| word == *value);
     let value = wanted.value.split('|').filter(|value| *value != present).find(is_offered)?;

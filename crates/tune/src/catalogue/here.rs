@@ -116,7 +116,7 @@ fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
     let place = row.places.iter().find(|place| place.kind() == kind).ok_or("it has no such file")?;
     let path = hierarchy.own.join(place.path());
     // The root group of a hierarchy has no file of its own.
-    let value = std::fs::read_to_string(&path).ok().map(|text| crate::knob::normalise(&text));
+    let value = crate::file::read(&path).ok().map(|text| crate::knob::normalise(&text));
     // In the form of a setting.
     let value = value.map(|value| match (row.name, value.parse()) {
         ("cpu_weight", Ok(shares)) if kind == "cgroup1" => cgroup::weight_of(shares).to_string(),
@@ -163,7 +163,7 @@ pub(super) fn defaults(roots: &Roots, release: &str, row: &Row, place: &Location
 fn is_such(roots: &Roots, of: &str) -> Option<bool> {
     match of {
         "" => None,
-        "rt" => Some(std::fs::read_to_string(roots.sys.join("kernel/realtime")).is_ok_and(|text| text.trim() == "1")),
+        "rt" => Some(crate::file::read(roots.sys.join("kernel/realtime")).is_ok_and(|text| text.trim() == "1")),
         arch => roots.is_this_machine().then(|| arch == std::env::consts::ARCH),
     }
 }

@@ -106,7 +106,7 @@ pub fn catalogue(roots: &Roots) -> Vec<Knob> {
 
 /// `uname -r`; empty when it is not known.
 pub fn release(roots: &Roots) -> String {
-    let text = std::fs::read_to_string(roots.proc.join("sys/kernel/osrelease"));
+    let text = crate::file::read(roots.proc.join("sys/kernel/osrelease"));
     text.map(|t| t.trim().to_owned()).unwrap_or_default()
 }
 
@@ -144,7 +144,7 @@ fn of_row(roots: &Roots, release: &str, row: &Row) -> Knob {
 
 /// A knob that no row describes, under the kernel's own name.
 fn plain(place: String, path: &Path, value: Option<String>) -> Knob {
-    let read = || std::fs::read_to_string(path).map(|text| normalise(&text));
+    let read = || crate::file::read(path).map(|text| normalise(&text));
     let (value, why) = match value.map_or_else(read, Ok) {
         Ok(value) => (Some(value), here::not_writable(&crate::knob::Knob::file(path))),
         Err(e) => (None, Some(reason::refused(path, &e, None))),
@@ -177,7 +177,7 @@ fn plain(place: String, path: &Path, value: Option<String>) -> Knob {
 /// Each word of the features file, `on` or `off`.
 fn features(roots: &Roots) -> Vec<Knob> {
     let files = ["sched/features", "sched_features"].map(|file| roots.debugfs.join(file));
-    let read = |path: &PathBuf| Some((path.clone(), std::fs::read_to_string(path).ok()?));
+    let read = |path: &PathBuf| Some((path.clone(), crate::file::read(path).ok()?));
     let Some((path, text)) = files.iter().find_map(read) else { return Vec::new() };
     let word = |word: &str| {
         let (name, value) = word.strip_prefix("NO_").map_or((word, "on"), |name| (name, "off"));

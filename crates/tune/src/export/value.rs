@@ -98,7 +98,7 @@ pub(super) fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
             // A single word of the file: it is written alone, and read back among the others.
             let [word, other] = [*on, !*on].map(|on| format!("{}{name}", if on { "" } else { "NO_" }));
             let value = of(|roots| &roots.debugfs, "sched/features", &word, None);
-            let all = std::fs::read_to_string(roots.debugfs.join("sched/features")).unwrap_or_default();
+            let all = crate::file::read(roots.debugfs.join("sched/features")).unwrap_or_default();
             let before = [word, other].into_iter().find(|word| all.split_whitespace().any(|one| one == word));
             let before = before.map(|value| Copy { file: of_machine(|roots| &roots.debugfs, "sched/features"), value });
             Some(Value { before: before.into_iter().collect(), ..value })
@@ -144,6 +144,6 @@ fn copies(roots: &Roots, root: fn(&Roots) -> &Path, path: &str, place: &str) -> 
 
 /// The value of a file; if it lists several words, the one in brackets.
 fn read(file: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = crate::file::read(file).ok()?;
     Some(chosen(&text).unwrap_or(text.trim()).to_owned())
 }

@@ -42,7 +42,7 @@ pub(super) fn out_of_limits(path: &Path, value: &str) -> String {
 
 /// A runtime within its range is refused if a group may use more (kernel/sched/rt.c `tg_rt_schedulable`).
 fn shares_of_groups(path: &Path, runtime: i128) -> Option<String> {
-    let period: i128 = std::fs::read_to_string(path.with_file_name("sched_rt_period_us")).ok()?.trim().parse().ok()?;
+    let period: i128 = crate::file::read(path.with_file_name("sched_rt_period_us")).ok()?.trim().parse().ok()?;
     (runtime <= period).then(|| {
         format!(
             "; {runtime} is within that ({period}), so a group may hold a larger share (CONFIG_RT_GROUP_SCHED): lower \
@@ -79,7 +79,7 @@ fn listed_beside(path: &Path) -> Option<Vec<String>> {
         "energy_performance_preference" => "energy_performance_available_preferences",
         _ => return None,
     };
-    let words = normalise(&std::fs::read_to_string(path.with_file_name(list)).ok()?);
+    let words = normalise(&crate::file::read(path.with_file_name(list)).ok()?);
     Some(words.split(' ').map(str::to_owned).collect())
 }
 
