@@ -209,6 +209,11 @@ impl Knob {
         self.path().ends_with("kernel/sched_rt_runtime_us").then_some("-1")
     }
 
+    /// The other file of a pair that is one value in the kernel.
+    pub(crate) fn twin(&self) -> Option<Self> {
+        self.partner().filter(|partner| partner.partner().as_ref() == Some(self))
+    }
+
     /// The file that changes as a side effect of writing this one: both are one value in the kernel, or one widens the
     /// other.
     pub(crate) fn partner(&self) -> Option<Self> {

@@ -56,8 +56,20 @@ impl Look {
     }
 }
 
-fn attempt(entry: &Entry) -> Step {
-    match Look::at(entry) {
+/// Of two files that are one value in the kernel (`vm.dirty_bytes` and `vm.dirty_ratio`), a write to either is one to
+/// both: what another process has written into one of them is not undone by restoring the other.
+fn look_at_pair(entry: &Entry, all: &[&Entry], at: impl Fn(&Entry) -> io::Result<Look>) -> io::Result<Look> {
+    let twin = all.iter().find(|other| entry.knob.twin().is_some_and(|twin| twin == other.knob));
+    match (at(entry)?, twin.map(|twin| at(twin))) {
+        (Look::Ours(present), Some(Ok(Look::Settled(RestoreOutcome::LeftForeign(_))))) => {
+            Ok(Look::Settled(RestoreOutcome::LeftForeign(present)))
+        }
+        (look, _) => Ok(look),
+    }
+}
+
+fn attempt(entry: &Entry, all: &[&Entry]) -> Step {
+    match look_at_pair(entry, all, Look::at) {
         Ok(Look::Unchanged) => return Step::Unchanged,
         Ok(Look::Settled(outcome)) => return Step::Settled(outcome),
         Ok(Look::Ours(_)) => {}
@@ -93,12 +105,13 @@ pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<
 
 fn put_back_each(mut open: Vec<&Entry>) -> Vec<Restored> {
     open.reverse();
+    let all = open.clone();
     let mut restored = Vec::new();
     for pass in 1..=PASSES {
         if pass > 1 {
             open.iter().for_each(|entry| lift(entry));
         }
-        open.retain(|entry| match attempt(entry) {
+        open.retain(|entry| match attempt(entry, &all) {
             Step::Unchanged => false,
             Step::Settled(outcome) => {
                 restored.push(report(entry, outcome));

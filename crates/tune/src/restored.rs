@@ -1,5 +1,6 @@
 //! What a restore did, and what one would do: one line per knob, for people and for `--json`.
 
+use crate::knob::Knob;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -51,12 +52,17 @@ impl fmt::Display for Restored {
         let Self { knob, path, original, outcome } = self;
         match outcome {
             RestoreOutcome::Restored => write!(f, "{knob}: back to `{original}`"),
-            RestoreOutcome::LeftForeign(present) => write!(
-                f,
-                "{knob}: left at `{present}`, which somebody else wrote after us; it was `{original}` before (to put that \
-                 back: echo '{original}' > {})",
-                path.display()
-            ),
+            RestoreOutcome::LeftForeign(present) => {
+                write!(
+                    f,
+                    "{knob}: left at `{present}`, which somebody else wrote after us; it was `{original}` before"
+                )?;
+                match Knob::file(path).twin() {
+                    // The kernel refuses the 0 of `vm.dirty_bytes`, and shows it again when the other is written.
+                    Some(twin) if original == "0" => write!(f, " (a write to {} makes it that)", twin.path().display()),
+                    _ => write!(f, " (to put that back: echo '{original}' > {})", path.display()),
+                }
+            }
             RestoreOutcome::Gone => write!(f, "{knob}: {} is gone, nothing to put back", path.display()),
             RestoreOutcome::OtherNetwork(inode) => write!(
                 f,

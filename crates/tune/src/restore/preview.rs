@@ -1,6 +1,6 @@
 //! Previews a restore.
 
-use super::{Look, divided, report, unreadable};
+use super::{Look, divided, look_at_pair, report, unreadable};
 use crate::error::TuneError;
 use crate::journal::Entry;
 use crate::knob::Knob;
@@ -30,8 +30,8 @@ pub fn preview(roots: &Roots, state_dir: &Path) -> Result<Preview, TuneError> {
         if parsed.is_understood() {
             let (here, elsewhere) = divided(roots, owner, &parsed.ledger);
             let (pid, kept) = (owner.map(|owner| owner.pid), parsed.stays(&roots.proc));
-            for entry in here.into_iter().rev() {
-                let found = found(entry, &put);
+            for entry in here.iter().rev() {
+                let found = look_at_pair(entry, &here, |entry| found(entry, &put));
                 if let Ok(Look::Ours(_)) = found {
                     put.push((entry.knob.clone(), entry.original.clone()));
                 }

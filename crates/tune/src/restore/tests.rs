@@ -85,6 +85,52 @@ fn a_foreign_value_is_left_and_named() {
     assert_eq!((knob.read().unwrap(), tree.journals_left()), ("77".into(), 0));
 }
 
+/// mm/page-writeback.c: a write to one makes the other 0, and the 0 itself is refused.
+#[test]
+fn bytes_and_ratio_come_back_as_one_value_and_another_process_keeps_its_own() {
+    for (bytes, ratio, ours, foreign, expected) in [
+        ("0", "20", "dirty_bytes=8", "", ["0", "20"]),
+        ("8", "0", "dirty_ratio=30", "", ["8", "0"]),
+        ("0", "20", "dirty_bytes=8", "dirty_bytes=16", ["16", "0"]),
+        ("0", "20", "dirty_bytes=8", "dirty_ratio=40", ["0", "40"]),
+        ("8", "0", "dirty_ratio=30", "dirty_bytes=16", ["16", "0"]),
+        ("8", "0", "dirty_ratio=30", "dirty_ratio=40", ["0", "40"]),
+    ] {
+        let tree = tree();
+        let pair = [tree.knob("dirty_bytes", bytes), tree.knob("dirty_ratio", ratio)];
+        let other = |path: &std::path::Path| pair.iter().find(|knob| knob.path() != path).unwrap().path().to_owned();
+        let [first, second] = pair.clone();
+        crate::knob::KERNEL.set(Some(Box::new(move |path, before| {
+            let other = [&first, &second].into_iter().find(|knob| knob.path() != path).unwrap().path();
+            match std::fs::read_to_string(path).unwrap().trim() {
+                "0" if path.ends_with("dirty_bytes") => std::fs::write(path, before).unwrap(),
+                _ => std::fs::write(other, "0\n").unwrap(),
+            }
+        })));
+        let of = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap();
+            (tree.root.path().join(name), value.to_owned())
+        };
+        let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
+        let (path, value) = of(ours);
+        let with = Knob::file(other(&path));
+        let before = with.read().unwrap();
+        let seq = journal.intend("with", &with, &before, &before).unwrap();
+        tree.change(&mut journal, &Knob::file(path), &value);
+        journal.done(seq, "0").unwrap();
+        if !foreign.is_empty() {
+            let (path, value) = of(foreign);
+            Knob::file(path).write(&value).unwrap();
+        }
+        let restored = restore_leftovers(Of::Killed, &tree.roots, &tree.state).unwrap();
+        assert_eq!(pair.clone().map(|knob| knob.read().unwrap()), expected, "{bytes} {ratio} {ours} {foreign}");
+        let told: Vec<String> = restored.iter().map(ToString::to_string).collect();
+        let zero_is_written = told.iter().any(|line| line.contains("echo '0'"));
+        assert!(!zero_is_written && told.iter().any(|line| line.contains("echo '")) != foreign.is_empty(), "{told:?}");
+        crate::knob::KERNEL.set(None);
+    }
+}
+
 #[test]
 fn a_rounded_value_whose_done_was_lost_is_taken_for_ours() {
     let tree = tree();
