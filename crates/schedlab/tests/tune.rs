@@ -77,6 +77,7 @@ fn for_a_command_is_for_its_length_and_its_code_is_told() {
     assert_eq!(foreign.code, 5, "void: {}", foreign.stderr);
     assert!(foreign.stderr.contains("`9000000` now, `5000000` when we wrote it"), "{}", foreign.stderr);
     assert_eq!(machine.value(SLICE), "9000000", "somebody else's decision stands");
+    assert!(foreign.stderr.contains(&format!("(to put that back: echo '2100000' > {file})")), "{}", foreign.stderr);
     let missing = machine.tune(&["set", "nr_migrate=8", "--for", "--", "/no/such/program"]).failure();
     assert!(missing.stderr.contains("cannot be run"), "{}", missing.stderr);
     assert_eq!(machine.value("sys/kernel/debug/sched/nr_migrate"), "32");

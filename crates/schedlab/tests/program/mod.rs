@@ -36,8 +36,7 @@ impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let is_beside = |line: &str| {
-            line.starts_with("schedlab: another schedlab (pid ")
-                && line.contains("what is measured now is measured beside")
+            line.starts_with("schedlab: another schedlab (pid ") && line.contains("results measured now are affected")
         };
         let lines = stderr.split_inclusive('\n').filter(|line| !is_beside(line));
         let (taken_back, said): (Vec<&str>, Vec<&str>) =

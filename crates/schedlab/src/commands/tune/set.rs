@@ -7,7 +7,7 @@ use crate::session::say_restored;
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_tune::{HostGuard, Of, Restored, check, needs_in_own_network, task};
+use schedlab_tune::{HostGuard, Of, RestoreOutcome, Restored, check, needs_in_own_network, task};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -82,14 +82,18 @@ fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
         }
         return Ok(());
     }
-    let left: Vec<String> = guard.restore()?.iter().filter(|one| !one.is_done()).map(Restored::to_string).collect();
+    let restored = guard.restore()?;
+    let left = restored.iter().filter(|one| one.outcome != RestoreOutcome::Restored).map(|one| format!("; {one}"));
     let all = if applied.len() > 1 { "; nothing is set" } else { "" };
-    bail!("{}{all}{}", failed.join("; "), left.iter().map(|one| format!("; {one}")).collect::<String>())
+    bail!("{}{all}{}", failed.join("; "), left.collect::<String>())
 }
 
+/// Restores, and reports what is not as it was, as `tune restore` does.
 fn back(place: &Target, guard: &mut HostGuard, code: u8) -> Result<u8> {
     let restored = guard.restore()?;
-    let failed: Vec<&Restored> = restored.iter().filter(|one| !one.is_done()).collect();
-    failed.iter().for_each(|one| say(format_args!("schedlab: {one}; `{}` tries again", place.restore())));
-    Ok(if failed.is_empty() { code } else { exit::ERROR })
+    for one in restored.iter().filter(|one| one.outcome != RestoreOutcome::Restored) {
+        let again = if one.is_done() { String::new() } else { format!("; `{}` tries again", place.restore()) };
+        say(format_args!("schedlab: {one}{again}"));
+    }
+    Ok(if restored.iter().all(Restored::is_done) { code } else { exit::ERROR })
 }
