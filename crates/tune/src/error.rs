@@ -1,7 +1,8 @@
 //! Errors of the host or of our own state. A setting that is not applied is not an error but an `Applied`.
 
+use crate::roots::{RUN, state_dir};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why settings could not be guarded, or the host not be restored.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +27,8 @@ pub enum TuneError {
     /// Others could put a journal there.
     #[error(
         "{path} belongs to another user, or others may write to it, so its journals cannot be trusted: make it yours alone \
-         (chown, chmod go-w), or set XDG_STATE_HOME"
+         (chown, chmod go-w){}",
+        or_elsewhere(path)
     )]
     NotOurs {
         /// The state directory.
@@ -65,4 +67,21 @@ pub enum TuneError {
     /// A setting that this machine can never take.
     #[error("{0}")]
     Impossible(String),
+}
+
+/// The variable decides only where the journals of a user are, not those of root or of a tree of files.
+fn or_elsewhere(state: &Path) -> &'static str {
+    if state != Path::new(RUN) && state == state_dir() { ", or set XDG_STATE_HOME" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_directory_is_advised_only_where_the_variable_decides() {
+        let advises = |path: PathBuf| TuneError::NotOurs { path }.to_string().contains("XDG_STATE_HOME");
+        assert!(!advises("/a/tree/run/schedlab".into()) && !advises(RUN.into()));
+        assert_eq!(advises(state_dir()), state_dir() != Path::new(RUN));
+    }
 }

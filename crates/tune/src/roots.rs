@@ -63,6 +63,9 @@ fn status_field(proc: &Path, name: &str) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
+/// The journals of root.
+pub(crate) const RUN: &str = "/run/schedlab";
+
 /// The directory for journals: `/run/schedlab` for root, except for the root of a user namespace whose `/run` is the
 /// host's; otherwise `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`. A reboot empties /run, and resets every
 /// value that a journal could restore. Without a home it is a private directory in /tmp. In any case it is used only if
@@ -72,7 +75,7 @@ pub fn state_dir() -> PathBuf {
     let uid = effective_uid(Path::new("/proc"));
     let owns_run = || std::fs::metadata("/run").is_ok_and(|run| run.uid() == 0);
     if uid == Some(0) && owns_run() {
-        return "/run/schedlab".into();
+        return RUN.into();
     }
     let state_home = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
     state_home.map(|home| home.join("schedlab")).unwrap_or_else(|| {
