@@ -195,14 +195,16 @@ fn unit(groups: &[Group<'_>], evidence: &Evidence<'_>) -> Export {
     let starts = groups.iter().flat_map(Group::lines).map(|(value, text)| write(text, &[&value.file])).collect();
     let stops = groups.iter().rev().flat_map(Group::back).flat_map(write_back).collect();
     let lines = |key: &str, commands: Vec<String>| -> String {
-        commands.into_iter().chain(again.clone()).map(|command| format!("{key}={}\n", shell(&command))).collect()
+        commands.into_iter().chain(again.clone()).map(|command| format!("{key}{}\n", shell(&command))).collect()
     };
     let text = head(evidence, &settings_of(&values), &undo)
         + "[Unit]\nDescription=Scheduler knobs that schedlab found\n\
            After=sys-kernel-debug.mount systemd-sysctl.service\n\n\
            [Service]\nType=oneshot\nRemainAfterExit=yes\n"
-        + &lines("ExecStart", starts)
-        + &lines("ExecStop", stops)
+        + &lines("ExecStart=", starts)
+        // ExecStop is skipped after an ExecStart that failed, and a command that fails ends the list unless it has `-`:
+        // systemd.service(5).
+        + &lines("ExecStopPost=-", stops)
         + "\n[Install]\nWantedBy=multi-user.target\n";
     let apply = format!("cp {UNIT} /etc/systemd/system/ && systemctl enable --now {UNIT}");
     Export { file: UNIT, text, apply, undo }

@@ -53,9 +53,9 @@ fn files_of_debugfs_become_a_unit_that_puts_them_back() {
     for line in [
         "ExecStart=/bin/sh -c \"echo 5000000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
         "ExecStart=/bin/sh -c \"echo NO_WA_IDLE > /sys/kernel/debug/sched/features\"\n",
-        "ExecStop=/bin/sh -c \"echo 2800000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
-        "ExecStop=/bin/sh -c \"echo WA_IDLE > /sys/kernel/debug/sched/features\"\n",
-        "ExecStop=/bin/sh -c \"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"\n",
+        "ExecStopPost=-/bin/sh -c \"echo 2800000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
+        "ExecStopPost=-/bin/sh -c \"echo WA_IDLE > /sys/kernel/debug/sched/features\"\n",
+        "ExecStopPost=-/bin/sh -c \"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"\n",
         "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys/kernel/debug/sched/tunable_scaling",
     ] {
         assert!(unit.contains(line), "{line} in {unit}");
@@ -69,7 +69,7 @@ fn what_tuned_could_not_put_back_is_left_to_the_unit() {
     let profile = text(&made, TUNED);
     assert!(profile.ends_with("[sysfs]\n/sys/kernel/mm/transparent_hugepage/enabled=never\n"), "{profile}");
     assert!(profile.contains("not in this file: feature:NO_WA_IDLE; debugfs:sched/preempt=none"), "{profile}");
-    assert!(text(&made, UNIT).contains("ExecStop=/bin/sh -c \"echo full > /sys/kernel/debug/sched/preempt\""));
+    assert!(text(&made, UNIT).contains("ExecStopPost=-/bin/sh -c \"echo full > /sys/kernel/debug/sched/preempt\""));
     let unit_alone = self::made("feature:NO_WA_IDLE").files;
     assert_eq!(unit_alone.iter().map(|export| export.file).collect::<Vec<_>>(), [UNIT]);
 }
@@ -113,7 +113,7 @@ fn the_undo_of_copies_writes_each_of_them() {
     let made = exports(&Roots::below(tree.path()), &settings, &[]);
     let unit = text(&made, UNIT);
     assert!(!unit.contains("stays until a reboot"), "{unit}");
-    let stops: Vec<&str> = unit.lines().filter(|line| line.starts_with("ExecStop=")).collect();
+    let stops: Vec<&str> = unit.lines().filter(|line| line.starts_with("ExecStopPost=-")).collect();
     let [all, others, second] = [
         format!(
             "for file in {}; do echo schedutil > \"$file\"; done",
@@ -122,7 +122,7 @@ fn the_undo_of_copies_writes_each_of_them() {
         format!("for file in {} {}; do echo 400000 > \"$file\"; done", policy(0, "min_freq"), policy(10, "min_freq")),
         format!("echo 800000 > {}", policy(2, "min_freq")),
     ];
-    assert_eq!(stops, [others, second, all].map(|line| format!("ExecStop={}", shell(&line))));
+    assert_eq!(stops, [others, second, all].map(|line| format!("ExecStopPost=-{}", shell(&line))));
 }
 
 /// The file may not exist, or may not contain the word.
@@ -136,7 +136,7 @@ fn no_undo_is_promised_where_the_value_before_is_not_known() {
     );
     let unit = text(&made, UNIT);
     assert!(unit.contains("; /sys/kernel/debug/sched/no_such_ns stays until a reboot"), "{unit}");
-    assert!(!unit.contains("WA_IDLE stays") && unit.matches("ExecStop=").count() == 2, "{unit}");
+    assert!(!unit.contains("WA_IDLE stays") && unit.matches("ExecStopPost=-").count() == 2, "{unit}");
 }
 
 /// The evidence is for all settings of a point; a file with only some of them says so.

@@ -31,6 +31,19 @@ impl Kernel {
         let [low, high] = self.pair.map(|path| files[&path.replace("cpu*", &copy)]);
         assert!((self.accepts)(low, high), "EINVAL: {file} = {value}");
     }
+
+    fn write_all(&self, files: &mut BTreeMap<String, i64>, copies: usize, writes: &[(String, String)]) {
+        for (file, value) in writes {
+            match file.contains("cpu*") {
+                true => (0..copies).for_each(|copy| self.write(files, &path(file, copy), value)),
+                false => self.write(files, file, value),
+            }
+        }
+    }
+}
+
+fn path(path: &str, copy: usize) -> String {
+    path.replace("cpu*", &format!("cpu{copy}"))
 }
 
 fn made(files: &[(String, i64)], settings: &str) -> Vec<Export> {
@@ -49,7 +62,7 @@ fn writes(export: &Export) -> [Vec<(String, String)>; 2] {
     let sysctl = |name: &str| format!("/proc/sys/{}", name.trim().replace('.', "/"));
     let set = |text: &str| text.split_once('=').map(|(name, value)| (sysctl(name), value.trim().to_owned()));
     let of_unit = |key: &str| {
-        let commands = export.text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix("=/bin/sh -c \""));
+        let commands = export.text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix("/bin/sh -c \""));
         commands.flat_map(of_shell).collect()
     };
     match export.file {
@@ -58,7 +71,7 @@ fn writes(export: &Export) -> [Vec<(String, String)>; 2] {
             let undo = export.undo.split_once("sysctl -w ").unwrap().1;
             [lines.filter_map(set).collect(), undo.split(' ').filter_map(set).collect()]
         }
-        _ => ["ExecStart", "ExecStop"].map(of_unit),
+        _ => ["ExecStart=", "ExecStopPost=-"].map(of_unit),
     }
 }
 
@@ -71,9 +84,9 @@ fn of_shell(command: &str) -> Vec<(String, String)> {
     files.split(' ').map(|file| (file.to_owned(), value.to_owned())).collect()
 }
 
-/// Runs a file and its undo on the kernel, and gives the number of lines of the file.
+/// Runs a file and its undo on the kernel, and gives the number of lines of the file. systemd runs the undo of a unit
+/// also after a line that failed.
 fn run(kernel: &Kernel, copies: &[(i64, i64)], settings: &str, file: &str) -> usize {
-    let path = |path: &str, copy: usize| path.replace("cpu*", &format!("cpu{copy}"));
     let pairs = copies.iter().enumerate();
     let [low, high] = kernel.pair;
     let before: Vec<(String, i64)> =
@@ -81,15 +94,16 @@ fn run(kernel: &Kernel, copies: &[(i64, i64)], settings: &str, file: &str) -> us
     let made = made(&before, settings);
     let files: Vec<&str> = made.iter().map(|export| export.file).filter(|name| *name != TUNED).collect();
     assert_eq!(files, [file], "{settings}");
-    let mut now: BTreeMap<String, i64> = before.iter().cloned().collect();
     let [forward, back] = writes(&made[0]);
-    for (file, value) in forward.iter().chain(&back) {
-        match file.contains("cpu*") {
-            true => (0..copies.len()).for_each(|copy| kernel.write(&mut now, &path(file, copy), value)),
-            false => kernel.write(&mut now, file, value),
+    let before: BTreeMap<String, i64> = before.into_iter().collect();
+    for done in 0..=forward.len() {
+        if done == forward.len() || file == UNIT {
+            let mut now = before.clone();
+            kernel.write_all(&mut now, copies.len(), &forward[..done]);
+            kernel.write_all(&mut now, copies.len(), &back);
+            assert_eq!(now, before, "{settings}: {done} lines of {:?}", made[0].text);
         }
     }
-    assert_eq!(now, before.into_iter().collect(), "{settings}: {:?}", made[0].text);
     forward.len()
 }
 
