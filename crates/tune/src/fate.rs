@@ -1,5 +1,7 @@
 //! What the kernel made of a value: the requested, the accepted and the effective value may differ.
 
+use crate::catalogue::kernel_number;
+
 /// How the value shown by the kernel differs from one that it accepted without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -19,7 +21,7 @@ impl Fate {
         if shows == before {
             return Self::Ignored;
         }
-        let (Ok(asked), Ok(shows)) = (asked.parse::<i128>(), shows.parse::<i128>()) else { return Self::Altered };
+        let (Some(asked), Ok(shows)) = (kernel_number(asked), shows.parse::<i128>()) else { return Self::Altered };
         // A tick is at most 10 ms: with HZ=100, 33 ms become 30. A tolerance of an eighth separates rounding from
         // clamping well enough; in both cases the actual value is reported.
         let off = (asked - shows).abs();
@@ -97,6 +99,10 @@ mod tests {
             );
             let clamped = why(lie("migration_cost=900000000", |path, _| fs::write(path, "100000000\n").unwrap()));
             assert!(clamped.starts_with("clamped: ") && clamped.contains("`100000000`"), "{version}: {clamped}");
+            let octal = why(lie("nr_migrate=010", |path, _| fs::write(path, "8\n").unwrap()));
+            assert_eq!(octal, "in force", "{version}: the kernel reads it in base 0");
+            let octal = why(lie("migration_cost=0x35a4e900", |path, _| fs::write(path, "100000000\n").unwrap()));
+            assert!(octal.starts_with("clamped: ") && octal.contains("`100000000`"), "{version}: {octal}");
             let rounded = why(lie("rr_timeslice=33", |path, _| fs::write(path, "32\n").unwrap()));
             assert!(rounded.starts_with("rounded: ") && rounded.contains("`32`"), "{version}: {rounded}");
             let (applied, changes) = lie("min_granularity=5000000", |_, _| {});

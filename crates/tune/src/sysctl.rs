@@ -4,7 +4,7 @@
 //!
 //! [`HostGuard::cover`]: crate::HostGuard::cover
 
-use crate::catalogue::{one_word, row_of_file};
+use crate::catalogue::{are_same_numbers, one_word, row_of_file};
 use crate::error::TuneError;
 use crate::fate::Fate;
 use crate::knob::Knob;
@@ -49,6 +49,10 @@ pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, presen
         return Applied { setting: setting.clone(), effective, not_applied: None };
     }
     let (asked, shows) = (one_word(&resolved.value), one_word(present));
+    if are_same_numbers(asked, shows) {
+        let effective = format!("{effective} (`{asked}`, as the kernel reads it)");
+        return Applied { setting: setting.clone(), effective, not_applied: None };
+    }
     // The kernel replaces such a value by another one, so it never reads back.
     if let Some(meaning) = row_of_file(resolved.knob.path()).and_then(|row| row.resets(asked)) {
         let effective = format!("{effective} ({asked} {meaning})");

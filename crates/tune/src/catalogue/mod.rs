@@ -17,6 +17,7 @@ pub(crate) use here::{is_of, may_have, one_word};
 pub use names::{Named, in_a_spec, named, of_names, values};
 pub(crate) use names::{absent, row_of_file, row_of_place};
 pub use network::net_places_of_an_arm;
+pub(crate) use number::{are_same_numbers, kernel_number};
 pub use table::Special;
 
 use crate::knob::normalise;

@@ -1,7 +1,7 @@
 //! Numbers as the kernel reads them from a file: in base 0 (lib/kstrtox.c), so `0x10` is 16 and `010` is 8.
 
 /// The number, if the whole text is one.
-pub(super) fn kernel_number(text: &str) -> Option<i128> {
+pub(crate) fn kernel_number(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -17,9 +17,28 @@ pub(super) fn kernel_number(text: &str) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
+/// Whether the kernel shows the numbers that were asked for, written otherwise. Some files are read in base 10.
+pub(crate) fn are_same_numbers(asked: &str, shown: &str) -> bool {
+    let is_same = |(asked, shown): (&str, &str)| {
+        let number = shown.parse::<i128>().ok();
+        number.is_some() && (kernel_number(asked) == number || asked.parse().ok() == number)
+    };
+    asked.split(' ').count() == shown.split(' ').count() && asked.split(' ').zip(shown.split(' ')).all(is_same)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::kernel_number;
+    use super::{are_same_numbers, kernel_number};
+
+    #[test]
+    fn a_number_is_the_same_in_another_base() {
+        for (asked, shown) in [("010", "8"), ("0x10", "16"), ("+3", "3"), ("010", "10"), ("0x1 010 3", "1 8 3")] {
+            assert!(are_same_numbers(asked, shown), "{asked} {shown}");
+        }
+        for (asked, shown) in [("010", "9"), ("8", "010x"), ("on", "on"), ("1 2", "1"), ("1", "1 1"), ("", "")] {
+            assert!(!are_same_numbers(asked, shown), "{asked} {shown}");
+        }
+    }
 
     #[test]
     fn numbers_are_in_base_0() {

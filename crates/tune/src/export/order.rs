@@ -2,6 +2,7 @@
 //! `sched_rt_period_us`), so a pair of such knobs is written, and undone, in an order that has no such moment.
 
 use super::value::Value;
+use crate::catalogue::kernel_number;
 
 /// Settings whose lines follow each other.
 pub(super) struct Group<'v> {
@@ -130,7 +131,7 @@ struct Move {
 }
 
 fn moves(low: &Value, high: &Value) -> Option<Vec<Move>> {
-    let number = |text: &str| text.parse::<i128>().ok();
+    let number = kernel_number;
     let after = State { low: number(&low.value)?, high: number(&high.value)? };
     let are_known = !low.before.is_empty() && low.before.len() == high.before.len();
     let both = low.before.iter().zip(&high.before);

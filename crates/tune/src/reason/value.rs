@@ -1,6 +1,6 @@
 //! Why the kernel refuses a value: its range, the knobs that limit it, the words that another file lists.
 
-use crate::catalogue::row_of_file;
+use crate::catalogue::{kernel_number, row_of_file};
 use crate::choices::{listed, not_offered};
 use crate::knob::normalise;
 use schedlab_plan::units::parse_duration_ns;
@@ -31,11 +31,11 @@ pub(super) fn out_of_limits(path: &Path, value: &str) -> String {
     }
     let Some(limits) = row.limits() else { return "it is out of range, or limited by another knob".into() };
     let is_sysctl = path.starts_with("/proc");
-    match value.parse::<i128>() {
-        Ok(number) if is_sysctl && number > i32::MAX.into() && row.range.ends_with("..") => {
+    match kernel_number(value) {
+        Some(number) if is_sysctl && number > i32::MAX.into() && row.range.ends_with("..") => {
             format!("{limits}; a sysctl is a number of 32 bits: at most {} (unsigned {})", i32::MAX, u32::MAX)
         }
-        Ok(runtime) if row.name == "rt_runtime" => limits + &shares_of_groups(path, runtime).unwrap_or_default(),
+        Some(runtime) if row.name == "rt_runtime" => limits + &shares_of_groups(path, runtime).unwrap_or_default(),
         _ => limits,
     }
 }
