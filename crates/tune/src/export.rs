@@ -3,12 +3,14 @@
 //! installed here.
 
 mod fits;
+mod lone;
 mod order;
 mod value;
 
 pub use fits::check_exports;
 
 use crate::Roots;
+use lone::lone;
 use order::{Back, Group, ordered};
 use schedlab_plan::{Policy, Setting, plain, shell_words};
 use std::path::Path;
@@ -47,12 +49,13 @@ pub const EXPORT_FILES: [&str; 4] = [SYSCTL, UNIT, TUNED, SCRIPT];
 struct Evidence<'e> {
     lines: &'e [String],
     all: Vec<String>,
+    /// Lines about single settings.
+    of_one: Vec<(String, String)>,
 }
 
 /// The files for some settings of the machine whose values `roots` shows. `evidence` has one line for each piece of
 /// evidence; it is empty if the settings were given by hand.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
-    let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
     for setting in settings {
         match (value_of(roots, setting), setting.is_per_task()) {
@@ -63,6 +66,8 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
             _ => exports.without.push(format!("{setting}: {}", instead(setting))),
         }
     }
+    let of_one = lone(roots, &values).iter().map(|one| (one.value.setting.clone(), one.comment())).collect();
+    let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect(), of_one };
     let (sysctls, files): (Vec<Group<'_>>, Vec<Group<'_>>) =
         ordered(&values).into_iter().partition(Group::fits_sysctl_d);
     if !sysctls.is_empty() {
@@ -98,6 +103,7 @@ fn head(evidence: &Evidence<'_>, held: &[&str], undo: &str) -> String {
     let line = |text: &str| format!("# {}\n", plain::line(text));
     let elsewhere: Vec<&str> =
         evidence.all.iter().map(String::as_str).filter(|setting| !held.contains(setting)).collect();
+    let of_one = evidence.of_one.iter().filter(|(setting, _)| held.contains(&setting.as_str()));
     let by_hand = evidence.lines.is_empty().then(|| line("Settings given by hand: nothing was measured."));
     let of_all = if evidence.lines.is_empty() { "Not" } else { "That is of all settings together; not" };
     let part = (!elsewhere.is_empty()).then(|| line(&format!("{of_all} in this file: {}", elsewhere.join("; "))));
@@ -107,6 +113,7 @@ fn head(evidence: &Evidence<'_>, held: &[&str], undo: &str) -> String {
         .map(|text| line(text))
         .chain(by_hand)
         .chain(part)
+        .chain(of_one.map(|(_, text)| line(text)))
         .chain([line(&format!("Undo: {undo}"))])
         .collect()
 }

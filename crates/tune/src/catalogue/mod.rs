@@ -15,7 +15,7 @@ mod table;
 pub use alias::{one_knob_on_two_axes, one_knob_twice_in_an_arm};
 pub(crate) use here::{is_of, may_have, one_word};
 pub use names::{Named, in_a_spec, named, of_names, values};
-pub(crate) use names::{absent, row_of_file, row_of_place};
+pub(crate) use names::{absent, row_of_file, row_of_name, row_of_place};
 pub use network::net_places_of_an_arm;
 pub(crate) use number::{are_same_numbers, kernel_number};
 pub use table::Special;

@@ -28,6 +28,11 @@ pub(crate) fn row_of_place(place: &str) -> Option<Row> {
     rows().into_iter().find(|row| row.places.iter().any(|p| p.at == place || is_at(p.at, place)))
 }
 
+/// The row of this name.
+pub(crate) fn row_of_name(name: &str) -> Option<Row> {
+    rows().into_iter().find(|row| row.name == name)
+}
+
 /// The row of this file below /proc/sys, debugfs or sysfs.
 pub(crate) fn row_of_file(path: &Path) -> Option<Row> {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();

@@ -1,5 +1,6 @@
 //! Checks that the exported files would work on the machine: it has the knobs, and they take the values.
 
+use super::lone::lone;
 use super::value::value_of;
 use crate::catalogue::{one_word, row_of_place};
 use crate::error::TuneError;
@@ -9,10 +10,17 @@ use crate::roots::Roots;
 use schedlab_plan::Setting;
 
 /// Refuses settings whose files would fail where they are installed: a knob that the machine of `roots` lacks, or a
-/// value that the knob does not accept.
+/// value that the knob, or the present value of the one that limits it, does not accept.
 pub fn check_exports(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
-    let mut of_files = settings.iter().filter(|setting| value_of(roots, setting).is_some());
-    of_files.try_for_each(|setting| fits(roots, setting)).map_err(TuneError::Impossible)
+    let mut values = Vec::new();
+    for setting in settings {
+        if let Some(value) = value_of(roots, setting) {
+            fits(roots, setting).map_err(TuneError::Impossible)?;
+            values.push(value);
+        }
+    }
+    let refusal = lone(roots, &values).iter().find_map(|one| one.refusal());
+    refusal.map_or(Ok(()), |why| Err(TuneError::Impossible(why)))
 }
 
 fn fits(roots: &Roots, setting: &Setting) -> Result<(), String> {

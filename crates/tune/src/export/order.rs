@@ -85,7 +85,10 @@ fn pair<'v>(first: &'v Value, second: &'v Value) -> Option<Group<'v>> {
         ["energy_preference", "governor"] => return Some(Group::of_governor(second, first)),
         _ => {}
     }
-    let bounds = |high: &Value, low: &Value| low.at_most == Some(high.knob) && low.file.parent() == high.file.parent();
+    let bounds = |high: &Value, low: &Value| {
+        let is_upper = low.limit.as_ref().is_some_and(|limit| limit.is_upper && limit.knob == high.knob);
+        is_upper && low.file.parent() == high.file.parent()
+    };
     let (low, high) = match () {
         () if bounds(second, first) => (first, second),
         () if bounds(first, second) => (second, first),

@@ -1,7 +1,7 @@
 //! The value of a kernel file with the value before it: what an export writes, and what its undo writes back.
 
 use crate::Roots;
-use crate::catalogue::row_of_place;
+use crate::catalogue::{Row, row_of_place};
 use crate::knob::{Knob, chosen};
 use crate::resolve::exact_files;
 use schedlab_plan::{Setting, plain};
@@ -13,8 +13,8 @@ pub(super) struct Value {
     pub(super) setting: String,
     /// Its name in the catalogue; empty if it has none.
     pub(super) knob: &'static str,
-    /// The name of the knob that bounds it from above.
-    pub(super) at_most: Option<&'static str>,
+    /// The knob that limits it.
+    pub(super) limit: Option<Limit>,
     /// With `*` if each CPU or policy has a copy.
     pub(super) file: PathBuf,
     /// The dotted name of a sysctl.
@@ -24,6 +24,19 @@ pub(super) struct Value {
     pub(super) before: Vec<Copy>,
     /// A sysctl that is changed by the write as a side effect, and its value before.
     pub(super) widens: Option<(String, String)>,
+}
+
+/// A knob whose value is never below, or never above, that of another one.
+pub(super) struct Limit {
+    pub(super) knob: &'static str,
+    pub(super) is_upper: bool,
+}
+
+impl Limit {
+    fn of(row: &Row) -> Option<Self> {
+        let is = |end, is_upper| row.coupled.strip_suffix(end).map(|knob| Self { knob, is_upper });
+        is(": at most that", true).or_else(|| is(": at least that", false))
+    }
 }
 
 /// A file and its value.
@@ -72,7 +85,7 @@ pub(super) fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
     let of = |root: fn(&Roots) -> &Path, path: &str, value: &str, sysctl: Option<&str>| Value {
         setting: setting.to_string(),
         knob: row.as_ref().map_or("", |row| row.name),
-        at_most: row.as_ref().and_then(|row| row.coupled.strip_suffix(": at most that")),
+        limit: row.as_ref().and_then(Limit::of),
         before: copies(roots, root, path, &setting.key()).unwrap_or_default(),
         widens: sysctl.and_then(|name| {
             let partner = Knob::file(root(roots).join(path)).partner()?;
