@@ -40,7 +40,7 @@ mod workload;
 
 pub use delay::{DelayCell, Stall};
 pub use error::BenchError;
-pub use limits::Limits;
+pub use limits::{Limits, tasks};
 pub use metric_names::{may_report, metric_names};
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
 pub use registry::{find, parse};

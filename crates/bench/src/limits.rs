@@ -1,6 +1,7 @@
 //! The limits that a workload's tasks must stay within, read before anything starts.
 
 use crate::error::BenchError;
+use crate::workload::Workload;
 use schedlab_sys::rlimit::{self, Resource};
 use std::path::Path;
 
@@ -79,9 +80,25 @@ impl Limits {
     }
 }
 
+/// The number of tasks of a workload: what it needs of a machine that allows none. 0 if that is not known.
+pub fn tasks(workload: &dyn Workload) -> u64 {
+    let none = Limits { open_files: u64::MAX, processes: 0, pid_max: u64::MAX, threads_max: u64::MAX };
+    match workload.check(&none) {
+        Err(BenchError::OverLimit { needed, .. }) => needed,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tasks_of_a_workload_are_counted() {
+        for (text, number) in [("pipe:copies=4", 8), ("messaging:5x50,groups=2", 110), ("burn:3", 3), ("timer", 1)] {
+            assert_eq!(tasks(crate::parse(&text.parse().unwrap()).unwrap().as_ref()), number, "{text}");
+        }
+    }
 
     #[test]
     fn a_herd_over_a_limit_is_refused_in_one_line() {

@@ -1,8 +1,9 @@
 //! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long
 //! the run may take. It runs, tries and writes nothing.
 
-use crate::experiment::is_timed;
-use crate::workloads::OVERHEAD_NS;
+use crate::cost::{CHECKS_NS, around_ns};
+use crate::experiment::{is_timed, trial_duration_ns};
+use crate::stopping::most_repeats;
 use schedlab_plan::manifest::{Design, Factor};
 use schedlab_plan::plan::{GuestPer, GuestPlan, Plan, Stopping};
 use schedlab_plan::units::format_ns;
@@ -19,13 +20,15 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
     if plan.seed.is_none() {
         comment(&mut text, "", &drawn_seed(manifest.seed));
     }
-    for index in 0..manifest.workloads.len() {
-        forecast(&mut text, manifest, index);
+    let arms = arms_that_run(manifest, roots);
+    let blocks_ns: Vec<u64> = manifest.workloads.iter().map(|workload| block_ns(manifest, &arms, workload)).collect();
+    for (index, block_ns) in blocks_ns.iter().enumerate() {
+        forecast(&mut text, manifest, index, *block_ns);
     }
     let are_timed = manifest.workloads.iter().all(is_timed);
     if let (Design::Fixed { blocks }, 2.., true) = (&manifest.design, manifest.workloads.len(), are_timed) {
-        let of_all = manifest.workloads.iter().map(|w| all_blocks_ns(*blocks, block_ns(manifest, w)));
-        let _ = writeln!(text, "# in all about {} s", of_all.fold(0, u64::saturating_add) / 1_000_000_000);
+        let of_all = blocks_ns.iter().map(|block_ns| all_blocks_ns(*blocks, *block_ns));
+        let _ = writeln!(text, "# in all about {} s", of_all.fold(CHECKS_NS, u64::saturating_add) / 1_000_000_000);
     }
     text
 }
@@ -71,10 +74,21 @@ fn arms_of_factors(manifest: &Manifest) -> Vec<String> {
     factorial.factors.iter().filter_map(left_out).chain(manifest.arms.iter().map(arm)).collect()
 }
 
+/// The arms that a run would not leave out at its beginning, as far as that is known.
+fn arms_that_run<'m>(manifest: &'m Manifest, roots: &Roots) -> Vec<&'m Arm> {
+    let is_here = |arm: &Arm| schedlab_tune::needs(roots, &arm.settings).iter().all(|need| need.met != Some(false));
+    manifest.arms.iter().filter(|arm| manifest.factorial.is_some() || is_here(arm)).collect()
+}
+
 /// How long a block of a workload takes according to the plan, ns.
-fn block_ns(manifest: &Manifest, workload: &WorkloadSpec) -> u64 {
-    let trials = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() as u64 };
-    trials.saturating_mul(crate::experiment::trial_duration_ns(workload).saturating_add(OVERHEAD_NS))
+fn block_ns(manifest: &Manifest, arms: &[&Arm], workload: &WorkloadSpec) -> u64 {
+    let trial_ns = |settings: &[Setting]| {
+        trial_duration_ns(&workload.with_options(settings)).saturating_add(around_ns(workload, settings))
+    };
+    if manifest.switchback_window_ns.is_some() {
+        return trial_ns(&[]);
+    }
+    arms.iter().map(|arm| trial_ns(&arm.settings)).fold(0, u64::saturating_add).saturating_mul(2)
 }
 
 /// How long this many blocks and the warm-up block take, ns. The user's numbers may be larger than any clock.
@@ -82,9 +96,8 @@ fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
     (u64::from(blocks) + 1).saturating_mul(block_ns)
 }
 
-fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
+fn forecast(text: &mut String, manifest: &Manifest, index: usize, block_ns: u64) {
     let workload = &manifest.workloads[index];
-    let block_ns = block_ns(manifest, workload);
     let is_timed = is_timed(workload);
     let takes = match is_timed {
         true => format!("a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000)),
@@ -98,7 +111,8 @@ fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
         }
         Design::Fixed { blocks } => {
             let seconds = all_blocks_ns(blocks, block_ns) / 1_000_000_000;
-            format!("{}, about {seconds} s", counted(blocks, "blocks"))
+            let more = u64::from(most_repeats(blocks)).saturating_mul(block_ns).div_ceil(1_000_000_000);
+            format!("{}, about {seconds} s, and up to {more} s for disturbed blocks", counted(blocks, "blocks"))
         }
         Design::Budgeted { budget_ns, looks } => {
             let blocks = counted(budget_ns / block_ns.max(1), "blocks");

@@ -4,6 +4,7 @@
 
 pub mod child;
 pub mod contamination;
+mod cost;
 mod describe;
 pub mod experiment;
 pub mod factors;

@@ -8,7 +8,7 @@ use crate::rounds::{Round, Study};
 use crate::schedule::Coins;
 use crate::workloads::says_its_length;
 use anyhow::{Context, Result, bail};
-use budget::{ROUND_NS, options};
+use budget::{options, round_ns};
 use schedlab_analyze::{ArmEffects, LeftOut, Objective, Scale, arm_effects, relative};
 use schedlab_plan::plan::{KnobScale, PlannedSearch, Stopping};
 use schedlab_plan::{Arm, CheckState, Plan, Setting, TrialRecord};
@@ -135,7 +135,8 @@ impl SearchStudy {
     /// same.
     fn spend(&mut self, trials: &[TrialRecord]) {
         let began = trials.iter().map(|trial| trial.started_unix_ns).min().unwrap_or(0);
-        let gap_ns = self.last_end_ns.map_or(ROUND_NS, |end| began.saturating_sub(end).min(LONGEST_GAP_NS));
+        let first_ns = round_ns(&self.plan);
+        let gap_ns = self.last_end_ns.map_or(first_ns, |end| began.saturating_sub(end).min(LONGEST_GAP_NS));
         self.last_end_ns = trials.iter().map(|trial| trial.started_unix_ns + trial.wall_ns).max().or(self.last_end_ns);
         self.spent.0 += gap_ns + trials.iter().map(|trial| trial.wall_ns).sum::<u64>();
         self.spent.1 += trials.len() as u64;

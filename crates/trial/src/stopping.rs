@@ -10,6 +10,11 @@ use std::collections::BTreeSet;
 /// Additional blocks that may repeat contaminated or failed ones, as a share of those planned.
 const EXTRA_SHARE: f64 = 0.2;
 
+/// How many of this many blocks are repeated at most.
+pub(crate) fn most_repeats(blocks: u32) -> u32 {
+    (f64::from(blocks) * EXTRA_SHARE).ceil() as u32
+}
+
 /// Why a workload ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
@@ -121,8 +126,8 @@ impl Pace {
     fn block_to_repeat(&self, blocks: &[BlockState]) -> Option<u32> {
         let begun = blocks.len() as u32;
         let repeated: BTreeSet<u32> = blocks.iter().filter_map(|b| b.repeats).collect();
-        let allowance = (f64::from(self.planned_blocks().unwrap_or(begun)) * EXTRA_SHARE).ceil() as usize;
-        if repeated.len() >= allowance {
+        let allowance = most_repeats(self.planned_blocks().unwrap_or(begun));
+        if repeated.len() >= allowance as usize {
             return None;
         }
         (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))

@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Length of a trial if the plan names none: long compared with set-up, short compared with drift.
 const DEFAULT_TRIAL_NS: u64 = 500_000_000;
-/// Time for set-up, teardown and storage of a trial, for forecasts before anything has run.
-pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
+/// Time kept free in a budget for set-up, teardown and storage of a trial, when its length is chosen.
+const OVERHEAD_NS: u64 = 60_000_000;
 
 /// The machine that a plan is checked against.
 struct Machine {

@@ -172,6 +172,23 @@ fn a_dry_run_of_a_factorial_says_what_its_factors_need_and_which_arms_they_make(
     assert_eq!(Plan::parse(&text).unwrap(), plan, "what is printed is a plan that can be run");
 }
 
+/// Tasks and traces take time beside the trial; an arm that lacks its knob takes none.
+#[test]
+fn a_dry_run_counts_the_tasks_of_a_workload_and_not_the_arms_that_cannot_run() {
+    let plan = "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
+    let (plan, (_tree, roots)) = (Plan::parse(plan).unwrap(), user(0));
+    let takes = |workload: &str, arms: &[&str]| {
+        let mut manifest = manifest(Design::Fixed { blocks: 6 }, arms);
+        manifest.workloads[0] = workload.parse().unwrap();
+        let text = schedlab_trial::describe(&manifest, &plan, &roots).replace("\n#   ", " ");
+        text.split_once("a block takes about ").unwrap().1.split([' ', '\n']).next().unwrap().to_owned()
+    };
+    assert_eq!(takes("pipe:duration=100ms", &["", "nice=1"]), "485ms");
+    assert_eq!(takes("pipe:duration=100ms", &["", "nice=1", "sysctl:kernel.no_such=1"]), "485ms");
+    assert_eq!(takes("pipe:duration=100ms", &["", "option:copies=100"]), "762ms");
+    assert_eq!(takes("messaging:100x100,groups=10,duration=100ms", &["", "nice=1"]), "6.08s");
+}
+
 #[test]
 fn a_factorial_goes_on_without_its_first_arm() {
     let mut made = manifest(Design::Fixed { blocks: 6 }, &["slice=1ms", "slice=1ms;nice=5", "", "nice=5"]);

@@ -111,9 +111,23 @@ fn a_round_that_was_cut_is_not_told_and_what_was_seen_stands() {
 #[test]
 fn a_budget_that_holds_no_search_says_what_it_takes() {
     let said = SearchStudy::new(&plan("grid", "30s")).err().unwrap().to_string();
-    // 30 s / (100 ms + 60 ms + 3 s / 40).
-    assert!(said.contains("some 127 trials of 100ms, each with 60ms of set-up"), "{said}");
+    // 30 s / (100 ms + 21.4 ms + 1 s / 40).
+    assert!(said.contains("some 204 trials of 100ms, each with 21.4ms of set-up"), "{said}");
     assert!(said.contains("over 18 points needs") && said.contains("give at least"), "{said}");
+}
+
+/// A trial by loops may be much shorter than is assumed for it.
+#[test]
+fn a_budget_is_not_refused_for_an_assumed_length_but_warned_of() {
+    let text = plan("grid", "30s").to_toml().replace("trial = \"100ms\"\n", "");
+    let mut study = SearchStudy::new(&Plan::parse(&text.replace("pin=same", "pin=same,loops=500")).unwrap()).unwrap();
+    let said = study.budget_warning().unwrap();
+    assert!(said.contains("the budget of 30s may be too small") && said.contains("the assumed 1s"), "{said}");
+    assert_eq!(study.forecast().last(), Some(&said));
+    let (ended, _) = drive(&mut study, &mut |number, plan| measured(number, plan, &|_| {})).unwrap();
+    let found = study.findings(&ended);
+    assert!(ended == Ended::Finished && !found.confirmed.is_empty(), "{}", found.stopped);
+    assert_eq!(SearchStudy::new(&plan("surrogate", "1h")).unwrap().budget_warning(), None);
 }
 
 #[test]
@@ -127,14 +141,14 @@ fn a_workload_that_says_its_length_keeps_it_and_a_sample_of_a_guest_takes_longer
     };
     let (said, round) = of("pipe:pin=same", "");
     assert!(
-        said.contains("trials of 200ms, each with 60ms of set-up, and 3s of checks for every 40")
+        said.contains("trials of 200ms, each with 21.4ms of set-up, and 1s of checks for every 40")
             && round.trial_ns == Some(200_000_000),
         "{said}"
     );
     let (said, round) = of("pipe:pin=same,loops=500", "");
     assert!(
         said.contains("trials of 1s (assumed: one by `loops`")
-            && said.contains(", each with 60ms of set-up")
+            && said.contains(", each with 21.4ms of set-up")
             && round.trial_ns.is_none(),
         "{said}"
     );

@@ -37,6 +37,7 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     let plan = seeded(plan, dir, output.resume)?;
     let mut study = SearchStudy::new(&plan)?;
     if !output.resume {
+        study.budget_warning().iter().for_each(|warning| say(format_args!("schedlab: {warning}")));
         write_file(&dir.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
     }
     let ended = rounds::study(&mut study, dir, output.resume)?;

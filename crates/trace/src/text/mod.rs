@@ -242,7 +242,7 @@ impl TraceSource for Text {
         let clock = if self.is_latency {
             "of the recording, in whole µs since the ring's first event"
         } else {
-            "of the recording; a text trace does not say"
+            "of the recording, which a text trace does not name"
         };
         let origin = self.origin.clone().unwrap_or_else(|| Origin { release: String::new(), clock: clock.to_owned() });
         TraceInfo {

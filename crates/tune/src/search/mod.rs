@@ -77,8 +77,8 @@ impl Options {
             seed: 0,
         };
         let mut options = sizes.iter().map(of_size);
-        let first = of_size(&sizes[0]);
-        let mut fits = options.find(|options| options.least_budget(space) <= budget).unwrap_or(first);
+        let smallest = of_size(&sizes[sizes.len() - 1]);
+        let mut fits = options.find(|options| options.least_budget(space) <= budget).unwrap_or(smallest);
         if strategy == Strategy::Surrogate {
             // The cost of a fit grows with the cube of the number of results.
             let rounds = |blocks| budget / Self::trials_of(fits.points, blocks);
