@@ -146,7 +146,7 @@ pub struct Tally {
     pub retired: Vec<(Ended, u64, TaskTally)>,
     /// Each CPU, by number.
     pub cpus: Vec<CpuTally>,
-    /// What happened to wakings.
+    /// Totals over all tasks and CPUs.
     pub counts: Counts,
     /// Times of the first and the last event, ns; `None` for a trace without events.
     pub span: Option<(u64, u64)>,

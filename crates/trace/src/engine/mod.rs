@@ -86,7 +86,7 @@ impl Engine {
         self.cpus.get(cpu).and_then(|c| c.current)
     }
 
-    /// Counts so far, such as the fate of wakings.
+    /// Totals so far.
     pub fn counts(&self) -> Counts {
         Counts { tasks: self.tasks.met, cpus: self.cpus.all().len() as u64, ..self.counts }
     }
@@ -224,8 +224,7 @@ impl Engine {
         }
     }
 
-    /// `next` gets the CPU. If the thread that was assumed to be on it is not the one that leaves, its events were
-    /// lost.
+    /// Notes that `next` is on the CPU now; if the CPU was idle, reports for how long.
     #[inline]
     fn change_current<O: Observer>(&mut self, ts: u64, cpu: Cpu, next: Tid, observer: &mut O) {
         let state = self.cpus.of(cpu);

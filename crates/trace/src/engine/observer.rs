@@ -187,7 +187,7 @@ impl Engine {
     }
 }
 
-/// What happened to wakings, over all tasks.
+/// Totals of a trace, over all tasks and CPUs: events, what became of wakings, gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Events processed, excluding what a recorder knows about the time before the trace, and marks of gaps.
