@@ -32,7 +32,7 @@ enum Kind {
     Settings(Vec<Vec<Setting>>),
     /// The patches of each member, in order, on top of a tree.
     Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>> },
-    /// The changes of each commit against the good one, which is extracted to `tree`.
+    /// The changes of each commit against the good one, which is extracted to `place`.
     Commits { checkout: PathBuf, ids: Vec<String>, place: PathBuf },
 }
 
