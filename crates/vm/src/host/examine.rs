@@ -43,7 +43,7 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     // The newest entry that can be read.
     let Some(kernel) = entries().find_map(|entry| cache.find(&entry.name, architecture).ok().flatten()) else {
         return Ok(match runs_real_mode(&qemu)? {
-            None => Seen::MayRun("a machine of five instructions ended as written; no kernel is in the cache".into()),
+            None => Seen::MayRun("a machine of three instructions ended as written; no kernel is in the cache".into()),
             Some(failure) => Seen::Fails(failure),
         });
     };

@@ -62,7 +62,7 @@ pub fn from_state(
         let state = state?;
         std::fs::write(&file, restored_job.to_text()).map_err(VmError::file("writing", &file))?;
         match restored(boot, &boot_files, &file, &state, events) {
-            // QEMU does not accept a state that it wrote, because it is another build of the same version.
+            // Another build of the same QEMU version has probably written it.
             Err(VmError::State(why)) if !again => {
                 events.note(&format!("the saved state is unusable ({why}): creating it again"));
                 states.remove(&made_from);

@@ -181,7 +181,7 @@ pub fn runs_real_mode(qemu: &Installed) -> Result<Option<Failure>, VmError> {
             let failure = failed(&process, Some(status), false);
             return Ok(failure.or(Some(Failure { why: NoKvm::Dies, evidence: format!("QEMU ended with {status}") })));
         }
-        None => format!("a machine of five instructions did not end within {LIMIT:?}"),
+        None => format!("a machine of three instructions did not end within {LIMIT:?}"),
     };
     Ok(Some(Failure { why: NoKvm::Hangs, evidence }))
 }
