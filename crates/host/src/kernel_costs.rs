@@ -47,25 +47,30 @@ pub(crate) fn debug_options(machine: &Machine<'_>) -> Check {
         .evidence(format!("{}: CONFIG_{}=y", config.source, on.join("=y, CONFIG_")))
 }
 
+/// Tracks all CPUs, with or without `nohz_full`; the name before Linux 6.0 is the second.
+const FORCED_TRACKING: [&str; 2] = ["CONTEXT_TRACKING_USER_FORCE", "CONTEXT_TRACKING_FORCE"];
+
 /// Full dynticks: on those CPUs each kernel entry is tracked.
 pub(crate) fn context_tracking(machine: &Machine<'_>) -> Check {
     let draft = check("context_tracking", "context tracking (nohz_full)");
     let cpus = machine.sys("devices/system/cpu/nohz_full");
-    let forced = machine.config.as_ref().is_some_and(|c| c.has("CONTEXT_TRACKING_USER_FORCE"));
+    let forced = FORCED_TRACKING.into_iter().find(|name| machine.config.as_ref().is_some_and(|c| c.has(name)));
     match cpus.text() {
         Some(list) if !list.is_empty() && list != "(null)" => draft
             .warning(format!("nohz_full={list}"), "each system call on these CPUs pays for tracking; others do not")
             .fix("pin both arms to CPUs of one kind")
             .evidence(cpus.evidence()),
-        _ if forced => draft
-            .warning("forced on", "each system call pays for tracking")
-            .fix("build without CONFIG_CONTEXT_TRACKING_USER_FORCE")
-            .evidence("kernel config: CONFIG_CONTEXT_TRACKING_USER_FORCE=y"),
-        // This is what the kernel prints if it has no such list.
-        Some("(null)") => {
-            draft.good("off", "a system call is not tracked").evidence("/sys/devices/system/cpu/nohz_full: no CPU")
-        }
-        _ => draft.good("off", "a system call is not tracked").evidence(cpus.evidence()),
+        text => match (forced, text) {
+            (Some(option), _) => draft
+                .warning("forced on", "each system call pays for tracking")
+                .fix(format!("build without CONFIG_{option}"))
+                .evidence(format!("kernel config: CONFIG_{option}=y")),
+            // This is what the kernel prints if it has no such list.
+            (None, Some("(null)")) => {
+                draft.good("off", "a system call is not tracked").evidence("/sys/devices/system/cpu/nohz_full: no CPU")
+            }
+            (None, _) => draft.good("off", "a system call is not tracked").evidence(cpus.evidence()),
+        },
     }
 }
 
@@ -116,9 +121,14 @@ pub(crate) fn seccomp(machine: &Machine<'_>) -> Check {
         Some(line.trim().to_owned())
     };
     match field("Seccomp").as_deref() {
-        Some("0") | None => {
-            draft.good("none", "no filter runs at our system calls").evidence("/proc/self/status: Seccomp: 0")
-        }
+        Some("0") => draft.good("none", "no filter runs at our system calls").evidence("/proc/self/status: Seccomp: 0"),
+        None if status.text().is_none() => draft
+            .unavailable("unknown", "whether a filter runs at every system call is not known")
+            .evidence(status.evidence()),
+        // The kernel writes the field if it has CONFIG_SECCOMP.
+        None => draft
+            .good("not built in", "no filter runs at our system calls")
+            .evidence("/proc/self/status: no field `Seccomp`"),
         Some(mode) => {
             let filters = field("Seccomp_filters").unwrap_or_else(|| "some".to_owned());
             let value = filters.parse::<u32>().map_or_else(|_| format!("{filters} filters"), |n| counted(n, "filters"));

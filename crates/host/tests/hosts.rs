@@ -417,3 +417,35 @@ fn a_mounted_debugfs_that_is_refused_is_not_to_be_mounted() {
     assert!(fix("0", true).contains("lockdown"), "{}", fix("0", true));
     assert!(fix("1000", true).starts_with("run as root"), "{}", fix("1000", true));
 }
+
+#[test]
+fn forced_context_tracking_is_found_by_both_of_its_names() {
+    for option in ["CONTEXT_TRACKING_FORCE", "CONTEXT_TRACKING_USER_FORCE"] {
+        let (tree, answers) = debian();
+        tree.write("/boot/config-6.1.0-28-amd64", &format!("CONFIG_{option}=y"));
+        tree.write("/sys/devices/system/cpu/nohz_full", "(null)");
+        let environment = environment_of(&tree.roots(), &answers, Probes::default());
+        expect(&environment, &[("context_tracking", CheckState::Warning, "forced on")]);
+        let check = find(&environment, "context_tracking");
+        assert_eq!(check.evidence, format!("kernel config: CONFIG_{option}=y"));
+    }
+}
+
+#[test]
+fn a_seccomp_filter_is_not_ruled_out_by_a_file_that_cannot_be_read() {
+    let seccomp = |status: Option<&str>| {
+        let (tree, answers) = debian();
+        match status {
+            Some(text) => tree.write("/proc/self/status", text),
+            None => std::fs::remove_file(tree.0.join("proc/self/status")).unwrap(),
+        }
+        find(&environment_of(&tree.roots(), &answers, Probes::default()), "seccomp").clone()
+    };
+    assert_eq!(seccomp(Some("Seccomp:\t0")).value, "none");
+    let unknown = seccomp(None);
+    assert_eq!((unknown.state, unknown.value.as_str()), (CheckState::Unavailable, "unknown"));
+    assert!(!unknown.evidence.contains("Seccomp: 0"), "{unknown:?}");
+    let without = seccomp(Some("Name:\tschedlab"));
+    assert_eq!((without.state, without.value.as_str()), (CheckState::Good, "not built in"));
+    assert_eq!(without.evidence, "/proc/self/status: no field `Seccomp`");
+}
