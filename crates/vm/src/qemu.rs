@@ -207,16 +207,17 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
     }
 }
 
-/// Whether the CPU is an Intel model. A translated CPU is an AMD model, which has no leaf for threads.
-pub fn is_intel(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
+/// Whether a translated CPU must claim to be Intel's, so that its CPUID shows SMT threads: QEMU's usual vendor is AMD,
+/// whose leaf for threads it does not fill in. Under KVM the CPU is the host's.
+pub fn needs_intel_vendor(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
     let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
     translated && architecture == Architecture::X86_64 && machine.topology.threads > 1
 }
 
 /// Everything that translation supports, except some features.
 fn model(guest: &Guest<'_>, less: &[&str]) -> String {
-    let threads = is_intel(guest.architecture, guest.lane, guest.machine);
-    let features = less.iter().copied().chain(threads.then_some("vendor=GenuineIntel"));
+    let needs_vendor = needs_intel_vendor(guest.architecture, guest.lane, guest.machine);
+    let features = less.iter().copied().chain(needs_vendor.then_some("vendor=GenuineIntel"));
     ["max"].into_iter().chain(features).collect::<Vec<_>>().join(",")
 }
 

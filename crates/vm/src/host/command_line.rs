@@ -15,9 +15,9 @@ const LONGEST_COMMAND_LINE: usize = 2047;
 pub(super) fn command_line(boot: &Boot) -> Result<String, VmError> {
     let Boot { lane, no_kvm, command_line, .. } = boot;
     let architecture = boot.kernel.image.architecture;
-    let is_intel = qemu::is_intel(architecture, *lane, &boot.machine);
+    let claims_intel = qemu::needs_intel_vendor(architecture, *lane, &boot.machine);
     let made_by = Provenance { lane: *lane, qemu: boot.qemu.version.clone(), no_kvm: *no_kvm };
-    let mitigations = if is_intel { lane::AS_ON_AMD } else { &[] };
+    let mitigations = if claims_intel { lane::AS_ON_AMD } else { &[] };
     let kept = if boot.job.stops { &[KEPT][..] } else { &[] };
     words(architecture, &made_by, boot.kernel.crc32, &[kept, mitigations].concat(), command_line)
 }
