@@ -27,6 +27,14 @@ pub const SIGKILL: i32 = libc::SIGKILL;
 pub const SIGTERM: i32 = libc::SIGTERM;
 /// SIGINT.
 pub const SIGINT: i32 = libc::SIGINT;
+/// SIGILL.
+pub const SIGILL: i32 = libc::SIGILL;
+/// SIGABRT.
+pub const SIGABRT: i32 = libc::SIGABRT;
+/// SIGBUS.
+pub const SIGBUS: i32 = libc::SIGBUS;
+/// SIGSEGV.
+pub const SIGSEGV: i32 = libc::SIGSEGV;
 
 /// Makes a write to a closed pipe fail with EPIPE (the Rust runtime does so too, but forked tasks must not depend on
 /// it).

@@ -15,6 +15,7 @@ use crate::kernel::image::Architecture;
 use crate::lane::{Accelerator, Lane, NoKvm};
 use crate::machine::{Machine, Topology};
 use crate::qemu::{self, Console, Guest};
+use schedlab_sys::signal::{SIGABRT, SIGBUS, SIGILL, SIGSEGV};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -92,7 +93,7 @@ pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Opt
         return dies(format!("QEMU said `{}`", line.trim_end_matches('.')));
     }
     let status = ended.inspect(|_| qemu.drain_stderr())?;
-    const CRASHES: [i32; 4] = [4, 6, 7, 11];
+    const CRASHES: [i32; 4] = [SIGILL, SIGABRT, SIGBUS, SIGSEGV];
     let crashed = status.signal().is_some_and(|signal| CRASHES.contains(&signal));
     let by_somebody = status.signal().is_some_and(|_| !crashed);
     if by_somebody || spoke && !crashed {
@@ -163,8 +164,10 @@ fn firmware() -> Vec<u8> {
 }
 
 fn arguments(firmware: &Path) -> Vec<OsString> {
-    let fixed = "-no-user-config -nodefaults -display none -no-reboot -machine pc -accel kvm -cpu host -m 16M \
-                 -device isa-debug-exit,iobase=0xf4,iosize=0x1 -bios";
+    let fixed = format!(
+        "-no-user-config -nodefaults -display none -no-reboot -machine pc -accel kvm -cpu host -m 16M \
+         -device isa-debug-exit,iobase={EXIT_PORT:#x},iosize=0x1 -bios"
+    );
     fixed.split(' ').map(OsString::from).chain([firmware.into()]).collect()
 }
 
