@@ -207,8 +207,8 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
     }
 }
 
-/// Whether a translated CPU must claim to be Intel's, so that its CPUID shows SMT threads: QEMU's usual vendor is AMD,
-/// whose leaf for threads it does not fill in. Under KVM the CPU is the host's.
+/// Whether a translated CPU must claim to be Intel's, so that its CPUID shows SMT threads: it is AMD's
+/// otherwise, where the kernel sees no threads. Under KVM the CPU is the host's.
 pub fn needs_intel_vendor(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
     let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
     translated && architecture == Architecture::X86_64 && machine.topology.threads > 1

@@ -37,8 +37,8 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     let dir = session::directory(args.out.as_deref(), &name, args.resume);
     let members = Members::of(args, &dir)?;
     match &plan.guest {
-        Some(guest) => members.has_ends(guest)?,
-        None if members.builds() => usage!("{}: kernels need guests: give the plan a [guest] table", of_plan()),
+        Some(guest) => members.check_ends(guest)?,
+        None if members.are_kernels() => usage!("{}: kernels need guests: give the plan a [guest] table", of_plan()),
         None => {}
     }
     let least_units = schedlab_plan::LEAST_UNITS;

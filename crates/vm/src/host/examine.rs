@@ -2,7 +2,7 @@
 //! booted; otherwise the first console output of a cached kernel that is started alone; otherwise the result of a
 //! machine with a few instructions. It takes some seconds at most.
 
-use super::kvm::{Failure, Kvm, runs_real_mode, starts};
+use super::kvm::{Failure, Kvm, boot_failure, real_mode_failure};
 use super::kvm_cache::{KvmKey, KvmResult};
 use super::process::Installed;
 use crate::error::VmError;
@@ -42,12 +42,12 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     }
     // The newest entry that can be read.
     let Some(kernel) = entries().find_map(|entry| cache.find(&entry.name, architecture).ok().flatten()) else {
-        return Ok(match runs_real_mode(&qemu)? {
+        return Ok(match real_mode_failure(&qemu)? {
             None => Seen::MayRun("a machine of three instructions ended as written; no kernel is in the cache".into()),
             Some(failure) => Seen::Fails(failure),
         });
     };
-    let Some(failure) = starts(&qemu, &kernel, LIMIT)? else {
+    let Some(failure) = boot_failure(&qemu, &kernel, LIMIT)? else {
         return Ok(Seen::Runs(format!("{}, started alone, said its first word", kernel.name)));
     };
     // Debian's kernels are known to boot; a kernel that was built here may itself be at fault.

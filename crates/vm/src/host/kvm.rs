@@ -104,9 +104,9 @@ pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Opt
     dies(format!("QEMU ended before its guest was up ({status}){said}"))
 }
 
-/// Whether this kernel prints anything under KVM. The time is bounded by the silence that counts as a hang, and in any
+/// Why this kernel prints nothing under KVM; `None` if it prints something. The time is bounded by the silence that counts as a hang, and in any
 /// case by `limit`.
-pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Option<Failure>, VmError> {
+pub fn boot_failure(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let console = directory.path().join("console");
     let machine = Machine { memory_mib: 512, topology: Topology::flat(1) };
@@ -171,9 +171,9 @@ fn arguments(firmware: &Path) -> Vec<OsString> {
     fixed.split(' ').map(OsString::from).chain([firmware.into()]).collect()
 }
 
-/// Whether a machine with a few real-mode instructions ends as intended. Success does not prove that Linux runs, but
-/// failure proves that it does not.
-pub fn runs_real_mode(qemu: &Installed) -> Result<Option<Failure>, VmError> {
+/// Why a machine with a few real-mode instructions does not end as intended; `None` if it does, which does not prove
+/// that Linux runs. A failure proves that it does not.
+pub fn real_mode_failure(qemu: &Installed) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let file = directory.path().join("firmware");
     std::fs::write(&file, firmware()).map_err(VmError::file("writing", &file))?;

@@ -124,13 +124,13 @@ impl<'a> Session<'a> {
             self.read_console()?;
             if self.read_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
-                self.switched_off(limit);
+                self.wait_for_power_off(limit);
                 return Ok(self.ended());
             }
             if has_stopped {
                 return self.stopped();
             }
-            self.kvm_runs_it(died)?;
+            self.check_kvm(died)?;
             match died {
                 Some(status) if shell && status.success() => return Ok(Ended::default()),
                 Some(status) => return Err(self.died(status)),
@@ -141,8 +141,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for its end, but not while it fills the disk.
-    fn switched_off(&mut self, limit: Duration) {
+    /// Waits until the guest has powered off, but not while it fills the disk.
+    fn wait_for_power_off(&mut self, limit: Duration) {
         let said_its_last = Instant::now();
         while self.qemu.wait(Silence::LOOK_EVERY).is_none() && said_its_last.elapsed() < limit {
             if self.port.is_over() || self.console_file.is_over() {
@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
     }
 
     /// An error if KVM, rather than the guest, is why it makes no progress.
-    fn kvm_runs_it(&mut self, died: Option<ExitStatus>) -> Result<(), VmError> {
+    fn check_kvm(&mut self, died: Option<ExitStatus>) -> Result<(), VmError> {
         if !by_kvm(self.boot) || died.is_some() && (self.up.is_some() || no_room(&self.directory).is_some()) {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
                 None => Ok(()),
             };
         }
-        let why = match self.in_time() {
+        let why = match self.check_time_limit() {
             _ if self.events.interrupted() => VmError::Interrupted,
             Err(late) if !self.boot.job.shell => late,
             _ => return Ok(()),
@@ -252,7 +252,8 @@ impl<'a> Session<'a> {
         Ok(false)
     }
 
-    fn in_time(&self) -> Result<(), VmError> {
+    /// An error if it takes longer than allowed to start, or to end its command.
+    fn check_time_limit(&self) -> Result<(), VmError> {
         let (goal, limit, since) = match self.up {
             None => ("start", self.boot.boot_limit, self.started),
             Some(up) => ("end its command", self.boot.limit, up),

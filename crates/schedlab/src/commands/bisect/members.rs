@@ -95,7 +95,7 @@ impl Members {
     }
 
     /// Whether they are kernels.
-    pub(super) fn builds(&self) -> bool {
+    pub(super) fn are_kernels(&self) -> bool {
         match &self.kind {
             Kind::Settings(all) => all.iter().flatten().any(|setting| matches!(setting, Setting::Kernel(_))),
             Kind::Patches { .. } | Kind::Commits { .. } => true,
@@ -103,7 +103,7 @@ impl Members {
     }
 
     /// Refuses a history whose ends are kernels that do not exist here; one in between would be skipped.
-    pub(super) fn has_ends(&self, guest: &GuestPlan) -> Result<()> {
+    pub(super) fn check_ends(&self, guest: &GuestPlan) -> Result<()> {
         let Kind::Settings(all) = &self.kind else { return Ok(()) };
         for setting in all.iter().take(1).chain(all.last()).flatten() {
             if let Setting::Kernel(name) = setting {

@@ -142,7 +142,7 @@ impl BisectStudy {
         std::fs::create_dir_all(&begun).with_context(|| format!("{} cannot be made", begun.display()))?;
         let why = match self.members.make(member, &self.dir)? {
             Err(why) => why,
-            Ok(()) if self.members.builds() => match self.boots(member) {
+            Ok(()) if self.members.are_kernels() => match self.boots(member) {
                 Err(error) if trial_host::is_of_machine(&error) && Interrupt::seen().is_none() => return Err(error),
                 booted => booted.err().map(|error| format!("{error:#}")).unwrap_or_default(),
             },
