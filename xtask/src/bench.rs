@@ -29,7 +29,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "why", minutes: 1, shows: "screens of factors: the active ones named, false names, trials against the full factorial" },
     Measurement { name: "trace", minutes: 6, shows: "reading a trace against perf sched latency: speed, memory, agreement, cost by length" },
     Measurement { name: "vm", minutes: 5, shows: "guests: one seed, one outcome, on 1, 2 and 4 CPUs; seconds to the first output" },
-    Measurement { name: "states", minutes: 12, shows: "virtual samples from kept states: equal to the byte, seconds to their first instruction, a study with and without" },
+    Measurement { name: "states", minutes: 12, shows: "virtual samples from saved states: equal to the byte, seconds to their first instruction, a study with and without" },
     Measurement { name: "recording", minutes: 15, shows: "the recorder: speed, size, losses, cost against the events alone and perf record" },
     Measurement { name: "formats", minutes: 6, shows: "traces by every recorder and option, numbers equal to an independent reading" },
     Measurement { name: "mutants", minutes: 14, shows: "damaged traces of every format: no panic, hang or hunger, and what is missing is told" },

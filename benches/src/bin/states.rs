@@ -1,4 +1,4 @@
-//! What samples from kept states must show: a plan of the virtual lane is run several times with one seed, every fifth sample's
+//! What samples from saved states must show: a plan of the virtual lane is run several times with one seed, every fifth sample's
 //! host is busy, and each sample is equal to the byte in all runs; how long it takes from a sample's order to the first instruction
 //! of its guest; and what the plan takes with a boot for each trial. A cache of its own, below `benches/series/states/`, and the
 //! kernels of the user's. Arguments: numbers of CPUs, for those rows alone; `runs=N` (3); `boots`, for the plan without states
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
             rows.push(place.boots(cpus)?);
         }
     }
-    table::print("Samples from kept states", &HEADER, &rows);
+    table::print("Samples from saved states", &HEADER, &rows);
     table::closing("states", started.elapsed());
     Ok(())
 }
@@ -164,7 +164,7 @@ impl Place {
         let (median, worst) = (median.context("no guest was seen")?, worst.context("no guest was seen")?);
         let met = different.is_empty() && *median <= BAR_S;
         Ok(vec![
-            format!("{}, {cpus} CPUs, kept", self.kernel),
+            format!("{}, {cpus} CPUs, saved states", self.kernel),
             compared.to_string(),
             loaded.to_string(),
             different.len().to_string(),

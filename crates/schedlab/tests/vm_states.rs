@@ -98,8 +98,8 @@ const SIGKILL: i32 = 9;
 const SIGINT: i32 = 2;
 
 #[test]
-fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on() {
-    let test = "samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on";
+fn samples_from_saved_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on() {
+    let test = "samples_from_saved_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on";
     if !can_boot(test) {
         return;
     }
@@ -123,7 +123,7 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
         "{ids:?}"
     );
     assert_eq!((whole.manifest.boots, guests.states().len()), (Some(6), 2), "a state that no sample wants is not made");
-    let note = whole.manifest.warnings.iter().find(|note| note.contains("kept states of 6 boots"));
+    let note = whole.manifest.warnings.iter().find(|note| note.contains("saved states of 6 boots"));
     assert!(note.is_some(), "{:?}", whole.manifest.warnings);
     for trial in whole.trials.iter().filter(|trial| trial.arm == Some(1)) {
         let applied = &trial.outcome.as_ref().unwrap().applied;
@@ -171,7 +171,7 @@ fn a_qemu_that_keeps_no_states_boots_each_guest_and_one_line_says_so() {
     let dry = guests.command(&["--dry-run"]).output().unwrap();
     assert!(String::from_utf8_lossy(&dry.stdout).contains("-device pvpanic"));
     let said = guests.until(2, &[], "out", SIGINT);
-    let lines: Vec<&str> = said.lines().filter(|line| line.contains("no guest's state is kept")).collect();
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("no guest's state is saved")).collect();
     assert!(lines.len() == 1 && lines[0].contains("is not a valid device model name"), "{said}");
     let run = guests.read("out");
     assert_eq!(run.manifest.boots, None, "blocks are the units");

@@ -87,7 +87,7 @@ pub enum VmError {
     Kvm(Failure),
     /// Saving a guest's state, or restoring it.
     #[error("the state of the guest's machine: {0}")]
-    State(String),
+    SavedState(String),
     /// The guest's kernel panicked.
     #[error("the guest's kernel panicked {when}: {reason}{hint}; its last lines:\n{tail}")]
     Panic {

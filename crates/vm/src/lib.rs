@@ -20,7 +20,7 @@ mod packed;
 pub mod profile;
 pub mod qemu;
 mod qemu_version;
-pub mod states;
+pub mod saved_states;
 
 pub use error::VmError;
 pub use host::accelerate::boot;

@@ -49,13 +49,13 @@ pub struct Guest<'a> {
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
     /// For a guest whose state is saved.
-    pub keeping: Option<Keeping<'a>>,
+    pub saved_state: Option<SaveOrRestore<'a>>,
 }
 
 /// A guest that stops so that its state can be saved, or is restored from that state. QEMU gets commands on its
 /// standard input.
 #[derive(Debug, Clone, Copy)]
-pub struct Keeping<'a> {
+pub struct SaveOrRestore<'a> {
     /// The file that it gets when restored.
     pub restored_job: &'a Path,
     /// The state to restore; `None`: the guest boots.
@@ -63,7 +63,7 @@ pub struct Keeping<'a> {
 }
 
 /// The name of the file for a restored guest, among the files of QEMU's fw_cfg device.
-pub const RESTORED_JOB: &str = "opt/schedlab/handed";
+pub const FW_CFG_RESTORED_JOB: &str = "opt/schedlab/handed";
 
 /// The plugin that counts instructions.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +133,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
         line.option("-mon", "chardev=console,mode=readline");
     }
     // The guest that makes a state only boots; instructions are counted in the guest restored from it.
-    let makes_a_state = guest.keeping.is_some_and(|keeping| keeping.from.is_none());
+    let makes_a_state = guest.saved_state.is_some_and(|saved_state| saved_state.from.is_none());
     if let Some(Counting { plugin, out, landmarks }) = guest.counting.filter(|_| !makes_a_state) {
         line.path("-plugin", "file=", plugin);
         line.extend_last(OsStr::new(",out="));
@@ -142,8 +142,8 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
             line.extend_last(OsStr::new(&format!(",{name}={address:x}")));
         }
     }
-    if let Some(keeping) = guest.keeping {
-        keep(&mut line, keeping);
+    if let Some(saved_state) = guest.saved_state {
+        save_or_restore(&mut line, saved_state);
     }
     line.flags(&["-kernel"]);
     line.0.push(guest.kernel.into());
@@ -155,9 +155,9 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
 
 /// The device with which a guest stops itself: a write to its port is the last thing that it does (`panic=pause`).
 /// In a restored guest, the same event ends QEMU.
-fn keep(line: &mut Line, Keeping { restored_job, from }: Keeping<'_>) {
+fn save_or_restore(line: &mut Line, SaveOrRestore { restored_job, from }: SaveOrRestore<'_>) {
     line.option("-device", "pvpanic");
-    line.path("-fw_cfg", &format!("name={RESTORED_JOB},file="), restored_job);
+    line.path("-fw_cfg", &format!("name={FW_CFG_RESTORED_JOB},file="), restored_job);
     line.option("-chardev", "stdio,id=monitor,signal=off");
     line.option("-mon", "chardev=monitor,mode=control");
     match from {

@@ -9,7 +9,7 @@ const TAKES_ORDERS: (u32, u32) = (8, 1);
 const SHARES_TURNS: (u32, u32) = (10, 0);
 
 /// It can write a guest's state into a file and read it (`migrate` to `file:`).
-const KEEPS_STATES: (u32, u32) = (8, 2);
+const SAVES_STATES: (u32, u32) = (8, 2);
 
 /// How to get a version that supports everything.
 pub(crate) const FIX: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
@@ -30,8 +30,8 @@ pub(crate) fn shares_turns(version: &str) -> bool {
 }
 
 /// Whether a guest's state can be saved.
-pub(crate) fn keeps_states(version: &str) -> bool {
-    at_least(version, KEEPS_STATES)
+pub(crate) fn saves_states(version: &str) -> bool {
+    at_least(version, SAVES_STATES)
 }
 
 /// Whether it can count instructions with our plugin.
@@ -48,7 +48,7 @@ mod tests {
         let of = |can: fn(&str) -> bool| ["unknown", "7.2.22", "8.0.5", "8.1.0", "9.2", "10.0.2"].map(can);
         assert_eq!(of(takes_orders), [false, false, false, true, true, true]);
         assert_eq!(of(shares_turns), [false, false, false, false, false, true]);
-        assert_eq!(of(keeps_states), [false, false, false, false, true, true]);
+        assert_eq!(of(saves_states), [false, false, false, false, true, true]);
         assert_eq!(of(loads_plugin), of(shares_turns));
     }
 }

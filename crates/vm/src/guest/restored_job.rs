@@ -3,7 +3,7 @@
 //! Sources: QEMU's docs/specs/pvpanic.rst and fw_cfg.rst.
 
 use crate::job::RestoredJob;
-use crate::qemu::RESTORED_JOB;
+use crate::qemu::FW_CFG_RESTORED_JOB;
 use schedlab_sys::ports::Ports;
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) fn stop_and_take() -> Result<RestoredJob, String> {
     let _ = fs::read("/proc/sys/kernel/random/boot_id");
     let ports = Ports::open().map_err(|e| format!("it cannot pause itself: iopl was refused: {e}"))?;
     ports.write_byte(PVPANIC, PANICKED);
-    let text = read(&ports, RESTORED_JOB).ok_or("it was handed nothing")?;
+    let text = read(&ports, FW_CFG_RESTORED_JOB).ok_or("it was handed nothing")?;
     drop(ports);
     let restored_job =
         RestoredJob::parse(&String::from_utf8_lossy(&text)).ok_or("what it was handed cannot be read")?;

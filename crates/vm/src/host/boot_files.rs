@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::kernel::Kernel;
 use crate::kernel::modules::{Module, load_order};
 use crate::profile::{self, LegCounts};
-use crate::qemu::{self, Counting, Guest, Keeping};
+use crate::qemu::{self, Counting, Guest, SaveOrRestore};
 use schedlab_sys::{fd, kernel_facts};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
         port: Path::new("port"),
         orders: takes_orders(boot).then_some(Path::new("orders")),
         counting: counting(boot, Path::new(PLUGIN), Path::new(COUNTS)),
-        keeping: boot.job.stops.then_some(Keeping { restored_job: Path::new(RESTORED_JOB), from }),
+        saved_state: boot.job.stops.then_some(SaveOrRestore { restored_job: Path::new(RESTORED_JOB_FILE), from }),
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
@@ -63,7 +63,7 @@ pub(super) struct BootFiles<'a> {
 }
 
 /// Names of files.
-pub(super) const RESTORED_JOB: &str = "handed";
+pub(super) const RESTORED_JOB_FILE: &str = "handed";
 const STATE: &str = "state";
 const INITRAMFS: &str = "initramfs";
 const PLUGIN: &str = "plugin.so";
@@ -101,7 +101,7 @@ impl<'a> BootFiles<'a> {
     }
 
     /// Starts QEMU with them; removes what an earlier start of this guest left.
-    pub(super) fn start(&self, keeping: Option<Keeping<'_>>) -> Result<(Qemu, Ends), VmError> {
+    pub(super) fn start(&self, saved_state: Option<SaveOrRestore<'_>>) -> Result<(Qemu, Ends), VmError> {
         let boot = self.boot;
         let [port, console, orders_path, initramfs, plugin, counts] =
             ["port", "console", "orders", INITRAMFS, PLUGIN, COUNTS].map(|name| self.at(name));
@@ -124,9 +124,9 @@ impl<'a> BootFiles<'a> {
             port: &port,
             orders: orders.is_some().then_some(&*orders_path),
             counting: counting(boot, &plugin, &counts),
-            keeping,
+            saved_state,
         };
-        let streams = match keeping {
+        let streams = match saved_state {
             Some(_) => Streams::Pipes,
             None if boot.job.shell => Streams::Terminal,
             None => Streams::None,

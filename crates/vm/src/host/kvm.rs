@@ -124,7 +124,7 @@ pub fn boot_failure(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Resul
         port: &directory.path().join("port"),
         orders: None,
         counting: None,
-        keeping: None,
+        saved_state: None,
     };
     let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), Streams::None)?;
     let (mut file, mut words) = (Growing::new(&console, MOST_OF_CONSOLE), LastWords::default());

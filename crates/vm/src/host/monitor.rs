@@ -94,7 +94,7 @@ impl Monitor {
     }
 
     /// Writes the stopped guest's state into a file.
-    pub(super) fn keep(&mut self, file: &Path) -> Result<(), VmError> {
+    pub(super) fn save_state(&mut self, file: &Path) -> Result<(), VmError> {
         let path = file.display().to_string();
         if path.contains(['"', '\\']) || path.contains(|c: char| c.is_control()) {
             return Err(failed(&format!(
@@ -125,7 +125,7 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
 }
 
 fn failed(why: &str) -> VmError {
-    VmError::State(why.to_owned())
+    VmError::SavedState(why.to_owned())
 }
 
 #[cfg(test)]

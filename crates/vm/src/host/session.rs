@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         self.monitor
             .as_mut()
             .filter(|_| self.result.exit_code == 0)
-            .ok_or_else(|| VmError::State("it never stopped".into()))
+            .ok_or_else(|| VmError::SavedState("it never stopped".into()))
     }
 
     fn listen(&mut self) -> Result<Ended, VmError> {

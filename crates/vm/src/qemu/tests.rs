@@ -22,7 +22,7 @@ fn counted_line(architecture: Architecture, lane: Lane, topology: Topology, coun
             out: Path::new("/t/a,b/counts"),
             landmarks: &[("reads", 0xffff_ffff_8100_0000)],
         }),
-        keeping: None,
+        saved_state: None,
     };
     let words = arguments(&guest);
     words.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
@@ -74,7 +74,7 @@ fn the_virtual_lane_lets_nothing_of_the_host_in() {
 fn a_guest_that_is_kept_stops_itself_and_goes_on_without_the_hosts_time() {
     let words = |from| {
         let mut line = Line::default();
-        keep(&mut line, Keeping { restored_job: Path::new("/t/a,b"), from });
+        save_or_restore(&mut line, SaveOrRestore { restored_job: Path::new("/t/a,b"), from });
         line.0.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     };
     let both = "-device pvpanic -fw_cfg name=opt/schedlab/handed,file=/t/a,,b -chardev stdio,id=monitor,signal=off \

@@ -29,7 +29,7 @@ use schedlab_vm::kernel::image::Architecture;
 use schedlab_vm::kernel::mirrors::Mirrors;
 use schedlab_vm::kernel::own_architecture;
 use schedlab_vm::kernel::reference::Reference;
-use schedlab_vm::states::States;
+use schedlab_vm::saved_states::SavedStates;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -99,7 +99,7 @@ pub(super) fn architecture(aarch64: bool) -> Architecture {
 
 fn list() -> Result<u8> {
     let cache = Cache::of_this_user();
-    let (entries, states) = (cache.entries()?, States::of(&cache));
+    let (entries, states) = (cache.entries()?, SavedStates::of(&cache));
     to_stdout(|out| {
         for (entry, path) in &entries {
             let (what, path) = (format!("{}  {}  {}", entry.name, entry.version(), entry.architecture), path.display());

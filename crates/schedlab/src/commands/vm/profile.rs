@@ -18,7 +18,7 @@ use schedlab_plan::plan::{GuestLane, GuestPlan};
 use schedlab_record::profile::KernelSymbols;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::boot::{Ended, dry_run};
-use schedlab_vm::host::kept;
+use schedlab_vm::host::restore;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Instructions, LegCounts, ProfileFile, Profiled, SCHEMA, landmarks};
 use schedlab_vm::{Boot, RestoredJob, VmError};
@@ -45,7 +45,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {
             let boot = counting(kernel, args.legs, &guest, &words, &capabilities).with_context(|| kernel.clone())?;
-            let stops = if_kept(&boot)?.map(|(stops, _)| stops);
+            let stops = if_state_can_be_saved(&boot)?.map(|(stops, _)| stops);
             print_line(dry_run(stops.as_ref().unwrap_or(&boot))?)?;
         }
         return Ok(exit::DONE);
@@ -141,15 +141,15 @@ fn count(boot: &Boot) -> Result<Counting> {
 
 /// The guest that stops so that its state can be saved, and what it is given afterwards; `None` if states of such
 /// guests cannot be saved.
-fn if_kept(boot: &Boot) -> Result<Option<(Boot, RestoredJob)>> {
-    Ok(kept::refusal(boot).is_none().then(|| kept::with_restored_job(boot)).transpose()?)
+fn if_state_can_be_saved(boot: &Boot) -> Result<Option<(Boot, RestoredJob)>> {
+    Ok(restore::refusal(boot).is_none().then(|| restore::with_restored_job(boot)).transpose()?)
 }
 
 /// Restores the guest from a saved state if possible, because booting takes most of the time of a profile.
 fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
-    if let Some((stops, restored_job)) = if_kept(boot)? {
-        match kept::from_state(&stops, &restored_job, &Cache::of_this_user(), listener) {
-            Err(VmError::State(why)) => {
+    if let Some((stops, restored_job)) = if_state_can_be_saved(boot)? {
+        match restore::from_state(&stops, &restored_job, &Cache::of_this_user(), listener) {
+            Err(VmError::SavedState(why)) => {
                 say(format_args!("schedlab: no saved guest state is used, so the guest boots: {why}"))
             }
             ended => return Ok(ended.map(|(ended, state)| (ended, Some(state)))?),

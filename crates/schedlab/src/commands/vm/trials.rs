@@ -20,7 +20,7 @@ use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE};
 use schedlab_trial::prepare;
 use schedlab_vm::host::boot::takes_orders;
 use schedlab_vm::host::initramfs::{self, Added};
-use schedlab_vm::host::kept;
+use schedlab_vm::host::restore;
 use schedlab_vm::host::scratch::Scratch;
 use schedlab_vm::job::Perturbation;
 use schedlab_vm::kernel::Kernel;
@@ -49,7 +49,7 @@ pub(crate) struct Guests {
     extras: OnceLock<Option<u32>>,
     modules: Vec<String>,
     /// Why each trial or block is booted although the plan says `boots`, once this is known.
-    unkept: OnceLock<String>,
+    unsaved: OnceLock<String>,
 }
 
 impl Guests {
@@ -63,7 +63,7 @@ impl Guests {
             kernels: Mutex::default(),
             extras: OnceLock::new(),
             modules: super::inside::modules_of(plan),
-            unkept: OnceLock::new(),
+            unsaved: OnceLock::new(),
         }))
     }
 
@@ -185,7 +185,7 @@ impl Guests {
         } else {
             let perturbation = schedlab_vm::lane::perturbation(of_seed(boot.lane, trial.sample));
             let restored_job = RestoredJob { perturbation, path: TASK.into(), content: task };
-            let (ended, state) = kept::from_state(&boot, &restored_job, &Cache::of_this_user(), &mut listener)?;
+            let (ended, state) = restore::from_state(&boot, &restored_job, &Cache::of_this_user(), &mut listener)?;
             (ended, Some(state))
         };
         let mut answer = task::read(&ended.files)?
@@ -209,7 +209,7 @@ impl Guests {
 
     /// The boot whose state a trial starts from; `None` if it has its own guest.
     fn boot_of(&self, trial: &GuestTrial) -> Option<u64> {
-        trial.boot.filter(|_| self.unkept.get().is_none())
+        trial.boot.filter(|_| self.unsaved.get().is_none())
     }
 
     /// The guest of a trial, with the files that it reads.

@@ -49,13 +49,13 @@ impl TrialHost for Guests {
         manifest.kernels = self.booted_kernels(&in_arms.arms)?;
         manifest.factorial = factorial;
         if let Some(boots) = self.plan.boots {
-            described.push(match self.unkept.get() {
+            described.push(match self.unsaved.get() {
                 Some(why) => {
                     manifest.boots = None;
                     format!("boots = {boots} is ignored, and every guest boots: {why}")
                 }
                 None => format!(
-                    "samples start from kept states of {}: those of one boot are one unit",
+                    "samples start from saved states of {}: those of one boot are one unit",
                     counted(boots, "boots")
                 ),
             });

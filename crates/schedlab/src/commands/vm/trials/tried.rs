@@ -8,7 +8,7 @@ use schedlab_plan::Manifest;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_vm::VmError;
 use schedlab_vm::host::accelerate::Choice;
-use schedlab_vm::host::kept;
+use schedlab_vm::host::restore;
 
 impl Guests {
     /// The manifest of each kind of guest. If KVM does not run one of them, all are emulated, because the trials of a
@@ -20,7 +20,7 @@ impl Guests {
         while let Some((arms, trial)) = kinds.get(tried.len()) {
             say(format_args!("schedlab: trying the guest of {arms}"));
             let (prepared, fell_back) = match self.prepared(trial) {
-                Err(error) if self.boot_of(trial).is_some() && cannot_be_kept(&error) => {
+                Err(error) if self.boot_of(trial).is_some() && cannot_be_saved(&error) => {
                     self.boot_each(format!("{arms}: {error:#}"));
                     tried.clear();
                     continue;
@@ -43,7 +43,7 @@ impl Guests {
     /// Decides whether states are saved, if the plan wants that: for all kinds of guests, or for none.
     pub(super) fn settle_states(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
         for (arms, trial) in kinds.iter().filter(|(_, trial)| self.boot_of(trial).is_some()) {
-            if let Some(why) = kept::refusal(&self.guest(trial, Vec::new()).with_context(|| arms.clone())?) {
+            if let Some(why) = restore::refusal(&self.guest(trial, Vec::new()).with_context(|| arms.clone())?) {
                 self.boot_each(why);
             }
         }
@@ -51,8 +51,8 @@ impl Guests {
     }
 
     fn boot_each(&self, why: String) {
-        say(format_args!("schedlab: no guest's state is kept, each trial or block boots: {why}"));
-        let _ = self.unkept.set(why);
+        say(format_args!("schedlab: no guest's state is saved, each trial or block boots: {why}"));
+        let _ = self.unsaved.set(why);
     }
 
     /// Uses KVM for all guests, if it is wanted and not known to fail for any kind of them.
@@ -71,6 +71,6 @@ impl Guests {
 }
 
 /// Whether the saved state may be the only problem; then the guest is booted.
-fn cannot_be_kept(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(VmError::State(_) | VmError::Guest(_) | VmError::QemuDied { .. }))
+fn cannot_be_saved(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(VmError::SavedState(_) | VmError::Guest(_) | VmError::QemuDied { .. }))
 }

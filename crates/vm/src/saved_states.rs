@@ -21,7 +21,7 @@ const PART: &str = ".writing-";
 
 /// A complete state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct SavedState {
     /// QEMU's file.
     pub path: PathBuf,
     /// Identifies it: with several CPUs, no two states come out equal.
@@ -30,12 +30,12 @@ pub struct State {
 
 /// The directory of states.
 #[derive(Debug, Clone)]
-pub struct States {
+pub struct SavedStates {
     root: PathBuf,
     most_bytes: u64,
 }
 
-impl States {
+impl SavedStates {
     /// The states in a cache.
     pub fn of(cache: &Cache) -> Self {
         Self { root: cache.states(), most_bytes: MOST_BYTES }
@@ -48,7 +48,7 @@ impl States {
 
     /// The state that was made from this, which is marked as used; `Err` is the reason why an existing state is
     /// unusable.
-    fn find(&self, made_from: &str) -> Result<Option<State>, String> {
+    fn find(&self, made_from: &str) -> Result<Option<SavedState>, String> {
         let (path, description) = self.files(made_from);
         let Ok(text) = fs::read_to_string(&description) else { return Ok(None) };
         let Some(said) = text.strip_suffix(made_from) else { return Ok(None) };
@@ -58,7 +58,7 @@ impl States {
         }
         // The one whose last use is longest ago is removed first.
         let _ = File::options().append(true).open(&description).and_then(|file| file.set_modified(SystemTime::now()));
-        Ok(Some(State { path, crc32: found.1 }))
+        Ok(Some(SavedState { path, crc32: found.1 }))
     }
 
     /// The state made from this; if there is none, `make` writes it into the empty file that it gets. Only one process
@@ -69,7 +69,7 @@ impl States {
         made_from: &str,
         say: &mut dyn FnMut(&str),
         make: &mut dyn FnMut(&Path) -> Result<(), VmError>,
-    ) -> Result<State, VmError> {
+    ) -> Result<SavedState, VmError> {
         cache.make()?;
         if let Ok(Some(state)) = self.find(made_from) {
             return Ok(state);
@@ -83,7 +83,7 @@ impl States {
                     say(&format!("the saved state {why}: creating it again"));
                 }
                 self.remove_orphans();
-                make(&part).and_then(|()| self.keep(&part, made_from))
+                make(&part).and_then(|()| self.store(&part, made_from))
             }
         };
         // If it was renamed it is a state, and its former name now belongs to another process.
@@ -117,7 +117,7 @@ impl States {
         }
     }
 
-    fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
+    fn store(&self, part: &Path, made_from: &str) -> Result<SavedState, VmError> {
         let found = checksum(part).map_err(VmError::file("reading", part))?;
         let (path, description) = self.files(made_from);
         // In between, there is no state, and never one with another's description. The name is changed last: that
@@ -128,7 +128,7 @@ impl States {
         fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
         durable::sync_directory(&self.root).map_err(VmError::file("writing", &self.root))?;
         self.make_room(&path);
-        Ok(State { path, crc32: found.1 })
+        Ok(SavedState { path, crc32: found.1 })
     }
 
     /// Removes the state made from this.

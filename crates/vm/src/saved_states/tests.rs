@@ -4,7 +4,7 @@ use super::*;
 use std::time::Duration;
 
 struct Made {
-    states: States,
+    states: SavedStates,
     cache: Cache,
     notes: Vec<String>,
     count: usize,
@@ -15,12 +15,12 @@ impl Made {
     fn new(most_bytes: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path());
-        let states = States { most_bytes, ..States::of(&cache) };
+        let states = SavedStates { most_bytes, ..SavedStates::of(&cache) };
         Self { states, cache, notes: Vec::new(), count: 0, _directory: directory }
     }
 
     /// Each state that is made is different.
-    fn get(&mut self, made_from: &str) -> State {
+    fn get(&mut self, made_from: &str) -> SavedState {
         let Self { states, cache, notes, count, .. } = self;
         let mut make = |path: &Path| {
             *count += 1;
@@ -103,7 +103,7 @@ fn what_could_not_be_made_leaves_nothing() {
     let made = Made::new(250);
     let mut make = |path: &Path| {
         fs::write(path, "half").unwrap();
-        Err(VmError::State("the disk is full".into()))
+        Err(VmError::SavedState("the disk is full".into()))
     };
     let refused = made.states.get(&made.cache, "a", &mut |_| {}, &mut make).unwrap_err();
     assert!(refused.to_string().contains("the disk is full"));

@@ -3,7 +3,7 @@
 //! its own instructions.
 
 use super::boot::{Boot, Ended, Events};
-use super::boot_files::{BootFiles, RESTORED_JOB};
+use super::boot_files::{BootFiles, RESTORED_JOB_FILE};
 use super::monitor::Monitor;
 use super::session::Session;
 use crate::error::VmError;
@@ -11,15 +11,15 @@ use crate::job::{Job, Perturbation, RestoredJob};
 use crate::kernel::cache::Cache;
 use crate::kernel::image::Architecture;
 use crate::lane::Lane;
-use crate::qemu::Keeping;
+use crate::qemu::SaveOrRestore;
 use crate::qemu_version;
-use crate::states::{State, States};
+use crate::saved_states::{SavedState, SavedStates};
 use std::path::Path;
 
 /// The guest changed so that it gets its command after it is restored from a state, and what it is given then.
 pub fn with_restored_job(boot: &Boot) -> Result<(Boot, RestoredJob), VmError> {
     let Job { arguments, perturbation, .. } = boot.job.clone();
-    let content = serde_json::to_string(&arguments).map_err(|why| VmError::State(why.to_string()))?;
+    let content = serde_json::to_string(&arguments).map_err(|why| VmError::SavedState(why.to_string()))?;
     let job = Job { stops: true, arguments: Vec::new(), perturbation: Perturbation::default(), ..boot.job.clone() };
     Ok((Boot { job, ..boot.clone() }, RestoredJob { perturbation, path: COMMAND.into(), content }))
 }
@@ -36,7 +36,7 @@ pub fn refusal(boot: &Boot) -> Option<String> {
         return Some("a guest of arm64 has no port by which it stops itself".into());
     }
     let version = &boot.qemu.version;
-    (!qemu_version::keeps_states(version))
+    (!qemu_version::saves_states(version))
         .then(|| format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::FIX))
 }
 
@@ -49,8 +49,8 @@ pub fn from_state(
     events: &mut dyn Events,
 ) -> Result<(Ended, u32), VmError> {
     let boot_files = BootFiles::new(boot)?;
-    let (states, made_from) = (States::of(cache), boot_files.made_from()?);
-    let file = boot_files.at(RESTORED_JOB);
+    let (states, made_from) = (SavedStates::of(cache), boot_files.made_from()?);
+    let file = boot_files.at(RESTORED_JOB_FILE);
     let mut again = false;
     loop {
         // Both are reported to `events`, one after the other.
@@ -63,7 +63,7 @@ pub fn from_state(
         std::fs::write(&file, restored_job.to_text()).map_err(VmError::file("writing", &file))?;
         match restored(boot, &boot_files, &file, &state, events) {
             // Another build of the same QEMU version has probably written it.
-            Err(VmError::State(why)) if !again => {
+            Err(VmError::SavedState(why)) if !again => {
                 events.note(&format!("the saved state is unusable ({why}): creating it again"));
                 states.remove(&made_from);
                 again = true;
@@ -81,20 +81,20 @@ fn make(
     into: &Path,
     events: &mut dyn Events,
 ) -> Result<(), VmError> {
-    let (mut qemu, ends) = boot_files.start(Some(Keeping { restored_job, from: None }))?;
+    let (mut qemu, ends) = boot_files.start(Some(SaveOrRestore { restored_job, from: None }))?;
     let monitor = Monitor::new(&mut qemu).map_err(|why| complained(&mut qemu, why))?;
     let mut session = Session::new(boot, qemu, ends, None, events);
-    session.follow_until_stopped(monitor)?.keep(into)
+    session.follow_until_stopped(monitor)?.save_state(into)
 }
 
 fn restored(
     boot: &Boot,
     boot_files: &BootFiles<'_>,
     restored_job: &Path,
-    state: &State,
+    state: &SavedState,
     events: &mut dyn Events,
 ) -> Result<Ended, VmError> {
-    let (mut qemu, ends) = boot_files.start(Some(Keeping { restored_job, from: Some(&state.path) }))?;
+    let (mut qemu, ends) = boot_files.start(Some(SaveOrRestore { restored_job, from: Some(&state.path) }))?;
     let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
     // Kept until the end, because QEMU reads from it.
     let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
@@ -107,7 +107,7 @@ fn complained(qemu: &mut super::process::Qemu, why: VmError) -> VmError {
     qemu.end();
     qemu.drain_stderr();
     match (qemu.complaints(), why) {
-        (said, VmError::State(why)) if !said.is_empty() => VmError::State(format!("{why}: {said}")),
+        (said, VmError::SavedState(why)) if !said.is_empty() => VmError::SavedState(format!("{why}: {said}")),
         (_, why) => why,
     }
 }
