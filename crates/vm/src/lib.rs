@@ -24,7 +24,7 @@ pub mod saved_states;
 
 pub use error::VmError;
 pub use host::accelerate::boot;
-pub use host::boot::{Boot, Ended, Events, Stage};
+pub use host::boot::{Boot, Events, GuestResult, Stage};
 pub use job::{Job, RestoredJob};
 pub use lane::Lane;
 pub use machine::Machine;

@@ -12,7 +12,7 @@ use schedlab_vm::host::process::Installed;
 use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::image::{Architecture, Image};
 use schedlab_vm::machine::Topology;
-use schedlab_vm::{Boot, Ended, Events, Job, Machine, Stage, VmError, boot};
+use schedlab_vm::{Boot, Events, GuestResult, Job, Machine, Stage, VmError, boot};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ impl Host {
     }
 
     /// Boots as `vm run --accel WANTED` does.
-    fn boots(&self, wanted: WantedAccelerator, limit: Duration) -> (Result<Ended, VmError>, EventLog) {
+    fn boots(&self, wanted: WantedAccelerator, limit: Duration) -> (Result<GuestResult, VmError>, EventLog) {
         let qemu = Installed::at(&self.at("qemu"), Architecture::X86_64).unwrap();
         let kernel = self.kernel(1);
         let (choice, note) = match Choice::of(wanted, &self.kvm(), &qemu, &kernel) {
@@ -103,7 +103,7 @@ impl Host {
         (boot(&guest, &mut log), log)
     }
 
-    fn boots_by_itself(&self) -> (Ended, EventLog) {
+    fn boots_by_itself(&self) -> (GuestResult, EventLog) {
         let (ended, log) = self.boots(WantedAccelerator::Auto, Duration::from_secs(120));
         (ended.unwrap(), log)
     }

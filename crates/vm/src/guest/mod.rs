@@ -16,7 +16,7 @@ use crate::job::{JOB_FILE, Job, MODULES_FILE, Perturbation};
 use crate::kernel::modules::{Module, answering, load_order};
 pub use keep::Keeper;
 pub use parameters::without_effect as words_without_effect;
-pub(crate) use port::END;
+pub(crate) use port::END_COMMAND;
 use port::Port;
 use schedlab_sys::rtnetlink::Rtnetlink;
 use schedlab_sys::{clock, kernel_facts, power, process};

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub(super) struct Port(File);
 
 /// The order to end the command, as Ctrl-C on a terminal would.
-pub(crate) const END: u8 = 3;
+pub(crate) const END_COMMAND: u8 = 3;
 
 impl Port {
     pub(super) fn open(device: &str) -> io::Result<Self> {
@@ -33,7 +33,7 @@ impl Port {
         let mut bytes = [0; 64];
         match self.0.read(&mut bytes)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            length => Ok(bytes[..length].contains(&END)),
+            length => Ok(bytes[..length].contains(&END_COMMAND)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Chooses the accelerator of a guest in the real lane: KVM if it runs the guest's kernel, otherwise TCG. Everything
 //! that boots guests uses it. What one guest shows is kept, so that the next one need not find out again.
 
-use super::boot::{Boot, Ended, Events, once};
+use super::boot::{Boot, Events, GuestResult, once};
 use super::kvm::{self, Kvm};
 use super::kvm_cache::{KvmCache, KvmKey, KvmResult};
 use super::process::Installed;
@@ -83,7 +83,7 @@ impl Proof {
 
 /// Boots the guest, follows it to its end, and returns what it sent. If KVM does not run it, it is booted again under
 /// TCG; if it then comes up, its kernel, memory and machine were not to blame.
-pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
+pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<GuestResult, VmError> {
     let Lane::Real { accelerator: Accelerator::Kvm, oversubscribed } = boot.lane else {
         return once(boot, None, events);
     };
@@ -94,7 +94,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
             let lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed };
             let translated = Boot { lane, no_kvm: Some(failure.why), ..boot.clone() };
             let fails = Proof::of(boot, Some(failure.why), failure.evidence);
-            Ok(Ended { fell_back: Some(failure.why), ..once(&translated, fails, events)? })
+            Ok(GuestResult { fell_back: Some(failure.why), ..once(&translated, fails, events)? })
         }
         other => other,
     }

@@ -112,7 +112,7 @@ pub trait Events {
 
 /// What a guest has left.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct GuestResult {
     /// The command's exit code.
     pub exit_code: i32,
     /// The limit, if that ended the command.
@@ -128,12 +128,12 @@ pub struct Ended {
 }
 
 /// Boots it as described, follows the guest to its end, and returns what it sent; `proof` is stored once it is up.
-pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
+pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<GuestResult, VmError> {
     let boot_files = BootFiles::new(boot)?;
     events.stage(Stage::Starting);
-    let (qemu, ends) = boot_files.start(None)?;
-    let ended = Session::new(boot, qemu, ends, proof, events).follow()?;
-    Ok(Ended { counts: boot_files.counts()?, ..ended })
+    let (qemu, ports) = boot_files.start(None)?;
+    let ended = Session::new(boot, qemu, ports, proof, events).follow()?;
+    Ok(GuestResult { counts: boot_files.counts()?, ..ended })
 }
 
 /// Whether the guest's command can be asked to end.

@@ -5,7 +5,7 @@ use super::command_line::command_line;
 use super::initramfs;
 use super::process::{Qemu, Streams};
 use super::scratch::Scratch;
-use super::session::Ends;
+use super::session::HostPorts;
 use super::unpack;
 use crate::elf;
 use crate::error::VmError;
@@ -101,7 +101,7 @@ impl<'a> BootFiles<'a> {
     }
 
     /// Starts QEMU with them; removes what an earlier start of this guest left.
-    pub(super) fn start(&self, saved_state: Option<SaveOrRestore<'_>>) -> Result<(Qemu, Ends), VmError> {
+    pub(super) fn start(&self, saved_state: Option<SaveOrRestore<'_>>) -> Result<(Qemu, HostPorts), VmError> {
         let boot = self.boot;
         let [port, console, orders_path, initramfs, plugin, counts] =
             ["port", "console", "orders", INITRAMFS, PLUGIN, COUNTS].map(|name| self.at(name));
@@ -132,7 +132,7 @@ impl<'a> BootFiles<'a> {
             None => Streams::None,
         };
         let qemu = Qemu::start(&boot.qemu.path, architecture, &qemu::arguments(&guest), streams)?;
-        Ok((qemu, Ends { port, console, orders }))
+        Ok((qemu, HostPorts { port, console, orders }))
     }
 
     /// Everything that a state of this guest depends on.

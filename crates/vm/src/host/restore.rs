@@ -2,7 +2,7 @@
 //! and the guest is given its job. The host's timing does not affect what follows, because the guest reads its job with
 //! its own instructions.
 
-use super::boot::{Boot, Ended, Events};
+use super::boot::{Boot, Events, GuestResult};
 use super::boot_files::{BootFiles, RESTORED_JOB_FILE};
 use super::monitor::Monitor;
 use super::session::Session;
@@ -47,7 +47,7 @@ pub fn from_state(
     restored_job: &RestoredJob,
     cache: &Cache,
     events: &mut dyn Events,
-) -> Result<(Ended, u32), VmError> {
+) -> Result<(GuestResult, u32), VmError> {
     let boot_files = BootFiles::new(boot)?;
     let (states, made_from) = (SavedStates::of(cache), boot_files.made_from()?);
     let file = boot_files.at(RESTORED_JOB_FILE);
@@ -81,9 +81,9 @@ fn make(
     into: &Path,
     events: &mut dyn Events,
 ) -> Result<(), VmError> {
-    let (mut qemu, ends) = boot_files.start(Some(SaveOrRestore { restored_job, from: None }))?;
+    let (mut qemu, ports) = boot_files.start(Some(SaveOrRestore { restored_job, from: None }))?;
     let monitor = Monitor::new(&mut qemu).map_err(|why| complained(&mut qemu, why))?;
-    let mut session = Session::new(boot, qemu, ends, None, events);
+    let mut session = Session::new(boot, qemu, ports, None, events);
     session.follow_until_stopped(monitor)?.save_state(into)
 }
 
@@ -93,13 +93,13 @@ fn restored(
     restored_job: &Path,
     state: &SavedState,
     events: &mut dyn Events,
-) -> Result<Ended, VmError> {
-    let (mut qemu, ends) = boot_files.start(Some(SaveOrRestore { restored_job, from: Some(&state.path) }))?;
+) -> Result<GuestResult, VmError> {
+    let (mut qemu, ports) = boot_files.start(Some(SaveOrRestore { restored_job, from: Some(&state.path) }))?;
     let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
     // Kept until the end, because QEMU reads from it.
     let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
-    let ended = Session::new(boot, qemu, ends, None, events).follow()?;
-    Ok(Ended { counts: boot_files.counts()?, ..ended })
+    let ended = Session::new(boot, qemu, ports, None, events).follow()?;
+    Ok(GuestResult { counts: boot_files.counts()?, ..ended })
 }
 
 /// Adds QEMU's own messages, if there are any.

@@ -4,7 +4,7 @@
 mod post_mortem;
 
 use super::accelerate::Proof;
-use super::boot::{Boot, Ended, Events, Stage};
+use super::boot::{Boot, Events, GuestResult, Stage};
 use super::first_word::{FirstWord, Silence};
 use super::kvm::{self, Failure};
 use super::monitor::Monitor;
@@ -12,7 +12,7 @@ use super::process::Qemu;
 use super::tail::{Growing, LastWords, MOST_OF_CONSOLE, MOST_OF_PORT};
 use crate::error::{VmError, WITHOUT_KVM};
 use crate::frame::{Decoder, Frame, is_wanted};
-use crate::guest::END;
+use crate::guest::END_COMMAND;
 use crate::lane::{Accelerator, Lane, NoKvm};
 use post_mortem::no_room;
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ use std::time::{Duration, Instant};
 const SWITCH_OFF: Duration = Duration::from_secs(5);
 const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
 
-/// The host's ends of a guest's ports.
-pub(super) struct Ends {
-    /// The file of the second one.
+/// The host's side of a guest's serial ports.
+pub(super) struct HostPorts {
+    /// The file into which QEMU writes what the guest sends over the serial port for frames.
     pub(super) port: PathBuf,
-    /// The file of the first one.
+    /// The file of the console.
     pub(super) console: PathBuf,
-    /// From it the guest reads orders on the second port.
+    /// The named pipe from which the guest reads orders, on the serial port for frames.
     pub(super) orders: Option<File>,
 }
 
@@ -56,8 +56,8 @@ pub(super) struct Session<'a> {
     /// The monitor of a guest that stops so that its state can be saved.
     monitor: Option<Monitor>,
     /// When the command was asked to end, and why.
-    ending: Option<(Instant, VmError)>,
-    result: Ended,
+    end_requested: Option<(Instant, VmError)>,
+    result: GuestResult,
     /// The last version of each file that the guest sent before its end.
     kept: BTreeMap<String, Vec<u8>>,
     events: &'a mut dyn Events,
@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
     pub(super) fn new(
         boot: &'a Boot,
         qemu: Qemu,
-        ends: Ends,
+        ports: HostPorts,
         proof: Option<Proof>,
         events: &'a mut dyn Events,
     ) -> Self {
@@ -79,27 +79,27 @@ impl<'a> Session<'a> {
             qemu,
             started: Instant::now(),
             up: None,
-            directory: ends.port.parent().unwrap_or(Path::new("/")).to_owned(),
-            port: Growing::new(&ends.port, MOST_OF_PORT),
+            directory: ports.port.parent().unwrap_or(Path::new("/")).to_owned(),
+            port: Growing::new(&ports.port, MOST_OF_PORT),
             // In a shell, a person may produce a lot of output.
-            console_file: Growing::new(&ends.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
+            console_file: Growing::new(&ports.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
             console: LastWords::default(),
             decoder: Decoder::default(),
-            orders: ends.orders,
+            orders: ports.orders,
             monitor: None,
-            ending: None,
-            result: Ended::default(),
+            end_requested: None,
+            result: GuestResult::default(),
             kept: BTreeMap::new(),
             events,
         }
     }
 
     /// Until the guest has sent its last message, or there is no point in waiting. What it has sent by then is kept.
-    pub(super) fn follow(&mut self) -> Result<Ended, VmError> {
+    pub(super) fn follow(&mut self) -> Result<GuestResult, VmError> {
         match self.listen() {
             Err(why) if !self.kept.is_empty() => {
                 let files = std::mem::take(&mut self.kept).into_iter().collect();
-                Ok(Ended { cut: Some(why), files, ..Ended::default() })
+                Ok(GuestResult { cut: Some(why), files, ..GuestResult::default() })
             }
             ended => ended,
         }
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
             .ok_or_else(|| VmError::SavedState("it never stopped".into()))
     }
 
-    fn listen(&mut self) -> Result<Ended, VmError> {
+    fn listen(&mut self) -> Result<GuestResult, VmError> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
             // Check for its end before reading, so that its last output is read.
@@ -125,14 +125,14 @@ impl<'a> Session<'a> {
             if self.read_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
                 self.wait_for_power_off(limit);
-                return Ok(self.ended());
+                return Ok(self.take_result());
             }
             if has_stopped {
                 return self.stopped();
             }
             self.check_kvm(died)?;
             match died {
-                Some(status) if shell && status.success() => return Ok(Ended::default()),
+                Some(status) if shell && status.success() => return Ok(GuestResult::default()),
                 Some(status) => return Err(self.died(status)),
                 None => {}
             }
@@ -168,19 +168,19 @@ impl<'a> Session<'a> {
         hangs.map_or(Ok(()), |evidence| Err(VmError::Kvm(Failure { why: NoKvm::Hangs, evidence })))
     }
 
-    fn ended(&mut self) -> Ended {
-        let late = match self.ending.take() {
+    fn take_result(&mut self) -> GuestResult {
+        let late = match self.end_requested.take() {
             Some((_, VmError::TimeOut { limit, .. })) => Some(limit),
             _ => None,
         };
-        Ended { late, ..std::mem::take(&mut self.result) }
+        GuestResult { late, ..std::mem::take(&mut self.result) }
     }
 
     /// Handles the user's interrupt and the time limit: first asks the command to end, so that it can do so cleanly.
     fn cut_short(&mut self) -> Result<(), VmError> {
         let grace = self.boot.grace;
-        if let Some((at, _)) = self.ending {
-            return match self.ending.take_if(|_| at.elapsed() > grace) {
+        if let Some((at, _)) = self.end_requested {
+            return match self.end_requested.take_if(|_| at.elapsed() > grace) {
                 Some((_, why)) => Err(why),
                 None if self.events.insisted() => Err(VmError::Interrupted),
                 None => Ok(()),
@@ -192,13 +192,13 @@ impl<'a> Session<'a> {
             _ => return Ok(()),
         };
         let orders = self.orders.as_mut().filter(|_| self.up.is_some() && !grace.is_zero());
-        if orders.is_none_or(|orders| orders.write_all(&[END]).is_err()) {
+        if orders.is_none_or(|orders| orders.write_all(&[END_COMMAND]).is_err()) {
             return Err(why);
         }
         if matches!(why, VmError::Interrupted) {
             self.events.stage(Stage::EndRequested);
         }
-        self.ending = Some((Instant::now(), why));
+        self.end_requested = Some((Instant::now(), why));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_plan::TrialOutcome;
 use schedlab_plan::plan::GuestPlan;
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_vm::host::boot::Ended;
+use schedlab_vm::host::boot::GuestResult;
 use schedlab_vm::kernel::own_architecture;
 
 /// Refuses a command that the guest would refuse.
@@ -36,12 +36,12 @@ pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
 }
 
 /// The outcome that the guest's `bench` wrote.
-pub(super) fn outcome(ended: &Ended) -> Result<TrialOutcome> {
+pub(super) fn outcome(ended: &GuestResult) -> Result<TrialOutcome> {
     serde_json::from_slice(file(ended, OUTCOME)?).context("the guest's result cannot be read")
 }
 
 /// A file that the guest sent.
-pub(super) fn file<'a>(ended: &'a Ended, path: &str) -> Result<&'a [u8]> {
+pub(super) fn file<'a>(ended: &'a GuestResult, path: &str) -> Result<&'a [u8]> {
     let found = ended.files.iter().find(|(name, _)| name == path);
     found.map(|(_, content)| content.as_slice()).with_context(|| format!("the guest sent no {path}"))
 }

@@ -17,7 +17,7 @@ use schedlab_plan::TrialOutcome;
 use schedlab_plan::plan::{GuestLane, GuestPlan};
 use schedlab_record::profile::KernelSymbols;
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_vm::host::boot::{Ended, dry_run};
+use schedlab_vm::host::boot::{GuestResult, dry_run};
 use schedlab_vm::host::restore;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Instructions, LegCounts, ProfileFile, Profiled, SCHEMA, landmarks};
@@ -146,7 +146,7 @@ fn if_state_can_be_saved(boot: &Boot) -> Result<Option<(Boot, RestoredJob)>> {
 }
 
 /// Restores the guest from a saved state if possible, because booting takes most of the time of a profile.
-fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
+fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(GuestResult, Option<u32>)> {
     if let Some((stops, restored_job)) = if_state_can_be_saved(boot)? {
         match restore::from_state(&stops, &restored_job, &Cache::of_this_user(), listener) {
             Err(VmError::SavedState(why)) => {

@@ -1,6 +1,6 @@
 //! Why a guest made no progress: a panic, a QEMU that died, a full disk or a limit, each with what usually helps.
 
-use super::super::boot::Ended;
+use super::super::boot::GuestResult;
 use super::{Session, by_kvm};
 use crate::error::{VmError, WITHOUT_KVM};
 use std::io;
@@ -9,9 +9,9 @@ use std::process::ExitStatus;
 
 impl Session<'_> {
     /// If the guest was up, it has stopped on purpose; otherwise its kernel has panicked.
-    pub(super) fn stopped(&self) -> Result<Ended, VmError> {
+    pub(super) fn stopped(&self) -> Result<GuestResult, VmError> {
         let reason = match (self.up, self.console.panic()) {
-            (Some(_), _) => return Ok(Ended::default()),
+            (Some(_), _) => return Ok(GuestResult::default()),
             (None, reason) => reason.unwrap_or_else(|| "it stopped".into()),
         };
         Err(self.panicked(reason))
