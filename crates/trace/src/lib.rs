@@ -16,13 +16,13 @@ mod cells;
 mod clock;
 mod convert;
 mod cpus;
+mod decoder_of_format;
 #[cfg(test)]
 mod drawing;
 pub mod engine;
 mod error;
 mod event;
 mod expression;
-mod fields;
 mod format;
 #[cfg(test)]
 mod golden;
@@ -37,10 +37,10 @@ mod perf_data;
 mod perfetto;
 mod pieces;
 mod pipeline;
-mod plans;
 mod prev_state;
 mod problem;
 mod reader;
+mod record_decoder;
 pub mod recording;
 mod rows;
 mod seconds;

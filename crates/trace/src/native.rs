@@ -3,10 +3,10 @@
 //! this layout.
 
 use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
-use crate::fields::{Dictionary, Refused};
 use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
+use crate::record_decoder::{Dictionary, Refused};
 
 /// Fields with offset, size and signedness.
 type Fields = [(&'static str, u32, u32, bool)];
@@ -99,7 +99,7 @@ fn comm(raw: &[u8], tid: Tid, names: &mut Names) -> Result<Name, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::Plan;
+    use crate::record_decoder::{RecordDecoder, TableDecoder};
     use schedlab_stats::Random;
 
     fn format(name: &str, fields: &Fields) -> Format {
@@ -120,9 +120,9 @@ mod tests {
         for kind in kinds {
             let fields = if kind == Kind::SchedSwitch { SWITCH } else { WAKE };
             let format = format(kind.name(), fields);
-            let native = Plan::new(kind, &format, false).unwrap();
-            assert!(matches!(native, Plan::NativeSwitch | Plan::NativeWake { .. }));
-            let table = Plan::by_table(kind, &format, false).unwrap();
+            let native = RecordDecoder::new(kind, &format, false).unwrap();
+            assert!(matches!(native, RecordDecoder::NativeSwitch | RecordDecoder::NativeWake { .. }));
+            let table = TableDecoder::new(kind, &format, false).unwrap();
             let (mut a, mut b) = (Dictionary::default(), Dictionary::default());
             let mut events = 0;
             for round in 0..2000 {

@@ -4,11 +4,11 @@
 mod records;
 
 use crate::event::What;
-use crate::fields::{Dictionary, Plan, Refused};
 use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::Names;
 use crate::prev_state::{PrevStates, StateBits};
+use crate::record_decoder::{Dictionary, RecordDecoder, Refused};
 use crate::recording::BlockWriter;
 pub use records::PageError;
 pub(crate) use records::PageFormat;
@@ -45,7 +45,7 @@ pub enum Item {
 pub struct PageDecoder {
     format: PageFormat,
     /// By `common_type`.
-    plans: Vec<Option<Plan>>,
+    record_decoders: Vec<Option<RecordDecoder>>,
     dictionary: Dictionary,
 }
 
@@ -59,7 +59,7 @@ impl PageDecoder {
     pub fn new(header_page: &str, formats: &[(&str, &str)], big_endian: bool) -> Result<Self, String> {
         let format = PageFormat::parse(header_page, big_endian)
             .ok_or("events/header_page names no timestamp, commit and data")?;
-        let mut decoder = Self { format, plans: Vec::new(), dictionary: Dictionary::default() };
+        let mut decoder = Self { format, record_decoders: Vec::new(), dictionary: Dictionary::default() };
         for (system, text) in formats {
             let format = Format::parse(system, text).ok_or_else(|| format!("a format of {system} is none"))?;
             let kind = Kind::of(system, &format.name)
@@ -68,12 +68,12 @@ impl PageDecoder {
                 let bits = StateBits::parse(&format.print_fmt).ok_or("sched_switch prints no states")?;
                 decoder.dictionary.states = PrevStates::new(bits);
             }
-            let plan = Plan::new(kind, &format, big_endian)?;
+            let record_decoder = RecordDecoder::new(kind, &format, big_endian)?;
             let id = usize::from(format.id);
-            if decoder.plans.len() <= id {
-                decoder.plans.resize_with((id + 1).min(MOST_EVENTS), || None);
+            if decoder.record_decoders.len() <= id {
+                decoder.record_decoders.resize_with((id + 1).min(MOST_EVENTS), || None);
             }
-            decoder.plans[id] = Some(plan);
+            decoder.record_decoders[id] = Some(record_decoder);
         }
         Ok(decoder)
     }
@@ -141,8 +141,8 @@ impl PageDecoder {
     fn event(&mut self, raw: &[u8]) -> Result<What, Option<Refused>> {
         let Some(number) = raw.get(..2).and_then(|b| b.try_into().ok()) else { return Err(Some(Refused::Short)) };
         let id = if self.format.big_endian { u16::from_be_bytes(number) } else { u16::from_le_bytes(number) };
-        let plan = self.plans.get(usize::from(id)).and_then(Option::as_ref).ok_or(None)?;
-        plan.decode(raw, &mut self.dictionary).map_err(Some)
+        let record_decoder = self.record_decoders.get(usize::from(id)).and_then(Option::as_ref).ok_or(None)?;
+        record_decoder.decode(raw, &mut self.dictionary).map_err(Some)
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::archive;
 use crate::bytes::Input;
 use crate::event::{Cpu, Event};
-use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
 use crate::names::Names;
@@ -13,6 +12,7 @@ use crate::perfetto::{self, Perfetto};
 use crate::pieces::Helper;
 use crate::prev_state::PrevStates;
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::Dictionary;
 use crate::recording::{self, RecordingReader, Snapshot};
 use crate::text::{self, Text};
 use crate::trace_dat::{self, TraceDat};

@@ -3,7 +3,7 @@
 
 use super::records::number;
 use super::{PageDecoder, PageError};
-use crate::fields::Refused;
+use crate::record_decoder::Refused;
 use crate::recording::BlockWriter;
 
 /// `enum perf_event_type`, include/uapi/linux/perf_event.h.

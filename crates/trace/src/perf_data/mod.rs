@@ -18,13 +18,13 @@ pub(crate) mod written;
 
 use crate::bytes::{Cursor, Input};
 use crate::event::Cpu;
-use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
+use crate::record_decoder::Dictionary;
 use crate::section::Window;
 use crate::tracing_data::TracingData;
 use crate::{ByteSource, TraceError};

@@ -10,13 +10,13 @@ use super::coverage::Coverage;
 use super::inflate::Inflate;
 use super::shape::{Shape, shape};
 use super::sources::Sources;
+use crate::decoder_of_format::report_refused;
 use crate::event::{Cpu, Event, What};
-use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::native;
 use crate::order::Order;
-use crate::plans::report_refused;
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::{Dictionary, RecordDecoder, Refused};
 use crate::tracing_data::TracingData;
 use std::collections::BTreeMap;
 
@@ -208,7 +208,7 @@ impl Records {
             cgroups.sample(&source.layout, record, BIG);
         }
         let raw = source.raw(record, BIG, offset, &mut self.problems);
-        let Some((_, plan)) = &source.plan else { return };
+        let Some((_, decoder)) = &source.decoder else { return };
         let layout = &source.layout;
         let raw = match raw {
             Ok(raw) => raw,
@@ -228,16 +228,16 @@ impl Records {
         // Frequent kinds are added to their lane by separate code. With a common end for all kinds, an event would be
         // assembled in memory with narrow stores, and the wide loads that copy it from there would wait for them.
         let (order, problems) = (&mut self.order, &mut self.problems);
-        match plan {
-            Plan::NativeSwitch => match native::switch(raw, &mut self.dictionary) {
+        match decoder {
+            RecordDecoder::NativeSwitch => match native::switch(raw, &mut self.dictionary) {
                 Ok(what) => order.push(Event { ts, cpu, what }, problems),
                 Err(refused) => report_refused(refused, offset, problems),
             },
-            Plan::NativeWake { kind: Kind::SchedWaking } => match native::wake(raw, &mut self.dictionary) {
+            RecordDecoder::NativeWake { kind: Kind::SchedWaking } => match native::wake(raw, &mut self.dictionary) {
                 Ok(wake) => order.push(Event { ts, cpu, what: What::Waking(wake) }, problems),
                 Err(refused) => report_refused(refused, offset, problems),
             },
-            _ => match plan.decode(raw, &mut self.dictionary) {
+            _ => match decoder.decode(raw, &mut self.dictionary) {
                 Ok(what) => order.push_rare(Event { ts, cpu, what }, problems),
                 Err(refused) => report_refused(refused, offset, problems),
             },

@@ -1,10 +1,10 @@
 //! The events of a file: to which event a sample belongs, and how it is decoded.
 
 use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u32_at, u64_at};
-use crate::fields::{Dictionary, Plan, Refused};
+use crate::decoder_of_format::decoder_of;
 use crate::kind::{Kind, Kinds};
-use crate::plans::plan;
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::{Dictionary, RecordDecoder, Refused};
 use crate::tracing_data::TracingData;
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ pub(super) struct Source {
     pub(super) layout: Layout,
     trailer: Trailer,
     config: u64,
-    pub(super) plan: Option<(Kind, Plan)>,
+    pub(super) decoder: Option<(Kind, RecordDecoder)>,
     /// Its samples are in rings that overwrite themselves.
     pub(super) is_backward: bool,
     /// How its samples were chosen, where not every event is one.
@@ -64,7 +64,7 @@ impl Source {
         if self.layout.is_too_long(record, raw) {
             report_too_long(offset, problems);
         }
-        let is_other = self.plan.is_some() && u64::from(u16_at(raw, 0, big_endian)) != self.config;
+        let is_other = self.decoder.is_some() && u64::from(u16_at(raw, 0, big_endian)) != self.config;
         if is_other && !self.is_injected(record, raw, big_endian) { Err(Refused::Event) } else { Ok(raw) }
     }
 
@@ -98,7 +98,7 @@ impl Sources {
             let format = tracing.formats.iter().find(|f| u64::from(f.id) == attr.config && attr.kind == TRACEPOINT);
             pairs.extend(attr.ids.iter().map(|id| (*id, list.len() as u16)));
             let is_again = format.is_some()
-                && list.iter().any(|before: &Source| before.config == attr.config && before.plan.is_some());
+                && list.iter().any(|before: &Source| before.config == attr.config && before.decoder.is_some());
             let format_of_first = format.filter(|_| !is_again);
             if let Some(format) = format.filter(|format| is_again && Kind::of(&format.system, &format.name).is_some()) {
                 problems.add(ProblemKind::Recording, || {
@@ -112,7 +112,7 @@ impl Sources {
                 layout: attr.layout(),
                 trailer: attr.trailer(),
                 config: attr.config,
-                plan: format_of_first.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
+                decoder: format_of_first.and_then(|f| decoder_of(f, wanted, tracing.big_endian, dictionary, problems)),
                 is_backward: attr.is_backward,
                 sampling: attr.sampling(),
                 name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
@@ -174,40 +174,40 @@ impl Sources {
 
     /// Whether events that are decoded are in rings that do not overwrite themselves.
     pub(super) fn has_forward_rings(&self) -> bool {
-        self.list.iter().any(|source| source.plan.is_some() && !source.is_backward)
+        self.list.iter().any(|source| source.decoder.is_some() && !source.is_backward)
     }
 
     /// Whether the event with an id is decoded.
     pub(super) fn is_planned(&self, id: u64) -> bool {
-        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_some())
+        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.decoder.is_some())
     }
 
     /// Whether an id belongs to an event of the file that is not decoded.
     pub(super) fn is_unplanned(&self, id: u64) -> bool {
-        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_none())
+        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.decoder.is_none())
     }
 
     /// What prevents the file from being analysed at all, once its events are known.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
-        let planned: Vec<&Source> = self.list.iter().filter(|s| s.plan.is_some()).collect();
+        let decoded: Vec<&Source> = self.list.iter().filter(|s| s.decoder.is_some()).collect();
         let lacking = |what: &str| {
             let what = format!("the scheduler events were recorded without {what}");
             Some((what, "record with `perf sched record`, or with -R, -T and -a".to_owned()))
         };
-        if let Some((source, how)) = planned.iter().find_map(|s| Some((s, s.sampling.as_ref()?))) {
+        if let Some((source, how)) = decoded.iter().find_map(|s| Some((s, s.sampling.as_ref()?))) {
             let what = format!("{} was recorded {how}: not every event of it is in the file", source.name);
             return Some((
                 what,
                 "record every event: with `perf sched record`, or with -c 1 and without -F".to_owned(),
             ));
         }
-        if planned.iter().any(|s| s.layout.time.is_none()) {
+        if decoded.iter().any(|s| s.layout.time.is_none()) {
             return lacking("time stamps");
         }
-        if planned.iter().any(|s| s.layout.cpu.is_none()) {
+        if decoded.iter().any(|s| s.layout.cpu.is_none()) {
             return lacking("the CPU");
         }
-        if planned.iter().any(|s| !s.layout.has_raw) {
+        if decoded.iter().any(|s| !s.layout.has_raw) {
             return lacking("their data");
         }
         None
@@ -220,7 +220,8 @@ impl Sources {
 
     /// Samples of a kind so far; `None` if it is not decoded.
     pub(super) fn samples(&self, kind: Kind) -> Option<u64> {
-        let of_kind = self.list.iter().filter(|source| source.plan.as_ref().is_some_and(|plan| plan.0 == kind));
+        let of_kind =
+            self.list.iter().filter(|source| source.decoder.as_ref().is_some_and(|decoder| decoder.0 == kind));
         of_kind.map(|source| source.samples).reduce(|all, more| all + more)
     }
 
@@ -231,8 +232,9 @@ impl Sources {
         let of = |kind| self.samples(kind).unwrap_or(0);
         let must_be = of(Kind::SchedWakeup) > 0 || of(Kind::SchedSwitch) >= MANY;
         let is_lost = must_be && self.samples(Kind::SchedWaking) == Some(0);
-        let is_it = |source: &&mut Source| source.plan.as_ref().is_some_and(|plan| plan.0 == Kind::SchedWaking);
-        self.list.iter_mut().filter(is_it).filter(|_| is_lost).for_each(|source| source.plan = None);
+        let is_it =
+            |source: &&mut Source| source.decoder.as_ref().is_some_and(|decoder| decoder.0 == Kind::SchedWaking);
+        self.list.iter_mut().filter(is_it).filter(|_| is_lost).for_each(|source| source.decoder = None);
         is_lost
     }
 
@@ -243,7 +245,7 @@ impl Sources {
 
     /// The kinds that are in the file and were asked for.
     pub(super) fn kinds(&self) -> Kinds {
-        let kinds: Vec<Kind> = self.list.iter().filter_map(|s| s.plan.as_ref().map(|p| p.0)).collect();
+        let kinds: Vec<Kind> = self.list.iter().filter_map(|s| s.decoder.as_ref().map(|p| p.0)).collect();
         Kinds::of(&kinds)
     }
 }

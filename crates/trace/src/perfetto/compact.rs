@@ -4,9 +4,9 @@
 use super::schema::compact as column;
 use super::wire::{Fields, Value, numbers};
 use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
-use crate::fields::Dictionary;
 use crate::names::Name;
 use crate::prev_state::StateId;
+use crate::record_decoder::Dictionary;
 
 /// An event of a bundle, before the thread on the CPU is known.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,9 @@
 use super::schema::{event, kind};
 use super::wire::{Fields, Value, numbers};
 use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
-use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::Name;
+use crate::record_decoder::Dictionary;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 use std::collections::HashMap;

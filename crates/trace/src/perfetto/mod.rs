@@ -19,7 +19,6 @@ mod wire;
 pub(crate) mod writer;
 
 use crate::bytes::Input;
-use crate::fields::Dictionary;
 use crate::info::{Origin, TraceInfo};
 use crate::kind::Kinds;
 use crate::order::{Merging, Order};
@@ -27,6 +26,7 @@ use crate::pieces::Helper;
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
+use crate::record_decoder::Dictionary;
 use crate::section::Window;
 use crate::{ByteSource, TraceError};
 use bundle::CpuState;

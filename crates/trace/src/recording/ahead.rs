@@ -4,8 +4,8 @@ use super::chunk::{Found, HEAD_BYTES, Parts, Tag};
 use super::columns::{Columns, Entry};
 use super::reader::{RecordingReader, Snapshot};
 use crate::event::Event;
-use crate::fields::Dictionary;
 use crate::kind::{Kind, Kinds};
+use crate::record_decoder::Dictionary;
 
 impl RecordingReader {
     /// Reads the recording an additional time: returns its snapshots (the one from the start may come after blocks if

@@ -7,9 +7,9 @@ use super::op::{self, BY_OP, CONTEXT, NAMED, OP_BITS, STATE_SHIFT, STATE_STORED,
 use super::varint::{take, unfold};
 use super::woken::Woken;
 use crate::event::{Context, Cpu, Event, Prio, Tid, Wake, What};
-use crate::fields::Dictionary;
 use crate::names::Name;
 use crate::prev_state::StateId;
+use crate::record_decoder::Dictionary;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 

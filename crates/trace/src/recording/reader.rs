@@ -9,12 +9,12 @@ use super::varint::take;
 use super::writer::{FormatText, Totals};
 use crate::bytes::Input;
 use crate::event::{Cpu, Event, Tid, What};
-use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order, merge};
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
+use crate::record_decoder::Dictionary;
 use crate::{ByteSource, TraceError};
 
 /// The threads of the machine at one moment of a recording.

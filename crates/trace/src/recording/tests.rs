@@ -355,7 +355,7 @@ fn forged_contents_never_panic_and_never_outgrow_themselves() {
     assert!(matches!(parts.next(&crate::bytes::Input::part("b", 0, block.part)), Ok(chunk::Found::Part(_))));
     let content = parts.content().to_vec();
     let decode = |content: &[u8]| -> Result<usize, String> {
-        let mut dictionary = crate::fields::Dictionary::default();
+        let mut dictionary = crate::record_decoder::Dictionary::default();
         let mut columns = columns::Columns::new(content, &mut dictionary)?;
         let mut events = 0;
         while columns.next()?.is_some() {

@@ -2,9 +2,9 @@
 //! whose wording `trace-cmd report` and `perf script` print, used the letters `SDTtZXxW` for the eight lowest bits of
 //! every kernel until 2023, and it has no `+`.
 
-use crate::fields::Dictionary;
 use crate::prev_state::StateId;
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::Dictionary;
 
 /// What is known about the letters of a text.
 #[derive(Debug, Default)]

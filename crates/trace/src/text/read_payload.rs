@@ -5,9 +5,9 @@ use super::line::Line;
 use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};
 use super::write_payload::pieces;
 use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
-use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
+use crate::record_decoder::Dictionary;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 

@@ -14,16 +14,16 @@ pub(crate) mod written;
 use crate::bytes::Input;
 use crate::clock;
 use crate::event::{Cpu, Event, Tid, What};
-use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
 use crate::order::{Merging, Order};
 use crate::page::PageFormat;
 use crate::problem::{ProblemKind, Problems};
 use crate::reader::TraceSource;
+use crate::record_decoder::Dictionary;
 use crate::{ByteSource, TraceError};
 use header::{Buffer, Header, RecorderCounts};
-use records::{Plans, Sink, Times};
+use records::{RecordDecoders, Sink, Times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use stream::Pages;
@@ -36,7 +36,7 @@ pub(crate) struct TraceDat {
     input: Input,
     header: Header,
     format: PageFormat,
-    plans: Plans,
+    decoders: RecordDecoders,
     streams: Vec<Stream>,
     /// Streams that have more pages, by their progress.
     open: BinaryHeap<Reverse<(u64, usize)>>,
@@ -82,9 +82,9 @@ impl TraceDat {
         let format = PageFormat::parse(&tracing.header_page, tracing.big_endian)
             .unwrap_or_else(|| PageFormat::of_long(tracing.long_size, tracing.big_endian));
         let (mut dictionary, mut problems) = (Dictionary::default(), Problems::default());
-        let plans = Plans::new(&header, wanted, &mut dictionary, &mut problems);
+        let decoders = RecordDecoders::new(&header, wanted, &mut dictionary, &mut problems);
         let has: Vec<&str> = tracing.formats.iter().map(|f| f.name.as_str()).take(5).collect();
-        if plans.kinds() == Kinds::default() {
+        if decoders.kinds() == Kinds::default() {
             let has = match &has[..] {
                 [] => "no format of an event: a tar needs formats/SYSTEM/NAME/format".to_owned(),
                 names => format!("formats of {}", names.join(", ")),
@@ -96,7 +96,7 @@ impl TraceDat {
             open: BinaryHeap::new(),
             input,
             format,
-            plans,
+            decoders,
             dictionary,
             order: Order::default(),
             problems,
@@ -155,7 +155,7 @@ impl TraceDat {
     /// Events that the kernel counted but that are not in the file, or that never got into it.
     fn report_missing(&mut self) {
         let RecorderCounts { cpus, events, overrun, dropped } = self.header.counted;
-        let found = self.plans.records;
+        let found = self.decoders.records;
         // If a buffer has no counts, its events would hide what is missing in others.
         if cpus as usize >= self.streams.len() && events > found {
             self.problems.add_many(ProblemKind::Lost, events - found, || {
@@ -174,10 +174,10 @@ impl TraceDat {
 
     /// The file always has the formats of all events; only at the end is it known whether any was recorded.
     fn has_events(&self) -> Result<(), TraceError> {
-        if self.plans.have_events() {
+        if self.decoders.have_events() {
             return Ok(());
         }
-        let names: Vec<String> = self.plans.counts().into_iter().map(|c| c.0).take(5).collect();
+        let names: Vec<String> = self.decoders.counts().into_iter().map(|c| c.0).take(5).collect();
         let has = if names.is_empty() { "no record at all".into() } else { names.join(", ") };
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
@@ -198,8 +198,8 @@ impl TraceSource for TraceDat {
             command: String::new(),
             cpus: None,
             infers_prev: false,
-            kinds: self.plans.kinds(),
-            events: self.plans.counts(),
+            kinds: self.decoders.kinds(),
+            events: self.decoders.counts(),
         }
     }
 
@@ -233,7 +233,7 @@ impl Merging for TraceDat {
         };
         let stream = &mut self.streams[number];
         let mut sink = Sink {
-            plans: &mut self.plans,
+            decoders: &mut self.decoders,
             dictionary: &mut self.dictionary,
             order: &mut self.order,
             problems: &mut self.problems,

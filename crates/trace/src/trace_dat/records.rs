@@ -1,16 +1,16 @@
 //! Decodes the records of pages into events.
 
 use super::header::Header;
+use crate::decoder_of_format::{decoder_of, report_refused};
 use crate::event::{Cpu, Event};
-use crate::fields::{Dictionary, Plan};
 use crate::kind::{Kind, Kinds};
 use crate::order::Order;
 use crate::page::PageFormat;
-use crate::plans::{plan, report_refused};
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::{Dictionary, RecordDecoder};
 
 /// How each record is handled, by the number of its event.
-pub(super) struct Plans {
+pub(super) struct RecordDecoders {
     big_endian: bool,
     by_id: Vec<Option<Entry>>,
     /// Number of records of any event, even of those without a format.
@@ -19,22 +19,23 @@ pub(super) struct Plans {
 
 struct Entry {
     name: String,
-    plan: Option<(Kind, Plan)>,
+    decoder: Option<(Kind, RecordDecoder)>,
     records: u64,
 }
 
-impl Plans {
+impl RecordDecoders {
     pub(super) fn new(header: &Header, wanted: Kinds, dictionary: &mut Dictionary, problems: &mut Problems) -> Self {
-        let mut plans = Self { big_endian: header.tracing.big_endian, by_id: Vec::new(), records: 0 };
+        let mut decoders = Self { big_endian: header.tracing.big_endian, by_id: Vec::new(), records: 0 };
         for format in &header.tracing.formats {
-            let plan = plan(format, wanted, plans.big_endian, dictionary, problems);
+            let decoder = decoder_of(format, wanted, decoders.big_endian, dictionary, problems);
             let id = usize::from(format.id);
-            if id >= plans.by_id.len() {
-                plans.by_id.resize_with(id + 1, || None);
+            if id >= decoders.by_id.len() {
+                decoders.by_id.resize_with(id + 1, || None);
             }
-            plans.by_id[id] = Some(Entry { name: format!("{}:{}", format.system, format.name), plan, records: 0 });
+            decoders.by_id[id] =
+                Some(Entry { name: format!("{}:{}", format.system, format.name), decoder, records: 0 });
         }
-        plans
+        decoders
     }
 
     #[inline]
@@ -49,7 +50,7 @@ impl Plans {
     pub(super) fn kinds(&self) -> Kinds {
         let read = self.have_events();
         let meant = self.by_id.iter().flatten().filter(|entry| entry.records > 0 || !read);
-        let kinds: Vec<Kind> = meant.filter_map(|entry| entry.plan.as_ref().map(|plan| plan.0)).collect();
+        let kinds: Vec<Kind> = meant.filter_map(|entry| entry.decoder.as_ref().map(|decoder| decoder.0)).collect();
         Kinds::of(&kinds)
     }
 
@@ -60,7 +61,7 @@ impl Plans {
 
     /// Whether a wanted event was recorded.
     pub(super) fn have_events(&self) -> bool {
-        self.by_id.iter().flatten().any(|entry| entry.plan.is_some() && entry.records > 0)
+        self.by_id.iter().flatten().any(|entry| entry.decoder.is_some() && entry.records > 0)
     }
 }
 
@@ -85,7 +86,7 @@ impl Times {
 
 /// Where the records of a page go.
 pub(super) struct Sink<'a> {
-    pub(super) plans: &'a mut Plans,
+    pub(super) decoders: &'a mut RecordDecoders,
     pub(super) dictionary: &'a mut Dictionary,
     pub(super) order: &'a mut Order,
     pub(super) problems: &'a mut Problems,
@@ -132,21 +133,21 @@ impl Sink<'_> {
 
     fn record(&mut self, ts: u64, raw: &[u8], offset: u64) {
         let (number, buffer, cpu) = self.stream;
-        self.plans.records += 1;
-        let Some(entry) = self.plans.entry(raw) else {
+        self.decoders.records += 1;
+        let Some(entry) = self.decoders.entry(raw) else {
             self.problems
                 .add(ProblemKind::UnknownEvent, || format!("byte {offset}: a record of an event without a format"));
             return;
         };
         entry.records += 1;
-        let Some((kind, plan)) = &entry.plan else { return };
+        let Some((kind, decoder)) = &entry.decoder else { return };
         if kind.is_of_tasks() && *self.owner.get_or_insert(buffer) != buffer {
             self.problems.add(ProblemKind::Recording, || {
                 "several buffers hold scheduler events; those of the first are read".into()
             });
             return;
         }
-        match plan.decode(raw, self.dictionary) {
+        match decoder.decode(raw, self.dictionary) {
             Ok(what) => {
                 self.order.push_in(number, Event { ts, cpu, what }, self.problems);
             }

@@ -3,10 +3,10 @@
 
 use super::super::attr::{u32_at, u64_at};
 use super::{Records, Step, record};
+use crate::decoder_of_format::report_refused;
 use crate::event::{Cpu, Event, What};
-use crate::fields::Refused;
-use crate::plans::report_refused;
 use crate::problem::ProblemKind;
+use crate::record_decoder::Refused;
 
 /// Most events held back from rings that are read backward (128 MiB).
 const MOST_HELD: usize = 4 << 20;
@@ -89,12 +89,12 @@ impl Records {
             *begin = ts.min(*begin);
         }
         let raw = source.raw(record, big_endian, offset, &mut self.problems);
-        let (_, plan) = source.plan.as_ref()?;
+        let (_, decoder) = source.decoder.as_ref()?;
         let time = layout.time.and_then(|at| u64_at(record, at, big_endian)).ok_or(Refused::Short);
         let cpu = layout.cpu.and_then(|at| u32_at(record, at, big_endian)).ok_or(Refused::Short);
         let decoded = raw.and_then(|raw| {
             let cpu = Cpu::from_raw(i64::from(cpu?)).ok_or(Refused::Number)?;
-            Ok(Event { ts: time?, cpu, what: plan.decode(raw, &mut self.dictionary)? })
+            Ok(Event { ts: time?, cpu, what: decoder.decode(raw, &mut self.dictionary)? })
         });
         decoded.map_err(|refused| report_refused(refused, offset, &mut self.problems)).ok()
     }

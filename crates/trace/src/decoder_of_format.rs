@@ -1,20 +1,20 @@
-//! Makes plans from formats, with the problems found on the way: common to all files with binary records.
+//! Makes decoders of records from formats, with the problems found on the way: common to all files with binary records.
 
-use crate::fields::{Dictionary, Plan, Refused};
 use crate::format::Format;
 use crate::kind::{Kind, Kinds};
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
+use crate::record_decoder::{Dictionary, RecordDecoder, Refused};
 
 /// How to decode the records of a format, if their kind is wanted. The format of `sched_switch` also provides the
 /// letters of states.
-pub(crate) fn plan(
+pub(crate) fn decoder_of(
     format: &Format,
     wanted: Kinds,
     big_endian: bool,
     dictionary: &mut Dictionary,
     problems: &mut Problems,
-) -> Option<(Kind, Plan)> {
+) -> Option<(Kind, RecordDecoder)> {
     let kind = Kind::of(&format.system, &format.name).filter(|kind| wanted.has(*kind))?;
     if kind == Kind::SchedSwitch {
         match StateBits::parse(&format.print_fmt) {
@@ -24,8 +24,8 @@ pub(crate) fn plan(
             }),
         }
     }
-    match Plan::new(kind, format, big_endian) {
-        Ok(plan) => Some((kind, plan)),
+    match RecordDecoder::new(kind, format, big_endian) {
+        Ok(decoder) => Some((kind, decoder)),
         Err(why) => {
             problems.add(ProblemKind::OtherLayout, || format!("{why}; its events are skipped"));
             None

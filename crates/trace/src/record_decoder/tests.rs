@@ -1,4 +1,4 @@
-//! Tests of the plans: how records of old and new kernels are decoded with their formats.
+//! Tests of the decoders: how records of old and new kernels are decoded with their formats.
 
 use super::*;
 use crate::Tid;
@@ -7,9 +7,9 @@ const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\ts
     \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
     \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
 
-fn plan(kind: Kind, fields: &str, big_endian: bool) -> Result<Plan, String> {
+fn decoder(kind: Kind, fields: &str, big_endian: bool) -> Result<RecordDecoder, String> {
     let text = format!("name: {}\nID: 7\nformat:\n{COMMON}{fields}", kind.name());
-    Plan::new(kind, &Format::parse("sched", &text).expect("a format"), big_endian)
+    RecordDecoder::new(kind, &Format::parse("sched", &text).expect("a format"), big_endian)
 }
 
 /// The format on a 32-bit kernel, where a long has four bytes.
@@ -34,9 +34,9 @@ fn switch_32(big_endian: bool, next_pid: u32) -> Vec<u8> {
 #[test]
 fn a_kernel_of_32_bits_is_read_in_either_byte_order() {
     for big_endian in [false, true] {
-        let plan = plan(Kind::SchedSwitch, SWITCH_32, big_endian).unwrap();
+        let decoder = decoder(Kind::SchedSwitch, SWITCH_32, big_endian).unwrap();
         let mut dictionary = Dictionary::default();
-        let what = plan.decode(&switch_32(big_endian, 78), &mut dictionary).unwrap();
+        let what = decoder.decode(&switch_32(big_endian, 78), &mut dictionary).unwrap();
         let What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } = what else {
             panic!("a switch")
         };
@@ -49,12 +49,12 @@ fn a_kernel_of_32_bits_is_read_in_either_byte_order() {
 
 #[test]
 fn records_that_lie_are_refused() {
-    let plan = plan(Kind::SchedSwitch, SWITCH_32, false).unwrap();
+    let decoder = decoder(Kind::SchedSwitch, SWITCH_32, false).unwrap();
     let (mut dictionary, raw) = (Dictionary::default(), switch_32(false, 78));
     for end in 0..raw.len() {
-        assert_eq!(plan.decode(&raw[..end], &mut dictionary), Err(Refused::Short), "{end} bytes");
+        assert_eq!(decoder.decode(&raw[..end], &mut dictionary), Err(Refused::Short), "{end} bytes");
     }
-    assert_eq!(plan.decode(&switch_32(false, 1 << 30), &mut dictionary), Err(Refused::Number));
+    assert_eq!(decoder.decode(&switch_32(false, 1 << 30), &mut dictionary), Err(Refused::Number));
 }
 
 #[test]
@@ -64,15 +64,15 @@ fn strings_may_lie_elsewhere_in_the_record() {
         let text = format!(
             "name: irq_handler_entry\nID: 9\nformat:\n{COMMON}{field}\tfield:int irq;\toffset:4;\tsize:4;\tsigned:1;\n"
         );
-        let plan = Plan::new(Kind::IrqHandlerEntry, &Format::parse("irq", &text).unwrap(), false).unwrap();
+        let decoder = RecordDecoder::new(Kind::IrqHandlerEntry, &Format::parse("irq", &text).unwrap(), false).unwrap();
         let mut raw = vec![0, 0, 0, 0, 27, 0, 0, 0];
         raw.extend((from | 5u32 << 16).to_le_bytes());
         raw.extend(b"eth0\0");
         let mut dictionary = Dictionary::default();
-        let What::IrqEntry { irq, name } = plan.decode(&raw, &mut dictionary).unwrap() else { panic!() };
+        let What::IrqEntry { irq, name } = decoder.decode(&raw, &mut dictionary).unwrap() else { panic!() };
         assert_eq!((irq, dictionary.names.text(name)), (27, "eth0"));
         raw.truncate(15);
-        assert_eq!(plan.decode(&raw, &mut dictionary), Err(Refused::Short));
+        assert_eq!(decoder.decode(&raw, &mut dictionary), Err(Refused::Short));
     }
 }
 
@@ -83,9 +83,9 @@ fn system_calls_are_read_whatever_a_long_is() {
             format!("\tfield:{ctype};\toffset:{at};\tsize:{size};\tsigned:{signed};\n")
         };
         let args = field("unsigned long args[6]", 8 + long, 6 * long, 0);
-        let enter = plan(Kind::SysEnter, &(field("long id", 8, long, 1) + &args), big_endian).unwrap();
+        let enter = decoder(Kind::SysEnter, &(field("long id", 8, long, 1) + &args), big_endian).unwrap();
         let ret = field("long ret", 8 + long, long, 1);
-        let exit = plan(Kind::SysExit, &(field("long id", 8, long, 1) + &ret), big_endian).unwrap();
+        let exit = decoder(Kind::SysExit, &(field("long id", 8, long, 1) + &ret), big_endian).unwrap();
         let number = |n: i64| match (long, big_endian) {
             (8, true) => n.to_be_bytes().to_vec(),
             (8, false) => n.to_le_bytes().to_vec(),
@@ -109,7 +109,7 @@ fn system_calls_are_read_whatever_a_long_is() {
         assert_eq!(exit.decode(&record(&[-1, -38]), &mut dictionary), Ok(skipped));
     }
     let lacking = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n";
-    assert_eq!(plan(Kind::SysEnter, lacking, false).unwrap_err(), "sys_enter has no six numbers `args`");
+    assert_eq!(decoder(Kind::SysEnter, lacking, false).unwrap_err(), "sys_enter has no six numbers `args`");
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn a_move_to_a_cgroup_is_read() {
         \tfield:u64 dst_id;\toffset:16;\tsize:8;\tsigned:0;\n\tfield:int pid;\toffset:24;\tsize:4;\tsigned:1;\n\
         \tfield:__data_loc char[] dst_path;\toffset:28;\tsize:4;\tsigned:0;\n\
         \tfield:__data_loc char[] comm;\toffset:32;\tsize:4;\tsigned:0;\n";
-    let plan = plan(Kind::CgroupAttachTask, fields, false).unwrap();
+    let decoder = decoder(Kind::CgroupAttachTask, fields, false).unwrap();
     let mut raw = vec![0; 36];
     let mut put = |at: usize, n: u32| raw[at..at + 4].copy_from_slice(&n.to_le_bytes());
     [(8, 3), (24, 12), (28, 36 | 5 << 16), (32, 41 | 4 << 16)].into_iter().for_each(|(at, n)| put(at, n));
     raw.extend(b"/a/b\0web\0");
     let mut dictionary = Dictionary::default();
-    let What::CgroupAttach { tid, comm, dst_root, dst_path } = plan.decode(&raw, &mut dictionary).unwrap() else {
+    let What::CgroupAttach { tid, comm, dst_root, dst_path } = decoder.decode(&raw, &mut dictionary).unwrap() else {
         panic!("a move")
     };
     let name = |name| dictionary.names.text(name);
@@ -134,9 +134,9 @@ fn a_move_to_a_cgroup_is_read() {
 #[test]
 fn a_format_without_a_field_says_which() {
     let lacking = SWITCH_32.replace("next_pid", "next_tid");
-    assert_eq!(plan(Kind::SchedSwitch, &lacking, false).unwrap_err(), "sched_switch has no number `next_pid`");
+    assert_eq!(decoder(Kind::SchedSwitch, &lacking, false).unwrap_err(), "sched_switch has no number `next_pid`");
     let odd = SWITCH_32.replace("offset:24;\tsize:4", "offset:24;\tsize:3");
-    assert_eq!(plan(Kind::SchedSwitch, &odd, false).unwrap_err(), "sched_switch has no number `prev_pid`");
+    assert_eq!(decoder(Kind::SchedSwitch, &odd, false).unwrap_err(), "sched_switch has no number `prev_pid`");
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn a_wakeup_that_woke_nobody_is_none() {
     let fields = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
         \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
         \tfield:int success;\toffset:32;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:36;\tsize:4;\tsigned:1;\n";
-    let plan = plan(Kind::SchedWakeup, fields, false).unwrap();
+    let decoder = decoder(Kind::SchedWakeup, fields, false).unwrap();
     let mut raw = vec![0; 40];
-    assert_eq!(plan.decode(&raw, &mut Dictionary::default()), Err(Refused::NoWakeup));
+    assert_eq!(decoder.decode(&raw, &mut Dictionary::default()), Err(Refused::NoWakeup));
     raw[32] = 1;
-    assert!(plan.decode(&raw, &mut Dictionary::default()).is_ok());
+    assert!(decoder.decode(&raw, &mut Dictionary::default()).is_ok());
 }

@@ -36,14 +36,21 @@ pub(crate) struct Dictionary {
     pub(crate) states: PrevStates,
 }
 
-/// How to decode the records of one event.
+/// Decodes the records of one event.
 #[derive(Debug, Clone)]
-pub(crate) enum Plan {
+pub(crate) enum RecordDecoder {
     /// Both kinds have the layout in [`native`].
     NativeSwitch,
     NativeWake {
         kind: Kind,
     },
+    /// Any other layout.
+    Table(TableDecoder),
+}
+
+/// Decodes records with a table of where each field is.
+#[derive(Debug, Clone)]
+pub(crate) enum TableDecoder {
     Switch {
         pids: [Number; 2],
         prios: [Number; 2],
@@ -54,7 +61,7 @@ pub(crate) enum Plan {
         kind: Kind,
         flags: Number,
         waker: Number,
-        wakee: Who,
+        wakee: Wakee,
         target_cpu: Number,
         success: Option<Number>,
     },
@@ -75,9 +82,9 @@ pub(crate) enum Plan {
     },
 }
 
-/// Id, name and priority of the wakee.
+/// Where a record has the id, name and priority of the thread that is woken.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Who {
+pub(crate) struct Wakee {
     pid: Number,
     comm: Text,
     prio: Option<Number>,
@@ -92,21 +99,33 @@ pub(crate) enum Source {
     Absent,
 }
 
-impl Plan {
-    /// Makes the plan for records of `kind`; the error describes what is missing.
+impl RecordDecoder {
+    /// Makes the decoder for records of `kind`; the error describes what is missing.
     pub(crate) fn new(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
         if native::is_native(kind, format, big_endian) {
             return Ok(if kind == Kind::SchedSwitch { Self::NativeSwitch } else { Self::NativeWake { kind } });
         }
-        Self::by_table(kind, format, big_endian)
+        TableDecoder::new(kind, format, big_endian).map(Self::Table)
     }
 
-    /// The same, but always with a look-up of every field.
-    pub(crate) fn by_table(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
+    /// Decodes a record into an event; `raw` begins with `common_type`.
+    #[inline(always)]
+    pub(crate) fn decode(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
+        match self {
+            Self::NativeSwitch => native::switch(raw, dictionary),
+            Self::NativeWake { kind } => native::wake(raw, dictionary).map(|wake| woken(*kind, wake)),
+            Self::Table(table) => table.decode(raw, dictionary),
+        }
+    }
+}
+
+impl TableDecoder {
+    /// Looks up every field, also where the layout is the native one.
+    pub(crate) fn new(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
         let of = |name: &str| format.field(name).and_then(|f| Number::of(f, big_endian));
         let number = |name: &str| of(name).ok_or_else(|| format!("{} has no number `{name}`", format.name));
         let text = |name: &str| Text::of(format.field(name), big_endian);
-        let who = || Ok::<_, String>(Who { pid: number("pid")?, comm: text("comm"), prio: of("prio") });
+        let wakee = || Ok::<_, String>(Wakee { pid: number("pid")?, comm: text("comm"), prio: of("prio") });
         Ok(match kind {
             Kind::SchedSwitch => Self::Switch {
                 pids: [number("prev_pid")?, number("next_pid")?],
@@ -118,7 +137,7 @@ impl Plan {
                 kind,
                 flags: number("common_flags")?,
                 waker: number("common_pid")?,
-                wakee: who()?,
+                wakee: wakee()?,
                 target_cpu: number("target_cpu").or_else(|_| number("cpu"))?,
                 success: of("success"),
             },
@@ -137,17 +156,8 @@ impl Plan {
         })
     }
 
-    /// Decodes a record into an event; `raw` begins with `common_type`.
-    #[inline(always)]
+    /// As [`RecordDecoder::decode`].
     pub(crate) fn decode(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
-        match self {
-            Self::NativeSwitch => native::switch(raw, dictionary),
-            Self::NativeWake { kind } => native::wake(raw, dictionary).map(|wake| woken(*kind, wake)),
-            _ => self.decode_by_table(raw, dictionary),
-        }
-    }
-
-    fn decode_by_table(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
         let names = &mut dictionary.names;
         match self {
             Self::Switch { pids, prios, comms, state } => {
@@ -180,12 +190,6 @@ impl Plan {
                 };
                 Ok(woken(*kind, wake))
             }
-            _ => self.decode_rare(raw, names),
-        }
-    }
-
-    fn decode_rare(&self, raw: &[u8], names: &mut Names) -> Result<What, Refused> {
-        match self {
             Self::Row { row, sources } => decode_row(row, sources, raw, names),
             Self::SysEnter { pid, id, args: [arg0, arg1] } => Ok(What::SysEnter {
                 tid: pid.tid(raw)?,
@@ -195,10 +199,6 @@ impl Plan {
             }),
             Self::SysExit { pid, id, ret } => {
                 Ok(What::SysExit { tid: pid.tid(raw)?, number: id.syscall(raw)?, ret: ret.u64(raw)?.into() })
-            }
-            // These are decoded above.
-            Self::Switch { .. } | Self::Wake { .. } | Self::NativeSwitch | Self::NativeWake { .. } => {
-                Err(Refused::Short)
             }
         }
     }
@@ -223,7 +223,7 @@ fn decode_row(row: &Row, sources: &[Source], raw: &[u8], names: &mut Names) -> R
             (_, Source::Absent) => Name::UNKNOWN.bits(),
         };
     }
-    What::of(row.kind, fields).ok_or(Refused::Short)
+    What::of(row.kind, fields).ok_or(Refused::Event)
 }
 
 impl Source {
@@ -240,7 +240,7 @@ impl Source {
     }
 }
 
-impl Who {
+impl Wakee {
     #[inline]
     fn prio(&self, raw: &[u8]) -> Result<Prio, Refused> {
         self.prio.map_or(Ok(Prio::UNKNOWN), |prio| prio.prio(raw))
