@@ -4,11 +4,11 @@
 use crate::event::{Cpu, Wake, What};
 use crate::problem::{ProblemKind, Problems};
 
-/// Long before this time has passed, a CPU switches to a task that was sent to it, even if it was idle.
-const TAKEN_NS: u64 = 10_000_000;
+/// Longest time until a CPU switches to a task that was sent to it; an idle CPU takes far less.
+const MAX_DISPATCH_NS: u64 = 10_000_000;
 
-/// A single one may be a damaged number.
-const SENT: u32 = 2;
+/// Tasks that must have been sent to a CPU before it is missed: a single one may be a damaged number.
+const MIN_SENT: u32 = 2;
 
 /// Most CPUs that are listed in a message.
 const LISTED: usize = 16;
@@ -33,7 +33,7 @@ impl Sent {
 
     /// Whether the CPU would have switched to such a task by now, if its events were in the trace.
     pub(crate) fn is_overdue(self, now: u64) -> bool {
-        self.tasks >= SENT && now.saturating_sub(self.first) >= TAKEN_NS
+        self.tasks >= MIN_SENT && now.saturating_sub(self.first) >= MAX_DISPATCH_NS
     }
 }
 
@@ -121,10 +121,10 @@ mod tests {
         }
         unseen.take(5, migrate(8191));
         unseen.take(5, migrate(u16::MAX));
-        assert_eq!(unseen.note(TAKEN_NS), None, "it may not have got to it");
-        let note = unseen.note(5 + TAKEN_NS).unwrap();
+        assert_eq!(unseen.note(MAX_DISPATCH_NS), None, "it may not have got to it");
+        let note = unseen.note(5 + MAX_DISPATCH_NS).unwrap();
         assert!(note.starts_with("the trace has events of CPU 0 and none of CPU 3, to which"), "{note}");
         unseen.meet(Cpu(3));
-        assert_eq!(unseen.note(5 + TAKEN_NS), None);
+        assert_eq!(unseen.note(5 + MAX_DISPATCH_NS), None);
     }
 }
