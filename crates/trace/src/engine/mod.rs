@@ -118,7 +118,6 @@ impl Engine {
     /// Processes the next event. `classes` are those of the trace's states, by number.
     #[inline]
     pub fn take<O: Observer>(&mut self, event: &Event, classes: &[StateClass], observer: &mut O) {
-        self.counts.events += 1;
         if event.ts >= self.now {
             self.now = event.ts;
         } else {
@@ -145,16 +144,15 @@ impl Engine {
             }
             What::Waking(wake) if wake.tid != Tid::IDLE => self.waking(ts, &wake, observer),
             What::Wakeup(wake) if wake.tid != Tid::IDLE => self.wakeup(ts, &wake, observer),
-            _ => self.take_rare(event, observer),
+            _ => return self.take_rare(event, observer),
         }
+        self.counts.events += 1;
     }
 
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
-        if event.what.is_mark() || event.is_from_before() {
-            // What a recorder found when it started is not an event of the trace either.
-            self.counts.events -= 1;
-        }
+        // What a recorder found when it started is not an event of the trace either.
+        self.counts.events += u64::from(!event.what.is_mark() && !event.is_from_before());
         match event.what {
             What::WakeupNew(wake) if wake.tid != Tid::IDLE => self.wakeup_new(ts, &wake, observer),
             What::Migrate { tid, orig_cpu, dest_cpu, .. } if tid != Tid::IDLE => {
