@@ -25,7 +25,8 @@ pub(crate) const SWAPPED_NS: u64 = 1_000_000;
 /// Merges the events of CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    cpus: Vec<CpuQueue>,
+    /// By number of the CPU, or of the stream; index 0 is for events without a known CPU.
+    queues: Vec<CpuQueue>,
     /// CPUs with events that may be handed out, by the time of their first such event and, for equal times, by its
     /// position.
     heads: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -40,7 +41,7 @@ pub(crate) struct Order {
     handed_out: u64,
     pending: usize,
     /// Some CPU's events begin after a gap whose end has not been marked yet.
-    begins_late: bool,
+    has_open_begin: bool,
     handing_out: bool,
     finished: bool,
     /// Only some tasks were recorded, so a break in a CPU's chain of switches is expected.
@@ -91,9 +92,9 @@ struct CpuQueue {
     at: usize,
     /// Time of the last event, even if it has been handed out.
     last: u64,
-    /// Time of the last of the recorder's own records, and of the event before these.
-    noted: u64,
-    before_noted: u64,
+    /// Time of the last of perf's own records, and of the event before these.
+    last_perf_record: u64,
+    before_perf_records: u64,
     /// The thread switched in last; `None` after a gap and at the start.
     current: Option<Tid>,
     /// In a gap: on which CPU, why, and how many events were lost. The next event that is in order ends it.
@@ -129,27 +130,27 @@ impl Order {
     /// Adds an event of a CPU, after the CPU's earlier ones.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event, problems: &mut Problems) {
-        self.push_in(lane_index(event.cpu), event, problems);
+        self.push_in(queue_index(event.cpu), event, problems);
     }
 
     /// An out-of-line variant for rare events, to save code size.
     #[inline(never)]
     pub(crate) fn push_rare(&mut self, event: Event, problems: &mut Problems) {
-        self.push_in(lane_index(event.cpu), event, problems);
+        self.push_in(queue_index(event.cpu), event, problems);
     }
 
-    /// Adds an event of the recorder's own, not of the kernel's tracepoints: it does not show that nothing was missing
+    /// Adds one of perf's own records, not of the kernel's tracepoints: it does not show that nothing was missing
     /// until then.
     #[inline(never)]
-    pub(crate) fn push_noted(&mut self, event: Event, problems: &mut Problems) {
-        let index = lane_index(event.cpu);
-        let (last, noted) = self.cpus.get(index).map_or((0, 0), |lane| (lane.last, lane.noted));
+    pub(crate) fn push_perf_record(&mut self, event: Event, problems: &mut Problems) {
+        let index = queue_index(event.cpu);
+        let (last, last_record) = self.queues.get(index).map_or((0, 0), |queue| (queue.last, queue.last_perf_record));
         self.push_in(index, event, problems);
-        let lane = &mut self.cpus[index];
-        if last != noted {
-            lane.before_noted = last;
+        let queue = &mut self.queues[index];
+        if last != last_record {
+            queue.before_perf_records = last;
         }
-        lane.noted = lane.last;
+        queue.last_perf_record = queue.last;
     }
 
     /// Notes that a CPU has an event, of a kind that nobody wants, so it is not added.
@@ -161,55 +162,61 @@ impl Order {
     /// Adds an event of a stream that is itself in order; a CPU may have several such streams.
     #[inline(always)]
     pub(crate) fn push_in(&mut self, index: usize, event: Event, problems: &mut Problems) {
-        if index >= self.cpus.len() {
-            self.make_room(index);
-        }
+        self.ensure_queue(index);
         self.unseen.meet(event.cpu);
-        let lane = &mut self.cpus[index];
+        let queue = &mut self.queues[index];
         if let Some(places) = &mut self.places {
             *places += 1;
-            lane.place = *places;
+            queue.place = *places;
         }
-        if event.ts < lane.last || event.ts < self.limit {
+        if event.ts < queue.last || event.ts < self.limit {
             // The event is not passed to a function, because it would first be written to memory.
-            lane.events.push(event);
+            queue.events.push(event);
             return self.settle_late(index, problems);
         }
-        if lane.losing.is_some() && !lane.held {
-            self.pending += lane.end_of_gap(event.ts);
+        if queue.losing.is_some() && !queue.held {
+            self.pending += queue.end_of_gap(event.ts);
         }
         if let What::Switch { prev, next, .. } = event.what {
-            match lane.current {
+            match queue.current {
                 Some(current) if current != prev => {
                     self.pending += 2;
                     let reported = (!self.breaks_are_expected).then_some(&mut *problems);
-                    lane.chain_break(event.cpu, event.ts, prev, self.limit, reported);
+                    queue.chain_break(event.cpu, event.ts, prev, self.limit, reported);
                 }
                 None if self.starts_in_turn && !self.breaks_are_expected => {
-                    self.pending += lane.begins_in_turn(&event);
+                    self.pending += queue.mark_late_start(&event);
                 }
                 _ => {}
             }
-            lane.current = (!lane.held).then_some(next);
+            queue.current = (!queue.held).then_some(next);
             self.has_switches = true;
         } else {
             self.unseen.take(event.ts, event.what);
         }
         if let What::Exec { tid, old_tid } = event.what {
             // The thread on the CPU gets another id.
-            lane.current = lane.current.map(|c| if c == old_tid { tid } else { c });
+            queue.current = queue.current.map(|c| if c == old_tid { tid } else { c });
         }
-        lane.last = event.ts;
-        lane.seen = true;
-        lane.put(event);
+        queue.last = event.ts;
+        queue.seen = true;
+        queue.put(event);
         self.pending += 1;
         self.latest = self.latest.max(event.ts);
     }
 
+    /// Makes sure that the queue of this index exists.
+    #[inline(always)]
+    fn ensure_queue(&mut self, index: usize) {
+        if index >= self.queues.len() {
+            self.add_queues(index);
+        }
+    }
+
     #[cold]
-    fn make_room(&mut self, index: usize) {
+    fn add_queues(&mut self, index: usize) {
         let place = u64::from(self.places.is_some());
-        self.cpus.resize_with(index + 1, || CpuQueue { place, ..CpuQueue::default() });
+        self.queues.resize_with(index + 1, || CpuQueue { place, ..CpuQueue::default() });
     }
 }
 
@@ -222,6 +229,14 @@ impl CpuQueue {
         }
     }
 
+    /// Inserts an event among those pending; `place` is its position in a sorted file.
+    fn insert(&mut self, at: usize, event: Event, place: u64) {
+        self.events.insert(at, event);
+        if self.place > 0 {
+            self.places.insert(at, place);
+        }
+    }
+
     /// The position that decides between events with equal times.
     #[inline(always)]
     fn place_of(&self, at: usize, index: u32) -> u64 {
@@ -229,8 +244,8 @@ impl CpuQueue {
     }
 }
 
-/// The index of a CPU's lane: one more than its number; index 0 is for events without a known CPU.
+/// The index of a CPU's queue: one more than its number; index 0 is for events without a known CPU.
 #[inline]
-fn lane_index(cpu: Cpu) -> usize {
+fn queue_index(cpu: Cpu) -> usize {
     usize::from(cpu.0.wrapping_add(1))
 }

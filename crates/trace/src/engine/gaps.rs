@@ -32,7 +32,7 @@ impl CpuGaps {
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// By CPU; gaps on an unknown CPU are kept separately.
-    lanes: PerCpu<CpuGaps>,
+    cpus: PerCpu<CpuGaps>,
     anywhere: CpuGaps,
     /// End of the latest gap on any CPU; `u64::MAX` while one is open. Most intervals begin after it, so one comparison
     /// is enough for them.
@@ -43,20 +43,20 @@ pub(super) struct Gaps {
 
 impl Gaps {
     pub(super) fn begin(&mut self, cpu: Cpu) {
-        self.lane(cpu).open += 1;
+        self.of(cpu).open += 1;
         self.latest = u64::MAX;
     }
 
     pub(super) fn end(&mut self, cpu: Cpu, ts: u64) {
-        let lane = self.lane(cpu);
-        (lane.open, lane.end) = (lane.open.saturating_sub(1), ts);
+        let gaps = self.of(cpu);
+        (gaps.open, gaps.end) = (gaps.open.saturating_sub(1), ts);
         self.set_latest();
     }
 
     fn set_latest(&mut self) {
-        let all = || self.lanes.all().iter().chain([&self.anywhere]);
-        let goes_on = all().any(|l| l.open > 0 || l.is_unseen());
-        let latest = if goes_on { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
+        let all = || self.cpus.all().iter().chain([&self.anywhere]);
+        let goes_on = all().any(|c| c.open > 0 || c.is_unseen());
+        let latest = if goes_on { u64::MAX } else { all().map(|c| c.end).max().unwrap_or(0) };
         self.latest = latest.max(self.waits_from);
     }
 
@@ -65,8 +65,8 @@ impl Gaps {
         if cpu == Cpu::ANY {
             self.waits_from = self.waits_from.max(until);
         } else {
-            let lane = self.lane(cpu);
-            lane.end = lane.end.max(until);
+            let gaps = self.of(cpu);
+            gaps.end = gaps.end.max(until);
         }
         self.latest = self.latest.max(until);
     }
@@ -75,20 +75,20 @@ impl Gaps {
     #[inline]
     pub(super) fn sent(&mut self, cpu: Cpu, ts: u64) {
         if !self.has_events(cpu) && cpu.0 < Cpu::MOST {
-            self.lanes.of(cpu).sent.take(ts);
+            self.cpus.of(cpu).sent.take(ts);
             self.latest = u64::MAX;
         }
     }
 
     #[inline]
     pub(super) fn has_events(&self, cpu: Cpu) -> bool {
-        self.lanes.get(cpu).is_some_and(|lane| lane.has_events)
+        self.cpus.get(cpu).is_some_and(|gaps| gaps.has_events)
     }
 
     /// The first event of a CPU: the CPU was recorded, and the thread that runs on it has done so all the time.
     #[cold]
     pub(super) fn begins(&mut self, cpu: Cpu) {
-        self.lane(cpu).has_events = true;
+        self.of(cpu).has_events = true;
         self.set_latest();
     }
 
@@ -97,8 +97,8 @@ impl Gaps {
         self.latest
     }
 
-    fn lane(&mut self, cpu: Cpu) -> &mut CpuGaps {
-        if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
+    fn of(&mut self, cpu: Cpu) -> &mut CpuGaps {
+        if cpu == Cpu::ANY { &mut self.anywhere } else { self.cpus.of(cpu) }
     }
 
     /// Whether a thread that was seen on the CPUs `seen_on` (bits of their numbers modulo 64) may have run and slept
@@ -116,9 +116,9 @@ impl Gaps {
 
     #[cold]
     fn taint_of(&self, since: u64, now: u64, seen_on: u64) -> bool {
-        let hit = |lane: &CpuGaps| lane.open > 0 || lane.end > since || lane.is_unseen() && lane.sent.is_overdue(now);
+        let hit = |gaps: &CpuGaps| gaps.open > 0 || gaps.end > since || gaps.is_unseen() && gaps.sent.is_overdue(now);
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
-        hit(&self.anywhere) || self.lanes.all().iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
+        hit(&self.anywhere) || self.cpus.all().iter().enumerate().any(|(cpu, gaps)| on(cpu) && hit(gaps))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Missing events of a CPU: losses that a recorder reports, breaks in the chain of switches, clocks that went
 //! backwards, overwritten beginnings. Each gap is marked among the pending events, where it begins and where it ends.
 
-use super::{CpuQueue, Order, SWAPPED_NS, lane_index};
+use super::{CpuQueue, Order, SWAPPED_NS, queue_index};
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 use crate::seconds::Seconds;
@@ -35,7 +35,7 @@ impl Order {
     /// Events of a CPU were lost between its last and its next event. The recorder noticed this at `ts`, which may be
     /// shortly after the time of that next event.
     pub(crate) fn lost(&mut self, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
-        self.lost_in(lane_index(cpu), cpu, ts, lost, problems);
+        self.lost_in(queue_index(cpu), cpu, ts, lost, problems);
     }
 
     /// The same for a stream that is itself in order.
@@ -45,45 +45,42 @@ impl Order {
             Cpu(n) if ts == 0 => format!("CPU {n} lost events before the trace begins"),
             Cpu(n) => format!("CPU {n} lost events, noticed at {:.6} s", Seconds(ts)),
         });
-        if index >= self.cpus.len() {
-            self.make_room(index);
-        }
-        let lane = &mut self.cpus[index];
+        self.ensure_queue(index);
+        let queue = &mut self.queues[index];
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         if cpu == Cpu::ANY {
             // It is not known which CPU's next event would end the gap, nor when it began: not before the previous
             // round.
-            let ts = ts.max(lane.last);
-            if self.latest_before == 0 && !lane.seen {
-                let before = lane.begin.map_or(0, |begin| begin.lost);
-                lane.begin = Some(Begin { until: Some(ts), lost: before.saturating_add(lost), ..Begin::of(cpu, true) });
-                (lane.last, self.begins_late) = (ts, true);
+            let ts = ts.max(queue.last);
+            if self.latest_before == 0 && !queue.seen {
+                let before = queue.begin.map_or(0, |begin| begin.lost);
+                queue.begin =
+                    Some(Begin { until: Some(ts), lost: before.saturating_add(lost), ..Begin::of(cpu, true) });
+                (queue.last, self.has_open_begin) = (ts, true);
                 return;
             }
-            (lane.last, lane.seen) = (lane.last.max(self.latest_before).min(ts), true);
-            lane.gap(cpu, (lane.last, ts), Missing::Lost, lost);
+            (queue.last, queue.seen) = (queue.last.max(self.latest_before).min(ts), true);
+            queue.gap(cpu, (queue.last, ts), Missing::Lost, lost);
             self.pending += 2;
-        } else if let Some((_, missing, before)) = &mut lane.losing {
+        } else if let Some((_, missing, before)) = &mut queue.losing {
             (*missing, *before) = (Missing::Lost, before.saturating_add(lost));
-        } else if lane.seen {
-            lane.begin_gap(cpu, self.limit, Missing::Lost, lost);
+        } else if queue.seen {
+            queue.begin_gap(cpu, self.limit, Missing::Lost, lost);
             self.pending += 1;
         } else {
-            lane.begin_behind_gap(cpu, lost, true);
-            self.begins_late = true;
+            queue.begin_with_gap(cpu, lost, true);
+            self.has_open_begin = true;
         }
     }
 
     /// Events of a CPU between the trace's first event and the CPU's own first one were overwritten.
     pub(crate) fn begins_late(&mut self, cpu: Cpu) {
-        let index = lane_index(cpu);
-        if index >= self.cpus.len() {
-            self.make_room(index);
-        }
-        let lane = &mut self.cpus[index];
-        if !lane.seen && lane.losing.is_none() {
-            lane.begin_behind_gap(cpu, 0, true);
-            self.begins_late = true;
+        let index = queue_index(cpu);
+        self.ensure_queue(index);
+        let queue = &mut self.queues[index];
+        if !queue.seen && queue.losing.is_none() {
+            queue.begin_with_gap(cpu, 0, true);
+            self.has_open_begin = true;
         }
     }
 
@@ -92,9 +89,9 @@ impl Order {
     pub(crate) fn lost_at_unknown_times(&mut self, cpu: Cpu, lost: u64) {
         let (first, latest) = (self.first_waiting(), self.latest);
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
-        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)).filter(|lane| lane.seen && first < latest) {
-            lane.events.insert(lane.at, Event { ts: first, cpu, what: What::GapBegin });
-            lane.events.push(Event { ts: latest, cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
+        if let Some(queue) = self.queues.get_mut(queue_index(cpu)).filter(|queue| queue.seen && first < latest) {
+            queue.insert(queue.at, Event { ts: first, cpu, what: What::GapBegin }, 0);
+            queue.put(Event { ts: latest, cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
             self.pending += 2;
         }
         self.waits_unknown(first, latest);
@@ -102,56 +99,53 @@ impl Order {
 
     /// A thread that waits between these times may have run on any CPU.
     fn waits_unknown(&mut self, from: u64, until: u64) {
-        let index = lane_index(Cpu::ANY);
-        if index >= self.cpus.len() {
-            self.make_room(index);
-        }
-        let lane = &mut self.cpus[index];
-        let ts = from.max(lane.last).max(self.handed_out);
+        let index = queue_index(Cpu::ANY);
+        self.ensure_queue(index);
+        let queue = &mut self.queues[index];
+        let ts = from.max(queue.last).max(self.handed_out);
         if ts < until {
-            lane.last = ts;
-            lane.put(Event { ts, cpu: Cpu::ANY, what: What::WaitsUnknown { until: until.into() } });
+            queue.last = ts;
+            queue.put(Event { ts, cpu: Cpu::ANY, what: What::WaitsUnknown { until: until.into() } });
             self.pending += 1;
         }
     }
 
     /// Time of the first pending event; what a recorder found when it started does not count.
     pub(super) fn first_waiting(&self) -> u64 {
-        let first =
-            |lane: &CpuQueue| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
-        self.cpus.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
+        let first = |queue: &CpuQueue| {
+            queue.events[queue.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts)
+        };
+        self.queues.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
     }
 
     /// Events of a CPU between its last one and `ts` were lost; the events after `ts` follow.
     pub(crate) fn lost_until(&mut self, cpu: Cpu, ts: u64, problems: &mut Problems) {
         self.lost(cpu, ts, 0, problems);
-        let lane = &mut self.cpus[lane_index(cpu)];
-        lane.last = lane.last.max(ts);
-        self.pending += lane.end_of_gap(lane.last);
+        let queue = &mut self.queues[queue_index(cpu)];
+        queue.last = queue.last.max(ts);
+        self.pending += queue.end_of_gap(queue.last);
     }
 
     /// Holds the gap of a CPU open, so that its events are inside it; after it is released, the next event ends the
     /// gap.
     pub(crate) fn hold_gap(&mut self, cpu: Cpu, held: bool) {
-        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)) {
-            lane.held = held;
+        if let Some(queue) = self.queues.get_mut(queue_index(cpu)) {
+            queue.held = held;
         }
     }
 
     /// The events of a CPU are complete from `ts` on; earlier ones may be missing.
     pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
-        let index = lane_index(cpu);
-        if index >= self.cpus.len() {
-            self.make_room(index);
-        }
-        self.cpus[index].begin = Some(Begin { until: Some(ts), ..Begin::of(cpu, false) });
-        self.begins_late = true;
+        let index = queue_index(cpu);
+        self.ensure_queue(index);
+        self.queues[index].begin = Some(Begin { until: Some(ts), ..Begin::of(cpu, false) });
+        self.has_open_begin = true;
     }
 
     /// It is not known whether the events of a CPU are complete before `ts`.
     pub(crate) fn may_begin_at(&mut self, cpu: Cpu, ts: u64) {
         self.begins_at(cpu, ts);
-        if let Some(begin) = &mut self.cpus[lane_index(cpu)].begin {
+        if let Some(begin) = &mut self.queues[queue_index(cpu)].begin {
             begin.unsure = true;
         }
     }
@@ -162,9 +156,9 @@ impl Order {
     pub(super) fn settle_begins(&mut self, problems: &mut Problems) {
         let first = if self.handed_out > 0 { self.handed_out } else { self.first_waiting() };
         let mut last = first;
-        self.begins_late = false;
-        for lane in &mut self.cpus {
-            let Some(begin) = lane.begin.take() else { continue };
+        self.has_open_begin = false;
+        for queue in &mut self.queues {
+            let Some(begin) = queue.begin.take() else { continue };
             last = last.max(begin.until.unwrap_or(self.limit));
             if begin.unsure {
                 continue;
@@ -174,34 +168,30 @@ impl Order {
                 let until = Seconds(until);
                 problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until:.6} s are missing"));
             }
-            self.pending += lane.mark_begin(begin, first);
-            self.begins_late |= lane.begin.is_some();
+            self.pending += queue.mark_begin(begin, first);
+            self.has_open_begin |= queue.begin.is_some();
         }
         self.waits_unknown(first, last);
     }
 
-    /// Moves a lane's newest event to its place; it is older than the previous one, or than what was handed out.
+    /// Moves a queue's newest event to its place; it is older than the previous one, or than what was handed out.
     #[cold]
     pub(super) fn settle_late(&mut self, index: usize, problems: &mut Problems) {
-        let lane = &mut self.cpus[index];
-        let Some(event) = lane.events.pop() else { return };
+        let queue = &mut self.queues[index];
+        let Some(event) = queue.events.pop() else { return };
         self.pending += 1;
         if event.is_from_before() {
-            return lane.put(event);
+            return queue.put(event);
         }
-        let waiting = &lane.events[lane.at..];
+        let waiting = &queue.events[queue.at..];
         let later = waiting.iter().rev().take(NEIGHBOURS + 1).take_while(|e| e.ts > event.ts).count();
-        let back = lane.last.saturating_sub(event.ts);
+        let back = queue.last.saturating_sub(event.ts);
         let swapped = (1..SWAPPED_NS).contains(&back) && later <= NEIGHBOURS && event.ts >= self.handed_out;
         if swapped && !matches!(event.what, What::Switch { .. }) {
-            let at = lane.events.len() - later;
-            lane.events.insert(at, event);
-            if lane.place > 0 {
-                lane.places.insert(at, lane.place);
-            }
-            return;
+            let at = queue.events.len() - later;
+            return queue.insert(at, event, queue.place);
         }
-        let (cpu, last, limit) = (event.cpu, lane.last, self.limit);
+        let (cpu, last, limit) = (event.cpu, queue.last, self.limit);
         if last > limit {
             problems.add(ProblemKind::ClockBack, || {
                 format!("the clock of CPU {} went back by {} s at {:.6} s", cpu.0, Seconds(back), Seconds(last))
@@ -220,27 +210,27 @@ impl Order {
         // Time never goes backwards: until the clock has caught up, all events get the last time, and the interval is a
         // gap.
         let ts = last.max(limit);
-        if !lane.seen {
+        if !queue.seen {
             // A gap before the first event of a CPU has no effect.
-            lane.last = ts;
+            queue.last = ts;
         }
-        if lane.losing.is_none() {
-            lane.begin_gap(cpu, limit, Missing::Clock, 0);
+        if queue.losing.is_none() {
+            queue.begin_gap(cpu, limit, Missing::Clock, 0);
             self.pending += 1;
         }
         if let What::Switch { next, .. } = event.what {
-            lane.current = Some(next);
+            queue.current = Some(next);
         }
-        lane.last = ts;
-        lane.put(Event { ts, ..event });
+        queue.last = ts;
+        queue.put(Event { ts, ..event });
     }
 }
 
 impl CpuQueue {
-    /// A switch while no thread is known to be on the CPU: if it is the first of a CPU that started late, waits of threads
-    /// that were there before are unknown. Returns the number of events added.
+    /// A switch while no thread is known to be on the CPU: if it is the first of a CPU that started late, waits of
+    /// threads that were there before are unknown. Returns the number of events added.
     #[cold]
-    pub(super) fn begins_in_turn(&mut self, event: &Event) -> usize {
+    pub(super) fn mark_late_start(&mut self, event: &Event) -> usize {
         let begins = !std::mem::replace(&mut self.has_switched, true) && event.cpu != Cpu(0);
         if begins {
             let until = event.ts.into();
@@ -266,7 +256,7 @@ impl CpuQueue {
 
     /// Time of the last event that the kernel's tracepoints wrote; events up to `limit` may have been handed out.
     fn last_known(&self, limit: u64) -> u64 {
-        if self.last == self.noted { self.before_noted.max(limit).min(self.last) } else { self.last }
+        if self.last == self.last_perf_record { self.before_perf_records.max(limit).min(self.last) } else { self.last }
     }
 
     fn begin_gap(&mut self, cpu: Cpu, limit: u64, missing: Missing, lost: u32) {
@@ -277,16 +267,12 @@ impl CpuQueue {
     /// A gap begins right after the CPU's previous event, and before events of other CPUs with that time that come
     /// later in a file.
     fn put_begin(&mut self, ts: u64, cpu: Cpu) {
-        let noted = self.events[self.at..].iter().rev().take_while(|event| event.ts > ts).count();
-        let at = self.events.len() - noted;
-        self.events.insert(at, Event { ts, cpu, what: What::GapBegin });
-        if self.place > 0 {
-            self.places.insert(at, 0);
-        }
+        let later = self.events[self.at..].iter().rev().take_while(|event| event.ts > ts).count();
+        self.insert(self.events.len() - later, Event { ts, cpu, what: What::GapBegin }, 0);
     }
 
     /// The CPU's first events are missing.
-    fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, reported: bool) {
+    fn begin_with_gap(&mut self, cpu: Cpu, lost: u32, reported: bool) {
         self.begin = Some(Begin::of(cpu, reported));
         (self.losing, self.current) = (Some((cpu, Missing::Lost, lost)), None);
     }
@@ -332,12 +318,8 @@ impl CpuQueue {
 
     /// Inserts the mark of a gap into the pending events, before those with the same time.
     fn mark(&mut self, event: Event) {
-        let later = self.events[self.at..].partition_point(|e| e.ts < event.ts);
-        let at = self.at + later;
-        self.events.insert(at, event);
-        if self.place > 0 {
-            self.places.insert(at, 0);
-        }
+        let earlier = self.events[self.at..].partition_point(|e| e.ts < event.ts);
+        self.insert(self.at + earlier, event, 0);
     }
 
     /// Marks events between two times as missing.

@@ -1,6 +1,6 @@
 //! Decides, by the recorder's rounds, which events may be handed out, and hands them out in the order of time.
 
-use super::{BATCH, CpuQueue, Order, lane_index};
+use super::{BATCH, CpuQueue, Order, queue_index};
 use crate::event::{Cpu, Event, Missing, Tid};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
@@ -34,7 +34,7 @@ impl Order {
 
     /// Whether a CPU has had an event.
     pub(crate) fn has_seen(&self, cpu: Cpu) -> bool {
-        self.cpus.get(lane_index(cpu)).is_some_and(|lane| lane.seen)
+        self.queues.get(queue_index(cpu)).is_some_and(|queue| queue.seen)
     }
 
     /// No more events will come.
@@ -42,12 +42,12 @@ impl Order {
         if self.breaks_are_expected {
             self.last_runs_are_unknown();
         }
-        for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
-            self.pending += lane.end_of_gap(self.latest.max(lane.last));
+        for queue in self.queues.iter_mut().filter(|queue| queue.losing.is_some()) {
+            self.pending += queue.end_of_gap(self.latest.max(queue.last));
         }
         // If switches were not recorded, a CPU to which tasks were sent need not have an event.
         if self.has_switches {
-            self.unseen.report(self.cpus.iter().map(|lane| lane.last).max().unwrap_or(0), problems);
+            self.unseen.report(self.queues.iter().map(|queue| queue.last).max().unwrap_or(0), problems);
         }
         self.limit = u64::MAX;
         self.finished = true;
@@ -57,10 +57,10 @@ impl Order {
     /// Only some tasks were recorded: a task that was switched in may have left its CPU unseen since then.
     fn last_runs_are_unknown(&mut self) {
         let latest = self.latest;
-        for (number, lane) in self.cpus.iter_mut().skip(1).enumerate() {
-            let runs = lane.current.is_some_and(|current| current != Tid::IDLE);
-            if runs && lane.losing.is_none() && lane.last < latest {
-                lane.gap(Cpu(number as u16), (lane.last, latest), Missing::Chain, 0);
+        for (number, queue) in self.queues.iter_mut().skip(1).enumerate() {
+            let runs = queue.current.is_some_and(|current| current != Tid::IDLE);
+            if runs && queue.losing.is_none() && queue.last < latest {
+                queue.gap(Cpu(number as u16), (queue.last, latest), Missing::Chain, 0);
                 self.pending += 2;
             }
         }
@@ -82,7 +82,7 @@ impl Order {
             return;
         }
         let mut starts: Vec<(u64, u64)> =
-            self.cpus.iter().filter(|l| l.at < l.events.len()).map(|l| (l.events[l.at].ts, l.last)).collect();
+            self.queues.iter().filter(|q| q.at < q.events.len()).map(|q| (q.events[q.at].ts, q.last)).collect();
         starts.sort_unstable();
         let oldest = starts.first().map_or(0, |s| s.0);
         let latest = starts.iter().map(|s| s.1).max().unwrap_or(0);
@@ -93,13 +93,13 @@ impl Order {
     }
 
     fn gather(&mut self, problems: &mut Problems) {
-        if self.begins_late && self.first_waiting() <= self.limit {
+        if self.has_open_begin && self.first_waiting() <= self.limit {
             self.settle_begins(problems);
         }
         self.heads.clear();
-        for (index, lane) in self.cpus.iter().enumerate() {
-            if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
-                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index as u32), index as u32)));
+        for (index, queue) in self.queues.iter().enumerate() {
+            if let Some(first) = queue.events.get(queue.at).filter(|e| e.ts <= self.limit) {
+                self.heads.push(Reverse((first.ts, queue.place_of(queue.at, index as u32), index as u32)));
             }
         }
         self.handing_out = !self.heads.is_empty();
@@ -110,21 +110,21 @@ impl Order {
         while out.len() < BATCH {
             let Some(Reverse((.., index))) = self.heads.pop() else { break };
             let next = self.heads.peek().map_or((u64::MAX, u64::MAX), |r| (r.0.0, r.0.1));
-            let lane = &mut self.cpus[index as usize];
-            let waiting = &lane.events[lane.at..];
+            let queue = &mut self.queues[index as usize];
+            let waiting = &queue.events[queue.at..];
             let most = waiting.len().min(BATCH - out.len());
             // Takes this CPU's events up to the next event of any other CPU; these are often many.
             let is_later = |at: usize, e: &Event| {
-                e.ts > next.0 || e.ts == next.0 && lane.place_of(lane.at + at, index) > next.1 || e.ts > self.limit
+                e.ts > next.0 || e.ts == next.0 && queue.place_of(queue.at + at, index) > next.1 || e.ts > self.limit
             };
             let run = waiting[..most].iter().enumerate().position(|(at, e)| is_later(at, e)).unwrap_or(most);
             out.extend_from_slice(&waiting[..run]);
-            lane.at += run;
+            queue.at += run;
             self.pending -= run;
-            if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
-                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index), index)));
+            if let Some(first) = queue.events.get(queue.at).filter(|e| e.ts <= self.limit) {
+                self.heads.push(Reverse((first.ts, queue.place_of(queue.at, index), index)));
             } else {
-                lane.compact();
+                queue.compact();
             }
         }
         self.handing_out = !self.heads.is_empty();

@@ -91,7 +91,7 @@ impl Records {
             if ts == 0 {
                 self.order.push_rare(event, &mut self.problems);
             } else if self.sample_type == record::SAMPLE {
-                self.order.push_noted(event, &mut self.problems);
+                self.order.push_perf_record(event, &mut self.problems);
             } else {
                 self.held.push(event);
             }
