@@ -113,9 +113,9 @@ impl Archive {
         }
         let directory = archive.bytes(at, length)?;
         let mut rest = &directory[..];
-        while let Some((member, behind)) = Member::read(rest) {
+        while let Some((member, after)) = Member::read(rest) {
             archive.members.extend(member);
-            rest = behind;
+            rest = after;
         }
         Ok(archive)
     }
@@ -170,7 +170,7 @@ impl Member {
         let name_ends = HEADER + usize::from(u16_at(header, 28));
         let name = directory.get(HEADER..name_ends)?;
         let name = String::from_utf8_lossy(name).chars().filter(|c| !c.is_control()).collect();
-        let behind = name_ends + usize::from(u16_at(header, 30)) + usize::from(u16_at(header, 32));
+        let after = name_ends + usize::from(u16_at(header, 30)) + usize::from(u16_at(header, 32));
         let member = Self {
             name,
             method: u16_at(header, 10),
@@ -180,7 +180,7 @@ impl Member {
             at: u32_at(header, 42).into(),
         };
         let readable = matches!(member.method, STORED | DEFLATED) && u16_at(header, 8) & ENCRYPTED == 0;
-        Some((readable.then_some(member), directory.get(behind..)?))
+        Some((readable.then_some(member), directory.get(after..)?))
     }
 }
 

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_behind_a_short_piece() {
+    fn nothing_comes_after_a_short_piece() {
         // Like a file that grows again while it is read.
         struct Holed;
         impl crate::ByteSource for Holed {

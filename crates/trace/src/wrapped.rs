@@ -79,7 +79,7 @@ pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kind
     let inflated = bytes.len();
     let mut reader = TraceDat::open_archive(file, Box::new(bytes), wanted)?;
     if let Err(error) = read {
-        reader.report(format!("the gzip around the archive is damaged or cut behind its byte {inflated}: {error}"));
+        reader.report(format!("the gzip around the archive is damaged or cut after its byte {inflated}: {error}"));
     }
     Ok(reader)
 }

@@ -139,7 +139,7 @@ fn a_sorted_file_decides_between_equal_times() {
 /// In whole microseconds, the last event before a gap has the same time as events of other CPUs that come later in the
 /// file.
 #[test]
-fn a_gap_of_a_sorted_file_begins_right_behind_the_event_before_it() {
+fn a_gap_of_a_sorted_file_begins_right_after_the_event_before_it() {
     let (mut order, mut problems) = (Order::of_a_sorted_file(), Problems::default());
     for event in [switch(0, 10, 1, 2), idle(1, 10), switch(0, 12, 3, 4), idle(1, 12)] {
         order.push(event, &mut problems);

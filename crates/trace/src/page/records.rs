@@ -103,13 +103,13 @@ impl PageFormat {
         let ts = number(page, timestamp_at, 8, big_endian).ok_or(short(timestamp_at))?;
         let commit = number(page, commit_at, commit_bytes, big_endian).ok_or(short(commit_at))?;
         let bytes = (commit & (MISSED_STORED - 1)) as usize;
-        let behind = page.get(data_at..).unwrap_or(&[]);
-        let Some(data) = behind.get(..bytes) else {
+        let after = page.get(data_at..).unwrap_or(&[]);
+        let Some(data) = after.get(..bytes) else {
             return Err(PageError { at: commit_at, what: "more bytes are committed than the page has" });
         };
         let missed = (commit & MISSED != 0).then(|| {
             let stored = commit & MISSED_STORED != 0;
-            let count = stored.then(|| number(behind, bytes, commit_bytes, big_endian)).flatten();
+            let count = stored.then(|| number(after, bytes, commit_bytes, big_endian)).flatten();
             count.unwrap_or(0)
         });
         Ok(OpenPage { ts, missed, data, data_at, big_endian })

@@ -80,7 +80,7 @@ impl Written {
     }
 
     /// Fills in the commit size, with `flags`, and appends what follows the records.
-    fn finish(mut self, flags: u64, behind: &[u8]) -> Vec<u8> {
+    fn finish(mut self, flags: u64, after: &[u8]) -> Vec<u8> {
         let data_at = if self.small { 12 } else { 16 };
         let commit = (self.bytes.len() - data_at) as u64 | flags;
         let mut number = Self { bytes: Vec::new(), ..self };
@@ -90,7 +90,7 @@ impl Written {
             number.long(commit)
         }
         self.bytes[8..8 + number.bytes.len()].copy_from_slice(&number.bytes);
-        self.bytes.extend(behind);
+        self.bytes.extend(after);
         self.bytes.resize(4096, 0);
         self.bytes
     }
@@ -183,10 +183,10 @@ fn time_extends_and_absolute_times_move_the_clock() {
 
 #[test]
 fn losses_are_reported_first_with_their_number_where_it_is_stored() {
-    let lost = |flags: u64, behind: &[u8]| {
+    let lost = |flags: u64, after: &[u8]| {
         let mut page = Written::new(50, false, false);
         page.event(1, &waking(11, 10, 1, 0, false));
-        let (found, items) = decode(&mut decoder(HEADER_PAGE, false), &page.finish(flags, behind));
+        let (found, items) = decode(&mut decoder(HEADER_PAGE, false), &page.finish(flags, after));
         (found.unwrap().lost, items[0])
     };
     assert_eq!(lost(MISSED | MISSED_STORED, &77u64.to_le_bytes()), (Some(77), (50, Item::Lost(77))));

@@ -125,8 +125,8 @@ impl Attr {
         layout.has_callchain = has(part::CALLCHAIN);
         layout.has_raw = has(part::RAW);
         layout.ends_with_raw = layout.has_raw && self.sample_type & !part::IDENTIFIER < part::RAW << 1;
-        let behind = [part::DATA_PAGE_SIZE, part::CODE_PAGE_SIZE].iter().filter(|part| has(**part)).count();
-        layout.cgroup = (has(part::CGROUP) && !has(part::AUX)).then_some(8 * (1 + behind));
+        let after = [part::DATA_PAGE_SIZE, part::CODE_PAGE_SIZE].iter().filter(|part| has(**part)).count();
+        layout.cgroup = (has(part::CGROUP) && !has(part::AUX)).then_some(8 * (1 + after));
         layout
     }
 
@@ -180,7 +180,7 @@ impl Layout {
     /// The raw data in a sample: what the tracepoint wrote.
     #[inline(always)]
     pub(crate) fn raw<'a>(&self, record: &'a [u8], big_endian: bool) -> Option<&'a [u8]> {
-        let at = if self.has_read || self.has_callchain { self.behind_varying(record, big_endian)? } else { self.rest };
+        let at = if self.has_read || self.has_callchain { self.after_varying(record, big_endian)? } else { self.rest };
         let size = u32_at(record, at, big_endian)? as usize;
         record.get(at + 4..at + 4 + size)
     }
@@ -192,7 +192,7 @@ impl Layout {
     }
 
     #[inline(never)]
-    fn behind_varying(&self, record: &[u8], big_endian: bool) -> Option<usize> {
+    fn after_varying(&self, record: &[u8], big_endian: bool) -> Option<usize> {
         const TIMES: [u64; 2] = [1, 2];
         const ID: u64 = 4;
         const GROUP: u64 = 8;
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_data_is_found_behind_counts_and_call_chains() {
+    fn raw_data_is_found_after_counts_and_call_chains() {
         let layout = attr(part::READ | part::CALLCHAIN | part::RAW, 1 | 4).layout();
         let mut record = vec![0; 8];
         for word in [7u64, 8, 9, 2, 0xaa, 0xbb] {

@@ -151,7 +151,7 @@ impl Header {
         let (_, data_end) = self.data;
         if data_end > size {
             let found = format!("the file has {size} bytes; its records should end at byte {data_end}");
-            let expected = "the formats of its events behind them: the file is truncated, or still being written";
+            let expected = "the formats of its events after them: the file is truncated, or still being written";
             return Err(input.malformed(40, found, expected));
         }
         let mut table = Cursor::new(input, data_end, size, self.big_endian);

@@ -62,7 +62,7 @@ impl Inflate {
     /// Adds a piece.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), String> {
         if self.has_ended() {
-            return Err("bytes behind the end of the zstd stream".into());
+            return Err("bytes after the end of the zstd stream".into());
         }
         if self.waiting.len() + piece.len() > MOST_WAITING {
             return Err("the zstd stream has a block that never ends".into());

@@ -181,7 +181,7 @@ impl Records {
             if size < 8 {
                 let at = offset + at as u64;
                 self.problems.add(ProblemKind::BadRecord, || {
-                    format!("byte {at}: a record of {size} bytes, less than its header; nothing behind it was read")
+                    format!("byte {at}: a record of {size} bytes, less than its header; nothing after it was read")
                 });
                 return (0, Step::Stop);
             }

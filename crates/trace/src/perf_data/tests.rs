@@ -256,7 +256,7 @@ fn what_the_kernel_counted_as_lost_is_counted_once() {
 #[test]
 fn a_loss_at_an_unknown_time_makes_every_wait_unknown() {
     let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 12 waking B by A\n0 20 A S > B"));
-    let observed = |behind: Vec<u8>| observed(LITTLE.file(&[events.clone(), behind].concat()));
+    let observed = |after: Vec<u8>| observed(LITTLE.file(&[events.clone(), after].concat()));
     assert_eq!(observed(Vec::new()).waits(), ["B waited 12-20 Waking"]);
     assert_eq!(observed(LITTLE.record(13, &LITTLE.u64(5))).waits(), ["B censored Waking Gap"]);
 }
@@ -312,18 +312,18 @@ fn the_features_of_a_32_bit_machine_are_found() {
     let table = (u64::from_be_bytes(file[40..48].try_into().unwrap())
         + u64::from_be_bytes(file[48..56].try_into().unwrap())) as usize;
     let end = file.len() as u64;
-    let (mut formats, behind) = (file[table..table + 16].to_vec(), file[table + 16..].to_vec());
+    let (mut formats, after) = (file[table..table + 16].to_vec(), file[table + 16..].to_vec());
     let moved = u64::from_be_bytes(formats[..8].try_into().unwrap()) + 16;
     formats[..8].copy_from_slice(&moved.to_be_bytes());
     let name = [&4u32.to_be_bytes()[..], b"vm1\0"].concat();
     let section = [(end + 16).to_be_bytes(), (name.len() as u64).to_be_bytes()].concat();
-    let file = [&file[..table], &formats, &section, &behind, &name].concat();
+    let file = [&file[..table], &formats, &section, &after, &name].concat();
     let (events, reader) = read(file).unwrap();
     assert_eq!((reader.info().hostname.as_str(), events.is_empty()), ("vm1", false));
 }
 
 #[test]
-fn a_second_file_behind_the_first_is_named() {
+fn a_second_file_after_the_first_is_named() {
     let file = LITTLE.file(&records(LITTLE, &Drawing::new(DRAWING)));
     let second = format!("byte {}: a second perf.data file begins here", file.len());
     let (_, reader) = read([file.clone(), file].concat()).unwrap();

@@ -142,7 +142,7 @@ impl Perfetto {
             return Ok(Some(length));
         }
         if !bytes.is_empty() {
-            let found = format!("byte {at}: no packet of a trace begins here; nothing behind it was read");
+            let found = format!("byte {at}: no packet of a trace begins here; nothing after it was read");
             self.problems.add(ProblemKind::BadRecord, || found);
         }
         Ok(None)

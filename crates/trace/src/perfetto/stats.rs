@@ -161,7 +161,7 @@ impl Stats {
         let seen = self.service.join(", ");
         if gaps_are_marked {
             let (kind, or) = match self.may_lack_last {
-                true => (ProblemKind::MayBeLost, ", or behind the last events of a CPU"),
+                true => (ProblemKind::MayBeLost, ", or after the last events of a CPU"),
                 false => (ProblemKind::Recording, ""),
             };
             problems.add(kind, || {

@@ -309,7 +309,7 @@ impl Merging for RecordingReader {
             }
             Found::Unframed(found, expected) => {
                 self.problems.add(ProblemKind::SkippedPart, || {
-                    format!("byte {at}: {found}; expected {expected}; nothing behind it can be found")
+                    format!("byte {at}: {found}; expected {expected}; nothing after it can be found")
                 });
                 self.order.finish(&mut self.problems);
             }

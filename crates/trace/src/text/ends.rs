@@ -9,7 +9,7 @@ pub(super) struct Ends {
     there: u64,
     /// Several lines are printed as one: a function's entry and exit.
     joins_lines: bool,
-    /// Number of the first line that begins another trace behind events.
+    /// Number of the first line that begins another trace after events.
     pub(super) second: Option<u64>,
     has_header: bool,
     /// Inside a `<script>`.

@@ -84,7 +84,7 @@ impl Text {
             });
         }
         if self.events.is_empty() && self.ends.has_lines_of_ftrace() {
-            let what = "the header is that of ftrace, and none of the lines behind it is an event";
+            let what = "the header is that of ftrace, and none of the lines after it is an event";
             let fix =
                 "turn off the trace options raw, hex and bin (`echo noraw > trace_options`) and read the trace again";
             return Err(self.input.unsupported(0, what, fix));

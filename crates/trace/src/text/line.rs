@@ -105,9 +105,9 @@ fn holds_another(payload: &str) -> bool {
     ends.any(|end| {
         let (before, name) = payload[..end].rsplit_once(' ').unwrap_or(("", &payload[..end]));
         let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
-        let is_behind_a_time =
+        let is_after_a_time =
             || before.trim_end().strip_suffix(':').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit()));
-        Kind::of_name(name).is_some() && is_behind_a_time()
+        Kind::of_name(name).is_some() && is_after_a_time()
     })
 }
 
@@ -147,8 +147,8 @@ fn lost(text: &str) -> Option<Said<'_>> {
 /// `perf 23001 [000] 17945.230538246: PERF_RECORD_LOST lost 40`, and LOST_SAMPLES: `perf script --show-lost-events`. If
 /// the CPU is unknown, `[-01]`, it may be any.
 fn record_lost(line: &str) -> Option<Said<'_>> {
-    let (before, behind) = line.split_once(": PERF_RECORD_LOST")?;
-    let lost = behind.strip_prefix("_SAMPLES").unwrap_or(behind).strip_prefix(" lost ")?.trim().parse().ok()?;
+    let (before, after) = line.split_once(": PERF_RECORD_LOST")?;
+    let lost = after.strip_prefix("_SAMPLES").unwrap_or(after).strip_prefix(" lost ")?.trim().parse().ok()?;
     let cpu = before.rsplit_once('[')?.1.split_once(']')?.0.parse().ok().and_then(Cpu::from_raw);
     Some(Said::Lost { cpu: cpu.unwrap_or(Cpu::ANY), lost })
 }
@@ -164,9 +164,9 @@ fn event(line: &str) -> Option<Said<'_>> {
         if number.len() < 3 || !number.bytes().all(|b| b.is_ascii_digit()) {
             continue;
         }
-        let found = behind_cpu(&line[close + 1..]).zip(thread(&line[..open]));
-        if let Some((behind, thread)) = found {
-            return Some(in_seconds(thread, number, behind));
+        let found = after_cpu(&line[close + 1..]).zip(thread(&line[..open]));
+        if let Some((after, thread)) = found {
+            return Some(in_seconds(thread, number, after));
         }
     }
     None
@@ -183,9 +183,9 @@ fn is_named(line: &str) -> bool {
         }
     }
     // The rest of the line may be undamaged: a CPU in brackets, a time, and then no name.
-    let Some((cpu, behind)) = line.split_once("] ") else { return false };
+    let Some((cpu, after)) = line.split_once("] ") else { return false };
     let has_cpu = cpu.bytes().rev().take_while(u8::is_ascii_digit).count() >= 3;
-    behind.split_once(": ").filter(|_| has_cpu).is_some_and(|(before, event)| {
+    after.split_once(": ").filter(|_| has_cpu).is_some_and(|(before, event)| {
         let name = event.split(": ").next().unwrap_or_default();
         before.ends_with(|c: char| c.is_ascii_digit()) && name.len() < event.len() && !name.trim().contains(' ')
     })
@@ -205,7 +205,7 @@ fn said<'a>(
     ts.map_or(Said::Untimed(stamp), |ts| Said::Event(line(tid, number, ts)))
 }
 
-/// An event whose time is in seconds, with what [`behind_cpu`] found.
+/// An event whose time is in seconds, with what [`after_cpu`] found.
 fn in_seconds<'a>(
     thread: &'a str,
     cpu: &'a str,
@@ -225,8 +225,8 @@ fn latency(line: &str) -> Option<Said<'_>> {
         if thread.is_empty() || cpu.is_empty() {
             continue;
         }
-        if let Some(behind) = behind_cpu(rest).filter(|(context, stamp, ..)| context.is_some() && stamp.contains('.')) {
-            return Some(in_seconds(thread, cpu, behind));
+        if let Some(after) = after_cpu(rest).filter(|(context, stamp, ..)| context.is_some() && stamp.contains('.')) {
+            return Some(in_seconds(thread, cpu, after));
         }
         let Some((flags, rest)) = word(rest) else { continue };
         let Some(context) = self::flags(flags).map(Some) else { continue };
@@ -265,7 +265,7 @@ fn split_digits(text: &str) -> (&str, &str) {
 }
 
 /// Flags if there are any, the text in place of the time, event, payload.
-fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
+fn after_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
     let (mut word, mut rest) = word(text)?;
     let mut context = None;
     let mut stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
@@ -275,7 +275,7 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
         stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
     }
     let stamp = stamp?;
-    let (event, payload) = behind_difference(rest).split_once(':')?;
+    let (event, payload) = after_difference(rest).split_once(':')?;
     // `sched:sched_switch: …` from perf script.
     let (event, payload) = match payload.split_once(':') {
         Some((name, payload)) if is_name(name) => (name, payload),
@@ -288,9 +288,9 @@ fn behind_cpu(text: &str) -> Option<(Option<Context>, &str, &str, &str)> {
 }
 
 /// Without the time since the previous event, ` (+25457)`, of `trace-cmd report --ts-diff`.
-fn behind_difference(rest: &str) -> &str {
-    let behind = rest.trim_start().strip_prefix("(+").and_then(|rest| rest.split_once(')'));
-    behind.filter(|(number, _)| digits(number).is_some()).map_or(rest, |(_, rest)| rest)
+fn after_difference(rest: &str) -> &str {
+    let after = rest.trim_start().strip_prefix("(+").and_then(|rest| rest.split_once(')'));
+    after.filter(|(number, _)| digits(number).is_some()).map_or(rest, |(_, rest)| rest)
 }
 
 /// Whether it can be the name of an event; user-defined names have at most 64 bytes, and the kernel's are shorter.

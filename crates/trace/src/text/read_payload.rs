@@ -41,13 +41,13 @@ pub(super) fn parse(
 pub(super) fn without_fields(kind: Kind, payload: &str) -> Option<String> {
     let (mut out, mut rest) = (String::new(), payload);
     while let Some(at) = rest.find("=0x") {
-        let (hex, behind) = rest[at + 3..].split_once(" (")?;
-        let (number, behind) = behind.split_once(')')?;
+        let (hex, after) = rest[at + 3..].split_once(" (")?;
+        let (number, after) = after.split_once(')')?;
         let is_hex = !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit());
         number.parse::<i64>().ok().filter(|_| is_hex)?;
         out += &rest[..=at];
         out += number;
-        rest = behind;
+        rest = after;
     }
     out += rest;
     let words: &[[&str; 2]] = match kind {
@@ -217,8 +217,8 @@ fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
 /// Name, id, priority, whether a task was woken, and the CPU.
 fn plugin_wake(payload: &str) -> Option<(&str, &str, &str, &str, Option<Cpu>)> {
     let [comm, who, of, _] = values(payload, &PLUGIN_WAKE)?;
-    let behind = payload.rsplit_once(']')?.1;
-    let value = |key: &str| behind.split_whitespace().find_map(|word| word.strip_prefix(key));
+    let after = payload.rsplit_once(']')?.1;
+    let value = |key: &str| after.split_whitespace().find_map(|word| word.strip_prefix(key));
     Some((comm, who, of, value("success=").unwrap_or("1"), value("CPU:").and_then(cpu)))
 }
 

@@ -127,8 +127,8 @@ fn until_every_ring_has_begun_no_wait_is_believed() {
     let waits = |began: &str| {
         let waking = "sched_waking: comm=t9 pid=9 prio=120 target_cpu=001";
         let lines = [line(1, 10, &switch(0, 7)), line(1, 11, waking), line(1, 12, &switch(7, 0))];
-        let behind = [line(0, 50, &switch(8, 0)), line(1, 60, &switch(0, 9))];
-        observed(&[lines.concat(), began.to_owned(), behind.concat()].concat()).waits().join(" ")
+        let after = [line(0, 50, &switch(8, 0)), line(1, 60, &switch(0, 9))];
+        observed(&[lines.concat(), began.to_owned(), after.concat()].concat()).waits().join(" ")
     };
     assert_eq!(waits(""), "t9 waited 1000011-1000060 Waking");
     // It was never seen on CPU 0, but may have run there.

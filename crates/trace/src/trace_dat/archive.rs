@@ -94,7 +94,7 @@ impl Member {
         let Some(size) = size else {
             header.notices.push((
                 ProblemKind::SkippedPart,
-                format!("byte {at}: the archive has no further member and no end; files behind it are missing"),
+                format!("byte {at}: the archive has no further member and no end; files after it are missing"),
             ));
             return Ok(None);
         };

@@ -162,7 +162,7 @@ impl Header {
         let listed = self.clocks_follow && self.clock.is_empty();
         self.buffer_6(cursor, String::new())?;
         if listed {
-            self.clock_behind_table(cursor);
+            self.clock_after_table(cursor);
         }
         for (offset, name) in buffers {
             let mut cursor = Cursor::new(cursor.input, offset, cursor.end, cursor.big_endian);
@@ -178,7 +178,7 @@ impl Header {
     }
 
     /// The list of clocks, which most versions of trace-cmd write after the first table. Anything else is skipped.
-    fn clock_behind_table(&mut self, cursor: &mut Cursor<'_>) {
+    fn clock_after_table(&mut self, cursor: &mut Cursor<'_>) {
         let bytes = cursor.u64("the size of the clocks").unwrap_or(0);
         if let Some(clocks) = (bytes <= LONGEST_CLOCKS).then(|| cursor.take(bytes, "the clocks").ok()).flatten() {
             self.clock = chosen(&text(clocks));

@@ -175,11 +175,11 @@ fn chunks_that_end_elsewhere_than_their_size_says_are_reported() {
 
 #[test]
 fn the_clock_is_named_where_the_version_of_trace_cmd_put_it() {
-    for clocks_behind in [false, true] {
-        let saved = Saved { clocks: "[local] global mono", clocks_behind, ..Saved::NOTHING };
+    for clocks_after in [false, true] {
+        let saved = Saved { clocks: "[local] global mono", clocks_after, ..Saved::NOTHING };
         let (_, reader) = read(version_6(LITTLE, &Drawing::new(DRAWING), saved)).unwrap();
         assert_eq!(reader.info().clock, "local (of each CPU: they may differ)");
-        let saved = Saved { clocks: "local [mono_raw]", clocks_behind, ..Saved::NOTHING };
+        let saved = Saved { clocks: "local [mono_raw]", clocks_after, ..Saved::NOTHING };
         let (_, reader) = read(version_6(BIG, &Drawing::new(DRAWING), saved)).unwrap();
         assert_eq!(reader.info().clock, "mono_raw");
     }
@@ -188,8 +188,8 @@ fn the_clock_is_named_where_the_version_of_trace_cmd_put_it() {
 #[test]
 fn what_counts_no_time_is_refused() {
     for (clocks, counts) in [("[counter]", "events"), ("[uptime]", "ticks"), ("[x86-tsc]", "cycles")] {
-        for clocks_behind in [false, true] {
-            let saved = Saved { clocks, clocks_behind, ..SAVED };
+        for clocks_after in [false, true] {
+            let saved = Saved { clocks, clocks_after, ..SAVED };
             let why = read(version_6(LITTLE, &Drawing::new(DRAWING), saved)).err().expect("refused").to_string();
             let name = clocks.trim_matches(['[', ']']);
             assert!(why.contains(&format!("recorded by the clock `{name}`, which counts {counts}")), "{why}");
@@ -232,7 +232,7 @@ fn options_that_move_times_are_applied() {
 }
 
 #[test]
-fn a_loss_behind_a_cut_has_the_times_of_the_events() {
+fn a_loss_after_a_cut_has_the_times_of_the_events() {
     let saved = Saved { option: Some((7, "5000000000\0")), ..Saved::NOTHING };
     let file = version_6(LITTLE, &Drawing::new(DRAWING), saved);
     let lost = problems(&read(file[..file.len() - 1].to_vec()).unwrap().1, ProblemKind::Lost);
@@ -240,7 +240,7 @@ fn a_loss_behind_a_cut_has_the_times_of_the_events() {
 }
 
 #[test]
-fn a_cut_is_reported_and_what_is_behind_it_is_a_gap() {
+fn a_cut_is_reported_and_what_is_after_it_is_a_gap() {
     let file = version_6(LITTLE, &Drawing::new(DRAWING), Saved::NOTHING);
     let (whole, reader) = read(file.clone()).unwrap();
     assert_eq!(problems(&reader, ProblemKind::SkippedPart), Vec::<String>::new());

@@ -92,7 +92,7 @@ pub(crate) struct Saved {
     /// `trace_clock`.
     pub(crate) clocks: &'static str,
     /// Version 6: the list of clocks follows the table of CPUs, as trace-cmd has written it for years.
-    pub(crate) clocks_behind: bool,
+    pub(crate) clocks_after: bool,
     /// Multiplier, shift and offset for cycles.
     pub(crate) tsc2nsec: Option<(u32, u32, u64)>,
     /// Version 6: one more option, by number.
@@ -105,7 +105,7 @@ impl Saved {
         overrun: 0,
         stats: "",
         clocks: "local [global] counter",
-        clocks_behind: false,
+        clocks_after: false,
         tsc2nsec: None,
         option: None,
     };
@@ -131,7 +131,7 @@ pub(crate) fn version_6(writer: Writer, drawing: &Drawing, saved: Saved) -> Vec<
     let uname = format!("Linux host 6.18.0 #1 SMP {arch}\0");
     let stats = format!("CPU: 0\noverrun: {}\n{}\0", saved.overrun, saved.stats);
     let list = format!("{}\0", saved.clocks);
-    let option = if saved.clocks_behind { "" } else { &list };
+    let option = if saved.clocks_after { "" } else { &list };
     let calc = saved
         .tsc2nsec
         .map(|(mult, shift, offset)| [&writer.u32(mult)[..], &writer.u32(shift), &writer.u64(offset)].concat());
@@ -144,16 +144,16 @@ pub(crate) fn version_6(writer: Writer, drawing: &Drawing, saved: Saved) -> Vec<
     }
     file.extend(writer.u16(0));
     file.extend(b"flyrecord\0");
-    let behind = [&writer.u64(list.len() as u64)[..], list.as_bytes()].concat();
-    let behind = if saved.clocks_behind { behind } else { Vec::new() };
-    let mut at = (file.len() as u64 + 32 + behind.len() as u64).next_multiple_of(PAGE as u64);
+    let after = [&writer.u64(list.len() as u64)[..], list.as_bytes()].concat();
+    let after = if saved.clocks_after { after } else { Vec::new() };
+    let mut at = (file.len() as u64 + 32 + after.len() as u64).next_multiple_of(PAGE as u64);
     let cpus = [pages(writer, drawing, 0), pages(writer, drawing, 1)];
     for pages in &cpus {
         file.extend(writer.u64(at));
         file.extend(writer.u64(pages.len() as u64));
         at += pages.len() as u64;
     }
-    file.extend(behind);
+    file.extend(after);
     file.resize(file.len().next_multiple_of(PAGE), 0);
     file.extend(cpus.concat());
     file

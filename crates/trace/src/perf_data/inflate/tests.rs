@@ -64,7 +64,7 @@ fn pieces_come_out_whole_and_the_end_gives_the_rest() {
 }
 
 #[test]
-fn a_round_ends_behind_exactly_the_bytes_before_it() {
+fn a_round_ends_after_exactly_the_bytes_before_it() {
     let content: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
     let frame = frame(&content);
     let (mut inflate, mut out, mut ends) = (Inflate::new(), 0, Vec::new());

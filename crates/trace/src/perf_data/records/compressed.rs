@@ -14,7 +14,7 @@ impl Records {
             Err(why) => {
                 self.unreadable = Some(why.clone());
                 self.problems
-                    .add(ProblemKind::SkippedPart, || format!("byte {offset}: {why}; nothing behind it was read"));
+                    .add(ProblemKind::SkippedPart, || format!("byte {offset}: {why}; nothing after it was read"));
                 Some(Step::Stop)
             }
         }

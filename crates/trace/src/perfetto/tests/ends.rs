@@ -12,7 +12,7 @@ fn of_writer(marks: &[(u32, u64)], field: u32, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_drop_behind_the_last_bundle_of_a_cpu_is_a_gap_up_to_the_end() {
+fn a_drop_after_the_last_bundle_of_a_cpu_is_a_gap_up_to_the_end() {
     let first = bundle(0, &[], &[switch(10, 0, 0, 60), waking(12, 60, 50, 1), switch(14, 60, 1, 0)]);
     let other = bundle(1, &[], &[switch(11, 0, 0, 61), switch(30, 61, 1, 50), switch(31, 50, 1, 0)]);
     let trace = |dropped: u64| {

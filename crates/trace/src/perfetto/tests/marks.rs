@@ -60,7 +60,7 @@ pub(super) fn packet(marks: &[(u32, u64)], field: u32, content: &[u8]) -> Vec<u8
 fn trace(of_packet: &[(u32, u64)], of_bundle: &[(u32, u64)], whole: bool) -> Vec<u8> {
     let before = bundle(0, &[], &[switch(11, 0, 0, 60), switch(12, 60, 1, 0)]);
     let hidden = bundle(0, &[], &[switch(17, 0, 0, V), switch(18, V, 1, 0)]);
-    let behind = bundle(0, of_bundle, &[switch(22, 0, 0, 70), switch(23, 70, 1, 0)]);
+    let after = bundle(0, of_bundle, &[switch(22, 0, 0, 70), switch(23, 70, 1, 0)]);
     let other =
         [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V), switch(26, V, 1, 0)];
     let of_sequence = |marks: &[(u32, u64)]| [&[(packet::SEQUENCE, 5)], marks].concat();
@@ -69,7 +69,7 @@ fn trace(of_packet: &[(u32, u64)], of_bundle: &[(u32, u64)], whole: bool) -> Vec
         (&[(packet::FIRST_PACKET_ON_SEQUENCE, 1), (packet::PREVIOUS_PACKET_DROPPED, 1)][..], before, true),
         (&[], bundle(1, &[], &other), true),
         (&[], hidden, whole),
-        (of_packet, behind, true),
+        (of_packet, after, true),
     ] {
         if there {
             trace.extend(packet(&of_sequence(marks), packet::FTRACE_EVENTS, &bundle));
@@ -184,8 +184,8 @@ pub(super) fn stats_of(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
 }
 
 /// The report about lost events after a trace without gaps.
-pub(super) fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
-    let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
+pub(super) fn lost_in(after: &[Vec<u8>]) -> (u64, String) {
+    let (_, reader) = open([vec![trace(&[], &[], true)], after.to_vec()].concat().concat()).unwrap();
     let reported = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
     (reported.as_ref().map_or(0, |p| p.count), reported.map_or(String::new(), |p| p.first))
 }
@@ -270,7 +270,7 @@ fn a_rename_that_does_not_say_of_whom_renames_nobody_and_spoils_nothing() {
 }
 
 #[test]
-fn compact_switches_behind_a_gap_say_nothing_of_who_left() {
+fn compact_switches_after_a_gap_say_nothing_of_who_left() {
     let columns = |times: &[u64], next: &[u64]| {
         let mut columns = Vec::new();
         put_bytes(5, b"A", &mut columns);

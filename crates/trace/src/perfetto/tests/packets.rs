@@ -108,7 +108,7 @@ fn the_host_is_read_and_other_machines_are_reported() {
 }
 
 #[test]
-fn symbols_are_those_of_their_packet_though_they_lie_behind() {
+fn symbols_are_those_of_their_packet_though_they_come_later() {
     let work = |ms: u64, symbol: u64| {
         let (mut content, mut event) = (Vec::new(), Vec::new());
         put_number(1, 0xffff_8000_0000_1000, &mut content);

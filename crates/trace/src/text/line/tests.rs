@@ -135,7 +135,7 @@ fn counts_are_no_times() {
 }
 
 #[test]
-fn no_comm_hides_the_columns_behind_it() {
+fn no_comm_hides_the_columns_after_it() {
     for comm in
         ["0 [001] 1.2: b:", "-1 [001] 1.2: b", "a-1 [1] 1.2: b:", "[000] 1.0: e: ", "a-5 (   5) [000", "x-7 [0", "="]
     {

@@ -38,7 +38,7 @@ fn a_number_that_was_cut_is_not_believed() {
 }
 
 #[test]
-fn a_second_trace_behind_the_first_is_a_gap() {
+fn a_second_trace_after_the_first_is_a_gap() {
     let line = |at: u32| format!("a-1 [000] d..2. {at}.000000: sched_waking: comm=x pid=9 prio=120 target_cpu=000\n");
     let trace = |at: u32| format!("# tracer: nop\n#\n{}{}", line(at), line(at + 1));
     assert_eq!(read(&trace(1)).unwrap().1.problems().all().count(), 0);
