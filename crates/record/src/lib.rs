@@ -1,8 +1,8 @@
 //! Counters of a trial: perf events, the tables in /proc before and after, and a series every 100 ms; and the scheduler
 //! tracer ([`tracer`]). This crate reads and writes, and interprets nothing, except for the vendors' formulas for
 //! top-down analysis, which come with their events and are pure functions of counts. Everything is chosen to disturb
-//! the measured tasks little: events are counted per CPU and not per task (see [`perf_counters`]), and a tick reads two
-//! files.
+//! the measured tasks little: events are counted per CPU and not per task (see [`perf_counters`]), and a sample reads
+//! two files.
 //!
 //! Parsers are pure functions over `&str`; their errors name the file, the line and the item.
 #![forbid(unsafe_code)]
@@ -30,10 +30,10 @@ mod event_source;
 #[cfg(test)]
 mod fake_pmu;
 mod metric_names;
-mod net_ticks;
+mod net_sampler;
 mod per_cpu;
+mod series_sampler;
 mod tables;
-mod ticks;
 
 pub use catalogue::COUNTERS;
 pub use metric_names::may_add;

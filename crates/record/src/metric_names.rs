@@ -1,12 +1,12 @@
 //! Names of the metrics that counters add to a trial, known before a trial has run.
 
-use crate::{bandwidth, net_ticks, task_totals, topdown};
+use crate::{bandwidth, net_sampler, task_totals, topdown};
 
 /// Whether counters may add a metric of this name, on some machine and at some level.
 pub fn may_add(name: &str) -> bool {
     let after = |head: &str| name.strip_prefix(head).unwrap_or_default();
     task_totals::names().any(|known| known == name)
-        || net_ticks::RATES.iter().any(|(_, known)| *known == name)
+        || net_sampler::RATES.iter().any(|(_, known)| *known == name)
         || bandwidth::NAMES.iter().any(|bytes| after(bytes).starts_with("_per_s"))
         || after(topdown::PREFIX).starts_with('.')
 }

@@ -29,7 +29,7 @@ pub struct ProcStat {
     pub softirq: u64,
 }
 
-/// Parses the file into `into`, whose vector is reused, so that a tick allocates nothing. Unknown lines are skipped.
+/// Parses the file into `into`, whose vector is reused, so that a sample allocates nothing. Unknown lines are skipped.
 pub fn parse_into(text: &str, into: &mut ProcStat) -> Result<(), ParseError> {
     into.cpus.clear();
     for (index, line) in text.lines().enumerate() {

@@ -2,7 +2,7 @@
 //! not parse becomes one `NotCounted` row with the reason, never an error of the trial.
 
 use crate::proc_stat::{self, CpuTicks, KINDS, ProcStat};
-use crate::{Roots, cpu_nodes, interrupts, net_mib, net_ticks, pressure};
+use crate::{Roots, cpu_nodes, interrupts, net_mib, net_sampler, pressure};
 use schedlab_plan::units::CpuList;
 use schedlab_plan::{Count, Counter};
 use std::collections::HashMap;
@@ -43,8 +43,8 @@ const TABLES: [Table; 7] = [
     Table { prefix: "psi.cpu.", scope: "host", source: "/proc/pressure/cpu", parse: parse_pressure },
     Table { prefix: "psi.memory.", scope: "host", source: "/proc/pressure/memory", parse: parse_pressure },
     Table { prefix: "psi.io.", scope: "host", source: "/proc/pressure/io", parse: parse_pressure },
-    Table { prefix: "", scope: "netns", source: net_ticks::NETSTAT, parse: parse_net },
-    Table { prefix: "", scope: "netns", source: net_ticks::SNMP, parse: parse_net },
+    Table { prefix: "", scope: "netns", source: net_sampler::NETSTAT, parse: parse_net },
+    Table { prefix: "", scope: "netns", source: net_sampler::SNMP, parse: parse_net },
 ];
 
 /// One reading.

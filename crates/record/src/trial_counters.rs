@@ -5,11 +5,11 @@
 use crate::Roots;
 use crate::bandwidth::Bandwidth;
 use crate::calls::Calls;
-use crate::net_ticks::NetTicks;
+use crate::net_sampler::NetSampler;
 use crate::perf_counters::PerfCounters;
+use crate::series_sampler::SeriesSampler;
 use crate::tables::{self, Tables};
 use crate::task_totals;
-use crate::ticks::Ticks;
 use crate::topdown::TopDown;
 use schedlab_plan::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
 use schedlab_sys::{clock, kernel_facts};
@@ -40,9 +40,9 @@ pub struct TrialCounters {
     period_ns: (u64, u64),
     before: Option<Tables>,
     after: Option<Tables>,
-    ticks: Option<Ticks>,
+    series: Option<SeriesSampler>,
     own_net: bool,
-    net_ticks: Option<NetTicks>,
+    net_series: Option<NetSampler>,
 }
 
 impl TrialCounters {
@@ -60,9 +60,9 @@ impl TrialCounters {
             period_ns: (0, 0),
             before: None,
             after: None,
-            ticks: None,
+            series: None,
             own_net: false,
-            net_ticks: None,
+            net_series: None,
         }
     }
 
@@ -111,16 +111,16 @@ impl TrialCounters {
     pub fn released(&mut self, t0_ns: u64) {
         self.period_ns.0 = t0_ns;
         if let Some(perf) = &mut self.perf {
-            self.ticks = Some(Ticks::start(&self.roots, t0_ns, self.tick_ns, perf));
-            self.net_ticks = Some(NetTicks::start(&self.roots, t0_ns, clock::monotonic_ns()));
+            self.series = Some(SeriesSampler::start(&self.roots, t0_ns, self.tick_ns, perf));
+            self.net_series = Some(NetSampler::start(&self.roots, t0_ns, clock::monotonic_ns()));
         }
     }
 
     /// Takes a sample if one is due. Returns the instant of the next one; `u64::MAX` at level `Basic`.
-    pub fn tick(&mut self, now_ns: u64) -> u64 {
-        let net_ns = self.net_ticks.as_mut().map_or(u64::MAX, |ticks| ticks.tick(now_ns));
-        match (&mut self.ticks, &mut self.perf) {
-            (Some(ticks), Some(perf)) => ticks.tick(now_ns, perf).min(net_ns),
+    pub fn sample_if_due(&mut self, now_ns: u64) -> u64 {
+        let net_ns = self.net_series.as_mut().map_or(u64::MAX, |sampler| sampler.sample_if_due(now_ns));
+        match (&mut self.series, &mut self.perf) {
+            (Some(sampler), Some(perf)) => sampler.sample_if_due(now_ns, perf).min(net_ns),
             _ => net_ns,
         }
     }
@@ -135,12 +135,12 @@ impl TrialCounters {
         }
         if let Some(perf) = &mut self.perf {
             perf.disable();
-            if let Some(ticks) = &mut self.ticks {
-                ticks.stop(t1_ns, perf);
+            if let Some(sampler) = &mut self.series {
+                sampler.stop(t1_ns, perf);
             }
         }
-        if let Some(ticks) = &mut self.net_ticks {
-            ticks.stop(t1_ns);
+        if let Some(sampler) = &mut self.net_series {
+            sampler.stop(t1_ns);
         }
         self.after = Some(Tables::read(&self.roots));
     }
@@ -164,10 +164,10 @@ impl TrialCounters {
             metrics.extend(found.metrics.into_iter().chain(rates));
             notes = found.notes;
         }
-        let mut series = self.ticks.as_ref().map(Ticks::series).unwrap_or_default();
-        if let Some(ticks) = &self.net_ticks {
-            series.extend(ticks.series());
-            metrics.extend(self.own_net.then(|| ticks.rates()).into_iter().flatten());
+        let mut series = self.series.as_ref().map(SeriesSampler::series).unwrap_or_default();
+        if let Some(sampler) = &self.net_series {
+            series.extend(sampler.series());
+            metrics.extend(self.own_net.then(|| sampler.rates()).into_iter().flatten());
         }
         if self.own_net {
             metrics.extend(task_totals::machine_cpus(&counters, self.period_ns.1.saturating_sub(self.period_ns.0)));
@@ -188,10 +188,10 @@ mod tests {
         let t0 = clock::monotonic_ns();
         counters.releasing();
         counters.released(t0);
-        let mut wanted = counters.tick(t0);
+        let mut wanted = counters.sample_if_due(t0);
         for _ in 0..3 {
             std::thread::sleep(std::time::Duration::from_millis(60));
-            wanted = counters.tick(clock::monotonic_ns());
+            wanted = counters.sample_if_due(clock::monotonic_ns());
         }
         assert_eq!(wanted == u64::MAX, level == CounterLevel::Basic);
         counters.stopped(clock::monotonic_ns());

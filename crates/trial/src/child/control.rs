@@ -143,7 +143,7 @@ impl Observer for Control<'_> {
     fn tick(&mut self, now_ns: u64, progress: &Progress<'_>) -> u64 {
         // The alternation comes first: its instants decide what a window contains, while a counter sample may be late.
         let switch_ns = self.switchback.as_mut().map_or(u64::MAX, |s| s.tick(progress));
-        let sample_ns = self.counters.tick(now_ns);
+        let sample_ns = self.counters.sample_if_due(now_ns);
         if let Some(load) = self.load.as_mut().filter(|_| now_ns >= self.look_ns) {
             self.trouble = load.trouble();
             self.look_ns = now_ns + LOAD_LOOK_NS;

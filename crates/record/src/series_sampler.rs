@@ -1,8 +1,8 @@
 //! The 100 ms series: few files, kept open and re-read from their start, and the perf totals. Rows of plain numbers are
 //! collected while the workload runs, and get their names afterwards.
 //!
-//! The control process shares the machine with the measured tasks, so a tick may use at most a thousandth of a CPU: if
-//! /proc/stat is slow (hundreds of CPUs), ticks come less often, and the series has their true instants.
+//! The control process shares the machine with the measured tasks, so a sample may use at most a thousandth of a CPU:
+//! if /proc/stat is slow (hundreds of CPUs), samples are taken less often, and the series has their true instants.
 
 use crate::Roots;
 use crate::perf_counters::PerfCounters;
@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 
 /// The intended time between samples, ns.
 const INTERVAL_NS: u64 = 100_000_000;
-/// A tick may use 1 / this of the time between two ticks.
+/// A sample may use 1 / this of the time between two.
 const COST_DIVISOR: u64 = 1_000;
 
 /// What a column of the samples is.
@@ -29,7 +29,7 @@ struct Column {
 
 /// The series while it is recorded.
 #[derive(Debug)]
-pub(crate) struct Ticks {
+pub(crate) struct SeriesSampler {
     stat: Option<File>,
     pressure: Option<File>,
     bytes: Vec<u8>,
@@ -44,10 +44,10 @@ pub(crate) struct Ticks {
     next_ns: u64,
 }
 
-impl Ticks {
+impl SeriesSampler {
     /// Opens the files and takes the first sample, at which the first interval starts.
     pub(crate) fn start(roots: &Roots, t0_ns: u64, tick_ns: u64, perf: &mut PerfCounters) -> Self {
-        let mut ticks = Self {
+        let mut sampler = Self {
             stat: File::open(roots.proc.join("stat")).ok(),
             pressure: File::open(roots.proc.join("pressure/cpu")).ok(),
             bytes: vec![0; 64 * 1024],
@@ -60,20 +60,20 @@ impl Ticks {
             next_ns: t0_ns + INTERVAL_NS,
         };
         // A file that cannot be read (PSI off) is closed here, so that all samples have the same columns.
-        if !ticks.read_stat() {
-            ticks.stat = None;
+        if !sampler.read_stat() {
+            sampler.stat = None;
         }
-        if ticks.read_pressure().is_none() {
-            ticks.pressure = None;
+        if sampler.read_pressure().is_none() {
+            sampler.pressure = None;
         }
-        ticks.name_columns(tick_ns, perf);
-        ticks.values.reserve(ticks.columns.len() * 128);
-        ticks.sample(clock::monotonic_ns(), perf);
-        ticks
+        sampler.name_columns(tick_ns, perf);
+        sampler.values.reserve(sampler.columns.len() * 128);
+        sampler.sample(clock::monotonic_ns(), perf);
+        sampler
     }
 
     /// Takes a sample if one is due; returns when the next one is.
-    pub(crate) fn tick(&mut self, now_ns: u64, perf: &mut PerfCounters) -> u64 {
+    pub(crate) fn sample_if_due(&mut self, now_ns: u64, perf: &mut PerfCounters) -> u64 {
         if now_ns >= self.next_ns {
             let before = clock::thread_cpu_ns();
             self.sample(now_ns, perf);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_series_has_the_increase_of_each_interval() {
-        let dir = std::env::temp_dir().join(format!("schedlab-ticks-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("schedlab-sampler-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("pressure")).unwrap();
         let write = |user: u64, ctxt: u64| {
             std::fs::write(dir.join("stat"), format!("cpu0 {user} 0 0 5 0 0 0 0\nctxt {ctxt}\n")).unwrap();
@@ -192,15 +192,15 @@ mod tests {
         let roots = Roots { proc: dir.clone(), sys: dir.clone() };
         let mut perf = PerfCounters::open(&roots);
         let t0 = clock::monotonic_ns();
-        let mut ticks = Ticks::start(&roots, t0, 10_000_000, &mut perf);
+        let mut sampler = SeriesSampler::start(&roots, t0, 10_000_000, &mut perf);
         write(4, 150);
-        assert_eq!(ticks.tick(t0 + 50_000_000, &mut perf), t0 + INTERVAL_NS, "not due yet");
-        let next = ticks.tick(t0 + INTERVAL_NS + 1, &mut perf);
+        assert_eq!(sampler.sample_if_due(t0 + 50_000_000, &mut perf), t0 + INTERVAL_NS, "not due yet");
+        let next = sampler.sample_if_due(t0 + INTERVAL_NS + 1, &mut perf);
         assert!(next >= t0 + 2 * INTERVAL_NS);
         write(4, 151);
-        ticks.stop(t0 + 130_000_000, &mut perf);
+        sampler.stop(t0 + 130_000_000, &mut perf);
         std::fs::remove_dir_all(&dir).unwrap();
-        let series: Vec<_> = ticks.series().into_iter().map(|p| (p.t_ns, p.name, p.scope, p.delta)).collect();
+        let series: Vec<_> = sampler.series().into_iter().map(|p| (p.t_ns, p.name, p.scope, p.delta)).collect();
         let expected = [
             (INTERVAL_NS + 1, "context_switches", "host", 50.0),
             (INTERVAL_NS + 1, "user_ns", "cpu0", 1e7),

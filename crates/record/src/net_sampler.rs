@@ -3,7 +3,7 @@
 
 use crate::Roots;
 use crate::net_mib;
-use crate::ticks::read_again;
+use crate::series_sampler::read_again;
 use schedlab_plan::{Direction, Metric, SeriesPoint};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,7 +31,7 @@ struct Sample {
 
 /// The series while it is recorded.
 #[derive(Debug)]
-pub(crate) struct NetTicks {
+pub(crate) struct NetSampler {
     /// Open since the start, because they stay with the namespace in which they were opened.
     files: Vec<(&'static str, File)>,
     bytes: Vec<u8>,
@@ -40,21 +40,21 @@ pub(crate) struct NetTicks {
     next_ns: u64,
 }
 
-impl NetTicks {
+impl NetSampler {
     /// Opens the files of the caller's namespace and takes the sample at which the first interval starts.
     pub(crate) fn start(roots: &Roots, t0_ns: u64, now_ns: u64) -> Self {
         let open = |source: &'static str| {
             Some((source, File::open(roots.proc.join(source.trim_start_matches("/proc/"))).ok()?))
         };
         let files = [NETSTAT, SNMP].into_iter().filter_map(open).collect();
-        let mut ticks =
+        let mut sampler =
             Self { files, bytes: vec![0; 16 * 1024], samples: Vec::new(), t0_ns, next_ns: t0_ns + INTERVAL_NS };
-        ticks.sample(now_ns);
-        ticks
+        sampler.sample(now_ns);
+        sampler
     }
 
     /// Takes a sample if one is due; returns when the next one is.
-    pub(crate) fn tick(&mut self, now_ns: u64) -> u64 {
+    pub(crate) fn sample_if_due(&mut self, now_ns: u64) -> u64 {
         if now_ns >= self.next_ns {
             self.sample(now_ns);
             let passed = now_ns.saturating_sub(self.t0_ns) / INTERVAL_NS;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn counters_are_sampled_each_second_and_their_rates_are_over_the_whole() {
-        let tree = std::env::temp_dir().join(format!("schedlab-net-ticks-{}", std::process::id()));
+        let tree = std::env::temp_dir().join(format!("schedlab-net-sampler-{}", std::process::id()));
         std::fs::create_dir_all(tree.join("thread-self/net")).unwrap();
         let write = |sent: u64, corked: u64| {
             std::fs::write(tree.join("thread-self/net/snmp"), format!("Tcp: OutSegs InSegs\nTcp: {sent} 5\n")).unwrap();
@@ -130,14 +130,14 @@ mod tests {
         };
         let roots = Roots { proc: tree.clone(), sys: tree.clone() };
         write(100, 7);
-        let mut ticks = NetTicks::start(&roots, 1_000, 1_000);
+        let mut sampler = NetSampler::start(&roots, 1_000, 1_000);
         write(150, 7);
-        assert_eq!(ticks.tick(500_000_000), 1_000 + INTERVAL_NS, "not due yet");
-        assert_eq!(ticks.tick(1_000 + INTERVAL_NS), 1_000 + 2 * INTERVAL_NS);
+        assert_eq!(sampler.sample_if_due(500_000_000), 1_000 + INTERVAL_NS, "not due yet");
+        assert_eq!(sampler.sample_if_due(1_000 + INTERVAL_NS), 1_000 + 2 * INTERVAL_NS);
         write(400, 9);
-        ticks.stop(1_000 + 2 * INTERVAL_NS);
+        sampler.stop(1_000 + 2 * INTERVAL_NS);
         std::fs::remove_dir_all(&tree).unwrap();
-        let series: Vec<_> = ticks.series().into_iter().map(|p| (p.t_ns, p.name, p.delta)).collect();
+        let series: Vec<_> = sampler.series().into_iter().map(|p| (p.t_ns, p.name, p.delta)).collect();
         let point = |t_ns, name: &str, delta| (t_ns, name.to_owned(), delta);
         let second = 2 * INTERVAL_NS;
         assert_eq!(
@@ -148,15 +148,15 @@ mod tests {
                 point(second, "TcpExt.TCPAutoCorking", 2.0)
             ]
         );
-        let rates: Vec<_> = ticks.rates().into_iter().map(|m| (m.name, m.value)).collect();
+        let rates: Vec<_> = sampler.rates().into_iter().map(|m| (m.name, m.value)).collect();
         assert_eq!(rates, [("tcp_segments_out_per_s".to_owned(), 150.0), ("tcp_autocorkings_per_s".to_owned(), 1.0)]);
     }
 
     #[test]
     fn a_system_without_the_files_has_no_series() {
         let roots = Roots { proc: "/nonexistent".into(), sys: "/nonexistent".into() };
-        let mut ticks = NetTicks::start(&roots, 0, 0);
-        ticks.stop(5);
-        assert!(ticks.series().is_empty() && ticks.rates().is_empty());
+        let mut sampler = NetSampler::start(&roots, 0, 0);
+        sampler.stop(5);
+        assert!(sampler.series().is_empty() && sampler.rates().is_empty());
     }
 }
