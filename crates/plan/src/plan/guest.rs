@@ -154,9 +154,8 @@ impl Plan {
         if self.switchback_window_ns.is_some() {
             return inconsistent("[guest]: a boot is a unit of its own, so there are blocks alone: no switchback");
         }
-        if !self.factors.is_empty()
-            && (guest.kernel.is_none() || settings.iter().any(|s| matches!(s, Setting::Kernel(_))))
-        {
+        let is_kernel = |setting: &Setting| matches!(setting, Setting::Kernel(_));
+        if !self.factors.is_empty() && (guest.kernel.is_none() || settings.iter().any(|setting| is_kernel(setting))) {
             return inconsistent(
                 "[guest]: a factorial has one kernel: give `kernel = \"debian:6.1\"` in [guest], and no factor a kernel",
             );
@@ -166,8 +165,7 @@ impl Plan {
                 "`{traced}` would record this host and not the guest: leave it out beside [guest]"
             ));
         }
-        let has_kernel = |settings: &[Setting]| settings.iter().any(|s| matches!(s, Setting::Kernel(_)));
-        if let Some(arm) = self.arms.iter().find(|arm| guest.kernel.is_none() && !has_kernel(&arm.settings)) {
+        if let Some(arm) = self.arms.iter().find(|arm| guest.kernel.is_none() && !arm.settings.iter().any(is_kernel)) {
             let name = &arm.name;
             return inconsistent(format!(
                 "arm `{name}` has no kernel; give `kernel = \"debian:6.1\"` in [guest], or one to each arm"
