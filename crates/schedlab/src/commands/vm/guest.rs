@@ -1,6 +1,6 @@
 //! Runs one guest: turns its options into a machine and a lane, and shows its output.
 
-use super::inside::Inside;
+use super::guest_command::GuestCommand;
 use super::listener::Screen;
 use crate::cli::vm::GuestOptions;
 use crate::exit::{self, usage};
@@ -38,10 +38,10 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(super) const USUAL_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Boots a guest, shows what it does, and returns when it has ended.
-pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
+pub(super) fn run(kernel: &str, options: &GuestOptions, command: &GuestCommand, shell: bool) -> Result<Answer> {
     let guest = options.guest();
     let kernel = find(kernel, super::architecture(guest.aarch64))?;
-    let boot = Boot { grace: GRACE, ..boot(kernel, &guest, inside, shell, &Capabilities::default())? };
+    let boot = Boot { grace: GRACE, ..boot(kernel, &guest, command, shell, &Capabilities::default())? };
     advise(&boot);
     if options.dry_run {
         print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
@@ -117,7 +117,7 @@ impl Capabilities {
 pub(super) fn boot(
     kernel: Kernel,
     guest: &GuestPlan,
-    inside: &Inside,
+    command: &GuestCommand,
     shell: bool,
     capabilities: &Capabilities,
 ) -> Result<Boot> {
@@ -130,21 +130,21 @@ pub(super) fn boot(
         GuestLane::Real => real_lane(guest, &machine, capabilities.choice(&kernel, guest.accelerator)?)?,
     };
     let usual_start = Duration::from_secs(if virtual_ { 600 } else { 120 });
-    let mut add = inside.reads.clone();
+    let mut add = command.reads.clone();
     add.extend(guest.add.iter().map(|text| Added::parse(text)).collect::<Result<Vec<_>, _>>()?);
     if shell && !add.iter().any(|added| added.to == "/bin/sh") {
         add.push(busybox()?);
     }
     // A missing module may be built into the kernel; if it is not, the workload reports what is missing.
     let has = |name: &&String| kernel.modules.iter().any(|(module, _)| module.name == **name);
-    let modules = inside.modules.iter().filter(has).chain(&guest.module).cloned().collect();
+    let modules = command.modules.iter().filter(has).chain(&guest.module).cloned().collect();
     let job = Job {
-        arguments: inside.arguments.clone(),
-        directory: inside.directory.clone(),
+        arguments: command.arguments.clone(),
+        directory: command.directory.clone(),
         environment: environment(virtual_),
         hostname: hostname(virtual_),
         modules,
-        collect: inside.collect.clone(),
+        collect: command.collect.clone(),
         machine: Arranged {
             cpus: machine.topology.cpus(),
             sockets: machine.topology.sockets,

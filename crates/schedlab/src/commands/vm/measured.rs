@@ -1,7 +1,7 @@
 //! Runs a `bench` command in a separate guest, for other commands: returns its outcome, and writes nothing on the host.
 
 use super::guest::{self, Capabilities};
-use super::inside::{Inside, OUTCOME};
+use super::guest_command::{GuestCommand, OUTCOME};
 use super::listener::Quiet;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
@@ -13,19 +13,19 @@ use schedlab_vm::kernel::own_architecture;
 
 /// Refuses a command that the guest would refuse.
 pub(crate) fn check(words: &[String]) -> Result<()> {
-    inside(words).map(|_| ())
+    command(words).map(|_| ())
 }
 
-fn inside(words: &[String]) -> Result<Inside> {
+fn command(words: &[String]) -> Result<GuestCommand> {
     let mut words = words.to_vec();
     words.splice(1..1, ["--json", OUTCOME].map(str::to_owned));
-    Inside::of_words(&words)
+    GuestCommand::of_words(&words)
 }
 
 /// Runs it in a guest with this kernel of the cache and the usual options.
 pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
     let found = guest::find(kernel, own_architecture())?;
-    let boot = guest::boot(found, &GuestPlan::default(), &inside(words)?, false, &Capabilities::default())?;
+    let boot = guest::boot(found, &GuestPlan::default(), &command(words)?, false, &Capabilities::default())?;
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     say(format_args!("schedlab: `{}` in a guest of {kernel}", words.join(" ")));
     let ended = schedlab_vm::boot(&boot, &mut Quiet::at_once(interrupt))?;

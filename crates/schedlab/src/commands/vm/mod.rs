@@ -1,7 +1,7 @@
 //! `schedlab vm …`: runs commands in guests; the files that a guest sends are written where they would be on the host.
 
 mod guest;
-mod inside;
+mod guest_command;
 mod listener;
 pub(crate) mod measured;
 pub(super) mod profile;
@@ -14,7 +14,7 @@ use crate::input;
 use crate::output::{print_line, say, terminal_width, to_stdout};
 use anyhow::{Result, bail};
 pub(super) use guest::find;
-use inside::Inside;
+use guest_command::GuestCommand;
 use schedlab_host::{KvmOutcome, KvmSeen};
 use schedlab_plan::lane::Provenance;
 use schedlab_plan::{Check, Manifest, counted};
@@ -141,18 +141,18 @@ fn boot(args: &Boot) -> Result<u8> {
             "--shell needs a terminal on standard input: give it one (script -qc 'schedlab vm boot … --shell' /dev/null)"
         );
     }
-    let inside = if args.shell { Inside::shell()? } else { Inside::of_words(&["doctor".into()])? };
-    guest::run(&args.kernel, &args.guest, &inside, args.shell).map(|(code, _)| code)
+    let command = if args.shell { GuestCommand::shell()? } else { GuestCommand::of_words(&["doctor".into()])? };
+    guest::run(&args.kernel, &args.guest, &command, args.shell).map(|(code, _)| code)
 }
 
 fn run_inside(args: &VmRun) -> Result<u8> {
-    let inside = Inside::of_words(&args.command)?;
-    let places = || inside.collect.iter().map(Path::new);
+    let command = GuestCommand::of_words(&args.command)?;
+    let places = || command.collect.iter().map(Path::new);
     if !args.guest.dry_run {
         // Only directories of the host; those below /schedlab exist only in the guest.
         places().filter(|place| !place.starts_with("/schedlab")).try_for_each(probe)?;
     }
-    let (mut code, mut files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
+    let (mut code, mut files) = guest::run(&args.kernel, &args.guest, &command, false)?;
     files.iter_mut().for_each(as_typed_here);
     for place in places() {
         let Some(Delivered { at, instead }) = deliver(&files, place)? else { continue };

@@ -2,7 +2,7 @@
 //! function and per operation; two kernels, or a kernel and an earlier profile, side by side.
 
 use super::guest::{self, Capabilities};
-use super::inside::{Inside, OUTCOME};
+use super::guest_command::{GuestCommand, OUTCOME};
 use super::listener::Quiet;
 use super::measured;
 use crate::cli::Command;
@@ -177,10 +177,10 @@ fn counting(
     words: &[String],
     capabilities: &Capabilities,
 ) -> Result<Boot> {
-    let mut inside = Inside::of_words(words)?;
-    inside.collect.push(SYMBOLS.into());
+    let mut guest_command = GuestCommand::of_words(words)?;
+    guest_command.collect.push(SYMBOLS.into());
     let kernel = guest::find(kernel, super::architecture(guest.aarch64))?;
-    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &inside, false, capabilities)? };
+    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &guest_command, false, capabilities)? };
     if legs && boot.machine.topology.cpus() != 1 {
         usage!("legs can be counted on one CPU only: --cpus 1");
     }

@@ -5,7 +5,7 @@ mod trial_host;
 mod tried;
 
 use super::guest::{self, Capabilities, USUAL_LIMIT};
-use super::inside::Inside;
+use super::guest_command::GuestCommand;
 use super::listener::Quiet;
 use super::task;
 use anyhow::{Context, Result, bail};
@@ -62,7 +62,7 @@ impl Guests {
             capabilities: Capabilities::default(),
             kernels: Mutex::default(),
             extras: OnceLock::new(),
-            modules: super::inside::modules_of(plan),
+            modules: super::guest_command::modules_of(plan),
             unsaved: OnceLock::new(),
         }))
     }
@@ -214,7 +214,7 @@ impl Guests {
 
     /// The guest of a trial, with the files that it reads.
     fn guest(&self, trial: &GuestTrial, reads: Vec<Added>) -> Result<Boot> {
-        let inside = Inside {
+        let command = GuestCommand {
             arguments: [task::ARGUMENT, TASK, ANSWERS].map(str::to_owned).to_vec(),
             directory: "/root".into(),
             reads,
@@ -223,7 +223,7 @@ impl Guests {
         };
         let (kernel, mut guest) = self.of_arm(&trial.booted_with)?;
         guest.first_seed = self.are_virtual().then(|| self.boot_of(trial).unwrap_or(trial.sample));
-        let mut boot = guest::boot(self.kernel(&kernel)?, &guest, &inside, false, &self.capabilities)
+        let mut boot = guest::boot(self.kernel(&kernel)?, &guest, &command, false, &self.capabilities)
             .context("[guest], whose keys are named as the options of `vm run`")?;
         boot.limit = self.limit(trial);
         if self.boot_of(trial).is_some() {

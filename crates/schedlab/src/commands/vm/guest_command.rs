@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// A command for a guest.
 #[derive(Debug, Default)]
-pub(super) struct Inside {
+pub(super) struct GuestCommand {
     /// Its arguments.
     pub(super) arguments: Vec<String>,
     /// Its current directory.
@@ -39,7 +39,7 @@ fn modules(needs_binder: bool) -> Vec<String> {
 /// A file in the guest for a result that only `vm profile` reads.
 pub(super) const OUTCOME: &str = "/schedlab/outcome.json";
 
-impl Inside {
+impl GuestCommand {
     /// No command, only a directory.
     pub(super) fn shell() -> Result<Self> {
         Ok(Self { directory: "/root".into(), ..Self::default() })
@@ -48,33 +48,38 @@ impl Inside {
     /// Parses the words after `--`. A command line that is invalid on the host is refused here, before anything boots.
     pub(super) fn of_words(words: &[String]) -> Result<Self> {
         let directory = std::env::current_dir().context("the current directory cannot be read")?;
-        let mut inside = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
+        let mut guest_command = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
         let (command, written) = read(words)?;
         match command {
             Command::Bench(args) => {
                 bench::check_anywhere(&args, &written)?;
-                inside.modules = modules(bench::planned(&args, &written)?.has_option("transport", "binder"));
+                guest_command.modules = modules(bench::planned(&args, &written)?.has_option("transport", "binder"));
                 if let Some(file) = args.json.as_deref().filter(|file| *file != "-") {
                     let file = absolute(&directory, Path::new(file))?;
                     let stays = file == Path::new(OUTCOME);
                     if let Some(parent) = file.parent().filter(|parent| !stays && !parent.is_dir()) {
                         bail!("--json: there is no directory {}", parent.display());
                     }
-                    inside.collect.push(text(&file)?);
+                    guest_command.collect.push(text(&file)?);
                 }
                 if let Some(recording) = &args.tracing.trace {
                     must_be_free(recording, "--trace")?;
-                    inside.collect.push(text(&absolute(&directory, recording)?)?);
+                    guest_command.collect.push(text(&absolute(&directory, recording)?)?);
                 }
             }
             Command::Ab(args) => {
-                inside.modules = modules_of(&ab::plan(&args, &written)?);
-                inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &ab::name(&args))?
+                guest_command.modules = modules_of(&ab::plan(&args, &written)?);
+                guest_command.experiment(
+                    &directory,
+                    args.output.resume,
+                    args.output.out.as_deref(),
+                    &ab::name(&args),
+                )?
             }
             Command::Run(args) => {
                 let plan = absolute(&directory, &args.plan)?;
                 let read = input::text(&plan).ok().and_then(|text| Plan::parse(&text).ok());
-                inside.modules = read.as_ref().map(modules_of).unwrap_or_default();
+                guest_command.modules = read.as_ref().map(modules_of).unwrap_or_default();
                 if read.is_some_and(|plan| plan.guest.is_some()) {
                     bail!(
                         "{}: its trials run in guests of their own ([guest]): schedlab run {}",
@@ -82,27 +87,27 @@ impl Inside {
                         args.plan.display()
                     );
                 }
-                inside.reads.push(Added { from: plan.clone(), to: text(&plan)? });
+                guest_command.reads.push(Added { from: plan.clone(), to: text(&plan)? });
                 let name = session::name_of(&args.plan);
-                inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &name)?;
+                guest_command.experiment(&directory, args.output.resume, args.output.out.as_deref(), &name)?;
             }
             Command::Repeat(args) => {
                 let pack = absolute(&directory, &args.file)?;
                 let read = input::bytes(&pack).ok().and_then(|bytes| Pack::parse(&bytes).ok());
-                inside.modules =
+                guest_command.modules =
                     read.as_ref().and_then(|pack| pack.plan().ok()).map(|plan| modules_of(&plan)).unwrap_or_default();
                 if read.is_some_and(|pack| !pack.kernels.is_empty()) {
                     bail!("{}: its trials run in guests of their own: schedlab repeat {0}", args.file.display());
                 }
-                inside.reads.push(Added { from: pack.clone(), to: text(&pack)? });
-                inside.experiment(&directory, args.resume, args.out.as_deref(), "repeat")?;
+                guest_command.reads.push(Added { from: pack.clone(), to: text(&pack)? });
+                guest_command.experiment(&directory, args.resume, args.out.as_deref(), "repeat")?;
             }
             Command::Doctor(args) if args.against.is_none() => {}
             Command::Tune(args) if args.root.is_none() && args.action.only_looks() => {}
             Command::List(_) => {}
             _ => usage!("`{}` reads and writes files of the host: run it there", words.join(" ")),
         }
-        Ok(inside)
+        Ok(guest_command)
     }
 
     /// The run directory is chosen on the host, where it must be free.
