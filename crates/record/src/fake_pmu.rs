@@ -36,7 +36,8 @@ impl Machine {
         std::fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// A PMU with its type and files: `("format/event", "config:0-7")`, `("events/x", "event=0x1")`, `("cpumask", "0")`.
+    /// A PMU with its type and files: `("format/event", "config:0-7")`, `("events/x", "event=0x1")`, `("cpumask",
+    /// "0")`.
     pub(crate) fn pmu(&self, name: &str, pmu_type: u32, files: &[(&str, &str)]) {
         let at = format!("sys/bus/event_source/devices/{name}");
         self.file(&format!("{at}/type"), &pmu_type.to_string());

@@ -21,8 +21,8 @@ pub struct Counted {
     pub counters: Vec<Counter>,
     /// The series, every 100 ms and for TCP every second; empty at level `Basic`.
     pub series: Vec<SeriesPoint>,
-    /// Machine-wide counts per operation (the tasks' own come from the workload), top-down shares, and where the trial has a
-    /// network namespace of its own rates of TCP counters and the CPUs that the machine kept busy.
+    /// Machine-wide counts per operation (the tasks' own come from the workload), top-down shares, and where the trial
+    /// has a network namespace of its own rates of TCP counters and the CPUs that the machine kept busy.
     pub metrics: Vec<Metric>,
     /// What a reader should know about them.
     pub notes: Vec<String>,

@@ -1,9 +1,10 @@
-//! Coverage, type I error and stopping times of the three designs on simulated blocks; the evidence of docs/evidence/estimators.md.
+//! Coverage, type I error and stopping times of the three designs on simulated blocks; the evidence of
+//! docs/evidence/estimators.md.
 //!
-//! Each block is ABBA or BAAB by a coin: four log-values that share the block's drift, contrast mean(B) − mean(A). Rows:
-//! `fixed` t interval at n blocks; `budgeted` 5 looks at equal fractions with the repeated interval at the stop; `open` the
-//! t-mixture sequence until zero is excluded or the interval fits inside ±SESOI, at most 200 blocks. Under `effect` the true
-//! log-ratio is what a fixed test of the full budget finds with 80 % power.
+//! Each block is ABBA or BAAB by a coin: four log-values that share the block's drift, contrast mean(B) − mean(A).
+//! Rows: `fixed` t interval at n blocks; `budgeted` 5 looks at equal fractions with the repeated interval at the stop;
+//! `open` the t-mixture sequence until zero is excluded or the interval fits inside ±SESOI, at most 200 blocks. Under
+//! `effect` the true log-ratio is what a fixed test of the full budget finds with 80 % power.
 //!
 //! `cargo run --release -p schedlab-stats --example simulate [-- --json]`
 #![allow(clippy::print_stdout)]

@@ -1,11 +1,11 @@
-//! Bootstrap intervals: a check beside the t interval, not a replacement. At 6–10 observations the percentile interval of a mean
-//! of normal data covers 0.86–0.90 instead of 0.95 (and BCa, tried, did no better).
+//! Bootstrap intervals: a check beside the t interval, not a replacement. At 6–10 observations the percentile interval
+//! of a mean of normal data covers 0.86–0.90 instead of 0.95 (and BCa, tried, did no better).
 use crate::mean::Interval;
 use crate::quantile::quantile;
 use crate::random::Random;
 
-/// Percentile bootstrap interval (Efron & Tibshirani 1993, ch. 13) of `statistic`, resampling observations with replacement.
-/// `None` for fewer than two observations, no resamples, or when the statistic of some resample is NaN.
+/// Percentile bootstrap interval (Efron & Tibshirani 1993, ch. 13) of `statistic`, resampling observations with
+/// replacement. `None` for fewer than two observations, no resamples, or when the statistic of some resample is NaN.
 pub fn bootstrap_interval(
     xs: &[f64],
     statistic: impl Fn(&[f64]) -> f64,

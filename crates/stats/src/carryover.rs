@@ -3,10 +3,10 @@ use crate::mean::{Estimate, t_estimate};
 use crate::ols;
 use crate::switchback::Window;
 
-/// The carry-over term of one unit, in log units: the coefficient of the previous window's arm beside the current arm and a
-/// straight drift (Senn, *Cross-over Trials in Clinical Research*, ch. 10, for why it must be modelled together with the direct
-/// effect). Positive: a window runs faster after B than after A. `None` for fewer than 6 windows with a known predecessor, or
-/// when the arms simply alternate, which makes the two indistinguishable.
+/// The carry-over term of one unit, in log units: the coefficient of the previous window's arm beside the current arm
+/// and a straight drift (Senn, *Cross-over Trials in Clinical Research*, ch. 10, for why it must be modelled together
+/// with the direct effect). Positive: a window runs faster after B than after A. `None` for fewer than 6 windows with a
+/// known predecessor, or when the arms simply alternate, which makes the two indistinguishable.
 pub fn carry_over_term(windows: &[Window]) -> Option<f64> {
     let arm = |is_b: bool| if is_b { 0.5 } else { -0.5 };
     let (mut current, mut previous, mut position, mut y) = (vec![], vec![], vec![], vec![]);
@@ -24,8 +24,9 @@ pub fn carry_over_term(windows: &[Window]) -> Option<f64> {
     fit.coefficients.last().copied()
 }
 
-/// t estimate of the carry-over over units; p is that of "no carry-over". Units without a term are left out. Neighbouring
-/// windows of a unit are correlated, so a single unit can give a term but no test: `None` below two units with one.
+/// t estimate of the carry-over over units; p is that of "no carry-over". Units without a term are left out.
+/// Neighbouring windows of a unit are correlated, so a single unit can give a term but no test: `None` below two units
+/// with one.
 pub fn carry_over_test(units: &[Vec<Window>], level: f64) -> Option<Estimate> {
     let terms: Vec<f64> = units.iter().filter_map(|windows| carry_over_term(windows)).collect();
     t_estimate(&terms, level)

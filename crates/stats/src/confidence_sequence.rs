@@ -1,11 +1,11 @@
-//! A t-mixture confidence sequence: an interval for a mean that holds at every sample size at once, so one may stop for any
-//! reason at any time. The price is width, about 1.6 times the fixed-n interval where it is tuned.
+//! A t-mixture confidence sequence: an interval for a mean that holds at every sample size at once, so one may stop for
+//! any reason at any time. The price is width, about 1.6 times the fixed-n interval where it is tuned.
 //!
-//! Under a N(0, g) mixture on the effect size mean/SD and the right-Haar measure on the unknown SD, the Bayes factor against "the
-//! mean is m" is a function of the t statistic alone and a martingale in n when m is true (Lai 1976; Gönen et al. 2005 for the
-//! closed form; Pérez-Ortiz et al. 2024 and Wang & Ramdas 2023, "Anytime-valid t-tests and confidence sequences for Gaussian means
-//! with unknown variance", for validity under optional stopping). By Ville's inequality it exceeds 1/α ever with probability at
-//! most α; the interval is the set of m for which it does not.
+//! Under a N(0, g) mixture on the effect size mean/SD and the right-Haar measure on the unknown SD, the Bayes factor
+//! against "the mean is m" is a function of the t statistic alone and a martingale in n when m is true (Lai 1976; Gönen
+//! et al. 2005 for the closed form; Pérez-Ortiz et al. 2024 and Wang & Ramdas 2023, "Anytime-valid t-tests and
+//! confidence sequences for Gaussian means with unknown variance", for validity under optional stopping). By Ville's
+//! inequality it exceeds 1/α ever with probability at most α; the interval is the set of m for which it does not.
 use crate::mean::{Estimate, Interval, moments};
 
 /// The sequence for one error probability and one tuning.
@@ -16,12 +16,14 @@ pub struct TMixture {
 }
 
 impl TMixture {
-    /// Prior variance of the effect size for intervals that are narrow around n = 20–50 at α = 0.05: within 1.5 % of the
-    /// best possible width over that range (`tuned_for` gives 0.52 at n = 20, 0.18 at 50). Finite from n = 6, of use from n = 8 on.
+    /// Prior variance of the effect size for intervals that are narrow around n = 20–50 at α = 0.05: within 1.5 % of
+    /// the best possible width over that range (`tuned_for` gives 0.52 at n = 20, 0.18 at 50). Finite from n = 6, of
+    /// use from n = 8 on.
     pub const DEFAULT_TUNING: f64 = 0.4;
 
-    /// `alpha` is the chance of ever missing; `effect_variance` (g > 0) is the prior variance of mean/SD, larger for a sequence
-    /// narrow early, smaller for one narrow late. Must be chosen before the data. Values out of range make every interval `None`.
+    /// `alpha` is the chance of ever missing; `effect_variance` (g > 0) is the prior variance of mean/SD, larger for a
+    /// sequence narrow early, smaller for one narrow late. Must be chosen before the data. Values out of range make
+    /// every interval `None`.
     pub fn new(alpha: f64, effect_variance: f64) -> Self {
         Self { alpha, effect_variance }
     }
@@ -60,9 +62,10 @@ impl TMixture {
         ((1.0 + u) / (1.0 + u / shrink)).powf(0.5 * n) / shrink.sqrt()
     }
 
-    /// The interval after all of `xs`, in the order they came or any other. `p_value` is the always-valid min(1, 1/Bayes factor)
-    /// at this n. `None` while the interval is unbounded (below 6 observations at the default tuning and α = 0.05), or when an
-    /// observation is not finite. Equal observations give length zero, as in [`crate::t_estimate`].
+    /// The interval after all of `xs`, in the order they came or any other. `p_value` is the always-valid min(1,
+    /// 1/Bayes factor) at this n. `None` while the interval is unbounded (below 6 observations at the default tuning
+    /// and α = 0.05), or when an observation is not finite. Equal observations give length zero, as in
+    /// [`crate::t_estimate`].
     pub fn interval(&self, xs: &[f64]) -> Option<Estimate> {
         let (mean, variance) = moments(xs)?;
         let n = xs.len();
@@ -93,8 +96,8 @@ mod tests {
         }
     }
 
-    /// Gönen et al.'s form by numerical mixture: ∫ noncentral-t / central-t over δ ~ N(0, g), here checked through its large-n
-    /// limit, the normal mixture sqrt(1/(1+ng)) exp(z²/2 · ng/(1+ng)).
+    /// Gönen et al.'s form by numerical mixture: ∫ noncentral-t / central-t over δ ~ N(0, g), here checked through its
+    /// large-n limit, the normal mixture sqrt(1/(1+ng)) exp(z²/2 · ng/(1+ng)).
     #[test]
     fn tends_to_the_normal_mixture() {
         let (n, g, z) = (1_000_000usize, 1e-6, 2.0f64);

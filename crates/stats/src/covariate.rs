@@ -1,11 +1,11 @@
-//! A mean with a covariate held at zero (analysis of covariance with one column): what remains of a difference once the part
-//! that goes with another difference is taken off. For *explaining* a difference only: a covariate that the treatment moves
-//! takes a part of its effect along.
+//! A mean with a covariate held at zero (analysis of covariance with one column): what remains of a difference once the
+//! part that goes with another difference is taken off. For *explaining* a difference only: a covariate that the
+//! treatment moves takes a part of its effect along.
 
 use crate::mean::{Estimate, moments};
 
-/// The intercept of the least-squares line of `ys` on `xs`, with its t interval on n − 2 degrees of freedom, in the unit of
-/// `ys`. `None` for unequal lengths, fewer than three pairs, one that is not finite, or `xs` that do not vary.
+/// The intercept of the least-squares line of `ys` on `xs`, with its t interval on n − 2 degrees of freedom, in the
+/// unit of `ys`. `None` for unequal lengths, fewer than three pairs, one that is not finite, or `xs` that do not vary.
 pub fn mean_at_zero(ys: &[f64], xs: &[f64], level: f64) -> Option<Estimate> {
     if ys.len() != xs.len() || ys.len() < 3 {
         return None;

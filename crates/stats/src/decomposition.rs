@@ -11,10 +11,11 @@ pub struct Decomposition {
     pub total: f64,
 }
 
-/// Symmetric (Kitagawa 1955) decomposition of Σ share·mean from arm A to arm B over the same classes. Descriptive: when the
-/// classes are chosen by the system under study, `within` is not a causal effect. A class absent from one arm (share 0) may have a
-/// NaN mean there: the other arm's is taken, so all of its change counts as a change of shares. Shares are used as given
-/// (they should sum to 1 per arm). `None` for unequal lengths, an empty input or a NaN that matters.
+/// Symmetric (Kitagawa 1955) decomposition of Σ share·mean from arm A to arm B over the same classes. Descriptive: when
+/// the classes are chosen by the system under study, `within` is not a causal effect. A class absent from one arm
+/// (share 0) may have a NaN mean there: the other arm's is taken, so all of its change counts as a change of shares.
+/// Shares are used as given (they should sum to 1 per arm). `None` for unequal lengths, an empty input or a NaN that
+/// matters.
 pub fn decompose(shares_a: &[f64], means_a: &[f64], shares_b: &[f64], means_b: &[f64]) -> Option<Decomposition> {
     let classes = shares_a.len();
     if classes == 0 || [means_a.len(), shares_b.len(), means_b.len()].iter().any(|&n| n != classes) {

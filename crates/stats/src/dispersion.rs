@@ -1,9 +1,10 @@
 //! Is one arm steadier? The ratio of the scales of two arms' log-values.
 //!
-//! The scale is the mean absolute deviation from the median: half-way to the MAD in robustness, far less noisy at n = 10–40, and
-//! with a known variance. Chosen by simulation (3000 runs, n = 8–40 an arm, 95 % intervals): it covers 0.955–0.975 for normal,
-//! 0.94–0.95 for t3 and 0.91–0.94 for stall-ridden data; the jackknife of ln SD 0.94, 0.89–0.92 and 0.85–0.90; the jackknife of
-//! ln MAD 0.61–0.79. The blocked form covers 0.93–0.955 for all three, at 1.4–1.8 times the width: prefer it where blocks exist.
+//! The scale is the mean absolute deviation from the median: half-way to the MAD in robustness, far less noisy at n =
+//! 10–40, and with a known variance. Chosen by simulation (3000 runs, n = 8–40 an arm, 95 % intervals): it covers
+//! 0.955–0.975 for normal, 0.94–0.95 for t3 and 0.91–0.94 for stall-ridden data; the jackknife of ln SD 0.94, 0.89–0.92
+//! and 0.85–0.90; the jackknife of ln MAD 0.61–0.79. The blocked form covers 0.93–0.955 for all three, at 1.4–1.8 times
+//! the width: prefer it where blocks exist.
 use crate::mean::{Estimate, moments};
 use crate::quantile::median;
 
@@ -24,9 +25,9 @@ fn log_scale(xs: &[f64]) -> Option<LogScale> {
     (tau > 0.0 && xs.len() >= 4).then(|| LogScale { value: (tau * n / (n - 1.0)).ln(), variance: log_variance, n })
 }
 
-/// ln(scale of `b` / scale of `a`) for independent log-values: negative when B is steadier. Intervals after Bonett & Seier
-/// (*JSPI* 2003, mean absolute deviations in one and two samples) with a t instead of a normal multiplier. `None` for fewer
-/// than four values in an arm, one that is not finite, or an arm without spread.
+/// ln(scale of `b` / scale of `a`) for independent log-values: negative when B is steadier. Intervals after Bonett &
+/// Seier (*JSPI* 2003, mean absolute deviations in one and two samples) with a t instead of a normal multiplier. `None`
+/// for fewer than four values in an arm, one that is not finite, or an arm without spread.
 pub fn dispersion_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let (a, b) = (log_scale(a)?, log_scale(b)?);
     let variance = a.variance + b.variance;
@@ -34,10 +35,11 @@ pub fn dispersion_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     Some(Estimate::from_t(b.value - a.value, variance.sqrt(), (a.n + b.n) as usize, df, level))
 }
 
-/// The same ratio free of block effects: `a[i]` and `b[i]` are the log-values of block i, deviations are taken from the median of
-/// their own block and arm, and the spread of the estimate comes from leaving out one block at a time (t with blocks − 1). Drift
-/// between blocks does not count as dispersion; with two values per block and arm it costs half the information. Blocks with
-/// fewer than two values in an arm are left out; `None` below four blocks, or without spread in an arm.
+/// The same ratio free of block effects: `a[i]` and `b[i]` are the log-values of block i, deviations are taken from the
+/// median of their own block and arm, and the spread of the estimate comes from leaving out one block at a time (t with
+/// blocks − 1). Drift between blocks does not count as dispersion; with two values per block and arm it costs half the
+/// information. Blocks with fewer than two values in an arm are left out; `None` below four blocks, or without spread
+/// in an arm.
 pub fn dispersion_ratio_blocked(a: &[Vec<f64>], b: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let blocks: Vec<Block> = a.iter().zip(b).filter_map(|(a, b)| Some([deviation(a)?, deviation(b)?])).collect();
     let n = blocks.len() as f64;

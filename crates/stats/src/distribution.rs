@@ -16,7 +16,8 @@ pub(crate) fn normal_sf(z: f64) -> f64 {
     standard().sf(z)
 }
 
-/// Inverse of [`normal_cdf`]; polished by Newton steps on the smaller tail, because group-sequential looks ask for p near 1e-7.
+/// Inverse of [`normal_cdf`]; polished by Newton steps on the smaller tail, because group-sequential looks ask for p
+/// near 1e-7.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     if p > 0.5 {
         return -normal_quantile(1.0 - p);

@@ -1,9 +1,9 @@
 //! Statistics for A/B comparisons: numbers in, numbers out, no domain words.
 //!
-//! The crate takes observations (usually natural logs of rates or durations, or per-block log-ratios of arm B to arm A) and
-//! returns estimates with intervals. Nothing here reads a file, a clock or a global random generator: anything random takes a
-//! seed, so every result can be recomputed from the recorded data. A question the data cannot answer (too few observations, a
-//! value that is not finite) is `None`, never a number that looks like an answer.
+//! The crate takes observations (usually natural logs of rates or durations, or per-block log-ratios of arm B to arm A)
+//! and returns estimates with intervals. Nothing here reads a file, a clock or a global random generator: anything
+//! random takes a seed, so every result can be recomputed from the recorded data. A question the data cannot answer
+//! (too few observations, a value that is not finite) is `None`, never a number that looks like an answer.
 #![forbid(unsafe_code)]
 
 pub mod best;

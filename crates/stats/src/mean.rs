@@ -1,8 +1,9 @@
-//! Means with Student-t intervals: the default estimator for block log-ratios, since at 6–50 blocks it covers closer to its
-//! level than the percentile bootstrap (see `examples/simulate.rs`).
+//! Means with Student-t intervals: the default estimator for block log-ratios, since at 6–50 blocks it covers closer to
+//! its level than the percentile bootstrap (see `examples/simulate.rs`).
 use crate::distribution::{normal_quantile, t_critical, t_two_sided};
 
-/// A two-sided interval; `level` is its nominal coverage, e.g. 0.95. Ends may be infinite when the data cannot bound that side.
+/// A two-sided interval; `level` is its nominal coverage, e.g. 0.95. Ends may be infinite when the data cannot bound
+/// that side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Lower end, in the unit of the observations.
@@ -52,8 +53,9 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// mean ± t·se with `df` degrees of freedom. A zero `se` gives an interval of length zero and p = 1 when the mean is exactly
-    /// zero, else 0: identical observations leave no doubt *within the model*; the caller should suspect the data instead.
+    /// mean ± t·se with `df` degrees of freedom. A zero `se` gives an interval of length zero and p = 1 when the mean
+    /// is exactly zero, else 0: identical observations leave no doubt *within the model*; the caller should suspect the
+    /// data instead.
     pub(crate) fn from_t(mean: f64, se: f64, n: usize, df: f64, level: f64) -> Self {
         let (half, p_value) = match (se > 0.0, mean == 0.0) {
             (true, _) => (t_critical(1.0 - level, df) * se, t_two_sided(mean / se, df)),
@@ -77,16 +79,16 @@ pub(crate) fn moments(xs: &[f64]) -> Option<(f64, f64)> {
     Some((mean, if squares <= rounding { 0.0 } else { squares / (n - 1.0) }))
 }
 
-/// One-sample t estimate of the mean. `None` below two observations or when one is not finite. When all observations are equal
-/// the interval has length zero and p is 1 for a mean of exactly zero, else 0.
+/// One-sample t estimate of the mean. `None` below two observations or when one is not finite. When all observations
+/// are equal the interval has length zero and p is 1 for a mean of exactly zero, else 0.
 pub fn t_estimate(xs: &[f64], level: f64) -> Option<Estimate> {
     let (mean, variance) = moments(xs)?;
     let n = xs.len();
     Some(Estimate::from_t(mean, (variance / n as f64).sqrt(), n, n as f64 - 1.0, level))
 }
 
-/// Difference of means `b` − `a` without assuming equal variances (Welch 1947, Satterthwaite's degrees of freedom). `None` when
-/// either side has fewer than two observations or one that is not finite.
+/// Difference of means `b` − `a` without assuming equal variances (Welch 1947, Satterthwaite's degrees of freedom).
+/// `None` when either side has fewer than two observations or one that is not finite.
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let ((mean_a, var_a), (mean_b, var_b)) = (moments(a)?, moments(b)?);
     let (na, nb) = (a.len() as f64, b.len() as f64);
@@ -95,9 +97,9 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     Some(Estimate::from_t(mean_b - mean_a, (va + vb).sqrt(), a.len() + b.len(), df, level))
 }
 
-/// Ratio of the means of pairs, `b` over `a`, by linearisation: its spread is that of `b − ratio · a` over the mean of `a`
-/// (Cochran 1977, Sampling Techniques, §6.3). The interval holds where `a` is well away from zero, so `None` unless the
-/// interval of its mean lies on one side; and below two pairs.
+/// Ratio of the means of pairs, `b` over `a`, by linearisation: its spread is that of `b − ratio · a` over the mean of
+/// `a` (Cochran 1977, Sampling Techniques, §6.3). The interval holds where `a` is well away from zero, so `None` unless
+/// the interval of its mean lies on one side; and below two pairs.
 pub fn ratio_of_means(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let of_a = t_estimate(a, level).filter(|a| !a.interval.contains(0.0))?;
     let ((mean_b, _), n) = (moments(b).filter(|_| a.len() == b.len())?, a.len());

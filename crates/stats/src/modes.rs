@@ -31,16 +31,18 @@ pub struct Modes {
 }
 
 /// Finds one or two modes. Two are reported when both hold:
-/// - a dip test in the manner of Hartigan & Hartigan (1985) rejects unimodality at 5 %: the statistic is how far the empirical
-///   distribution is from one that is convex up to a point and concave after it. Its p comes from simulated samples of the same
-///   size with a parabolic density (Beta(2, 2)), blunter than a normal peak; a flat null would be safe for every shape but sees
-///   only two thirds as many true modes at n = 40 (calibration by shape: Cheng & Hall 1998);
+/// - a dip test in the manner of Hartigan & Hartigan (1985) rejects unimodality at 5 %: the statistic is how far the
+///   empirical distribution is from one that is convex up to a point and concave after it. Its p comes from simulated
+///   samples of the same size with a parabolic density (Beta(2, 2)), blunter than a normal peak; a flat null would be
+///   safe for every shape but sees only two thirds as many true modes at n = 40 (calibration by shape: Cheng & Hall
+///   1998);
 /// - the two halves lie at least [`LEAST_SEPARATION`] apart, which sorts out most flat-topped samples.
 ///
-/// Normal, t3, lognormal and stall-ridden samples are called two-moded in less than 1 % of the cases, flat ones in 5–8 %. With 40
-/// values a 65:35 mixture 5 SDs apart is found 2 times in 3, with 100 nearly always; below 20 values few are. The split is the
-/// one with the least variance within (Otsu 1979) that leaves a tenth on each side. Remove drift first: it flattens the peak.
-/// Values on a coarse grid look multimodal. `None` for fewer than 8 observations or one not finite.
+/// Normal, t3, lognormal and stall-ridden samples are called two-moded in less than 1 % of the cases, flat ones in 5–8
+/// %. With 40 values a 65:35 mixture 5 SDs apart is found 2 times in 3, with 100 nearly always; below 20 values few
+/// are. The split is the one with the least variance within (Otsu 1979) that leaves a tenth on each side. Remove drift
+/// first: it flattens the peak. Values on a coarse grid look multimodal. `None` for fewer than 8 observations or one
+/// not finite.
 pub fn modes(xs: &[f64]) -> Option<Modes> {
     if xs.len() < 8 || xs.iter().any(|x| !x.is_finite()) {
         return None;
@@ -97,9 +99,9 @@ fn otsu(rising: &[f64]) -> usize {
 /// A value with the empirical distribution just below it and at it.
 type Step = (f64, f64, f64);
 
-/// Distance of the empirical distribution of a rising sample from "convex up to a mode, concave from there on": the least, over
-/// the place of the mode, of the larger gap on either side. Hartigan's dip up to how the two pieces join at the mode, for which
-/// the simulated null makes up.
+/// Distance of the empirical distribution of a rising sample from "convex up to a mode, concave from there on": the
+/// least, over the place of the mode, of the larger gap on either side. Hartigan's dip up to how the two pieces join at
+/// the mode, for which the simulated null makes up.
 fn dip(rising: &[f64]) -> f64 {
     let n = rising.len() as f64;
     let mut steps: Vec<Step> = Vec::with_capacity(rising.len());

@@ -7,8 +7,8 @@ fn rising_order(p_values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Holm's step-down adjusted p-values (Holm 1979), in the order given: rejecting those ≤ α keeps the chance of *any* false
-/// rejection ≤ α under every dependence. A NaN stays NaN but still counts as a question asked.
+/// Holm's step-down adjusted p-values (Holm 1979), in the order given: rejecting those ≤ α keeps the chance of *any*
+/// false rejection ≤ α under every dependence. A NaN stays NaN but still counts as a question asked.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![f64::NAN; p_values.len()];
     let mut running = 0.0f64;
@@ -19,8 +19,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Benjamini–Hochberg step-up adjusted p-values (1995), in the order given: rejecting those ≤ q keeps the expected share of
-/// false rejections ≤ q for independent or positively dependent questions. NaN as in [`holm`].
+/// Benjamini–Hochberg step-up adjusted p-values (1995), in the order given: rejecting those ≤ q keeps the expected
+/// share of false rejections ≤ q for independent or positively dependent questions. NaN as in [`holm`].
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![f64::NAN; p_values.len()];
     let mut running = 1.0f64;

@@ -1,5 +1,5 @@
-//! Rank methods: Hodges–Lehmann shifts with the intervals that belong to them, and the Wilcoxon, Mann–Whitney and sign tests.
-//! Exact for small samples without ties, normal with continuity and tie correction otherwise.
+//! Rank methods: Hodges–Lehmann shifts with the intervals that belong to them, and the Wilcoxon, Mann–Whitney and sign
+//! tests. Exact for small samples without ties, normal with continuity and tie correction otherwise.
 use crate::distribution::{normal_quantile, normal_sf};
 use crate::mean::Interval;
 use crate::pairs::{differences, means};
@@ -35,7 +35,8 @@ fn signed_rank_distribution(n: usize) -> Vec<f64> {
     probabilities
 }
 
-/// Null probabilities of Mann–Whitney's U for arms of `m` and `n`: the Gaussian binomial coefficients, built factor by factor.
+/// Null probabilities of Mann–Whitney's U for arms of `m` and `n`: the Gaussian binomial coefficients, built factor by
+/// factor.
 fn rank_sum_distribution(m: usize, n: usize) -> Vec<f64> {
     let size = m * n + 1;
     let mut counts = vec![0.0; size];
@@ -94,8 +95,9 @@ fn all_finite(xs: &[f64]) -> bool {
     !xs.is_empty() && xs.iter().all(|x| x.is_finite())
 }
 
-/// Centre of a symmetric distribution: the median of all pairwise means, with the interval of the signed-rank test (Hollander,
-/// Wolfe & Chicken, *Nonparametric Statistical Methods*, 3.2–3.3). `None` for an empty sample or one not finite.
+/// Centre of a symmetric distribution: the median of all pairwise means, with the interval of the signed-rank test
+/// (Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods*, 3.2–3.3). `None` for an empty sample or one not
+/// finite.
 pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     let p_value = if all_finite(xs) { wilcoxon_signed_rank(xs).unwrap_or(1.0) } else { return None };
     let n = xs.len();
@@ -111,8 +113,8 @@ pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     Some(Shift { shift: middle(pairs, &walsh), n, interval: pairwise_interval(pairs, walsh, skip, level), p_value })
 }
 
-/// Shift from `a` to `b`: the median of all differences b − a, with the interval of the Mann–Whitney test (ibid. 4.2–4.3).
-/// `None` when an arm is empty or not finite.
+/// Shift from `a` to `b`: the median of all differences b − a, with the interval of the Mann–Whitney test (ibid.
+/// 4.2–4.3). `None` when an arm is empty or not finite.
 pub fn hodges_lehmann_shift(a: &[f64], b: &[f64], level: f64) -> Option<Shift> {
     let p_value = mann_whitney(a, b)?;
     let difference = differences(a, b);
@@ -153,8 +155,8 @@ fn normal_p(statistic: f64, mean: f64, variance: f64) -> f64 {
     (2.0 * normal_sf(((statistic - mean).abs() - 0.5).max(0.0) / variance.sqrt())).min(1.0)
 }
 
-/// Wilcoxon's signed-rank test that `xs` is symmetric about zero: two-sided p. Zeros are dropped; exact up to 50 values without
-/// ties. `None` when nothing but zeros is left, or a value is not finite.
+/// Wilcoxon's signed-rank test that `xs` is symmetric about zero: two-sided p. Zeros are dropped; exact up to 50 values
+/// without ties. `None` when nothing but zeros is left, or a value is not finite.
 pub fn wilcoxon_signed_rank(xs: &[f64]) -> Option<f64> {
     let xs: Vec<f64> = xs.iter().copied().filter(|&x| x != 0.0).collect();
     if !all_finite(&xs) {
@@ -170,8 +172,8 @@ pub fn wilcoxon_signed_rank(xs: &[f64]) -> Option<f64> {
     Some(normal_p(w, n * (n + 1.0) / 4.0, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0))
 }
 
-/// Mann–Whitney's U test that neither arm tends to be larger: two-sided p. Exact up to 50 values an arm without ties. `None`
-/// when an arm is empty or not finite.
+/// Mann–Whitney's U test that neither arm tends to be larger: two-sided p. Exact up to 50 values an arm without ties.
+/// `None` when an arm is empty or not finite.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if !(all_finite(a) && all_finite(b)) {
         return None;
@@ -187,8 +189,8 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(normal_p(u, m * n / 2.0, m * n / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)).max(1.0))))
 }
 
-/// Exact sign test that the median is zero: two-sided binomial p; zeros are dropped. `None` when nothing is left or a value is
-/// not finite.
+/// Exact sign test that the median is zero: two-sided binomial p; zeros are dropped. `None` when nothing is left or a
+/// value is not finite.
 pub fn sign_test(xs: &[f64]) -> Option<f64> {
     let positive = xs.iter().filter(|&&x| x > 0.0).count() as u64;
     let negative = xs.iter().filter(|&&x| x < 0.0).count() as u64;
@@ -207,7 +209,8 @@ mod tests {
         assert!((got - want).abs() < tolerance, "{got} instead of {want}");
     }
 
-    /// Hollander & Wolfe's depression data, as in R's wilcox.test help: V = 40, one-sided p = 0.01953 (two-sided 0.03906).
+    /// Hollander & Wolfe's depression data, as in R's wilcox.test help: V = 40, one-sided p = 0.01953 (two-sided
+    /// 0.03906).
     #[test]
     #[expect(clippy::approx_constant, reason = "3.14 is a score")]
     fn depression_scores() {

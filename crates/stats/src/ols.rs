@@ -8,8 +8,8 @@ pub(crate) struct Fit {
     pub(crate) residual_squares: f64,
 }
 
-/// Fits `y` on the columns (the caller supplies the intercept) by modified Gram–Schmidt, which stays accurate
-/// where normal equations would square the condition number. `None` for ragged columns, more columns than observations, or
+/// Fits `y` on the columns (the caller supplies the intercept) by modified Gram–Schmidt, which stays accurate where
+/// normal equations would square the condition number. `None` for ragged columns, more columns than observations, or
 /// columns that are collinear to within 1e-9 of their length.
 pub(crate) fn fit(y: &[f64], columns: &[Vec<f64>]) -> Option<Fit> {
     let (n, p) = (y.len(), columns.len());

@@ -1,7 +1,7 @@
 //! Quantiles inside one sample, and how far they can be trusted.
 
-/// Quantile `q` (0 to 1) of a rising slice, linear between order statistics (type 7 of Hyndman & Fan 1996, R's default).
-/// NaN for an empty slice.
+/// Quantile `q` (0 to 1) of a rising slice, linear between order statistics (type 7 of Hyndman & Fan 1996, R's
+/// default). NaN for an empty slice.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let position = q.clamp(0.0, 1.0) * last as f64;
@@ -27,14 +27,16 @@ pub fn median(xs: &[f64]) -> f64 {
     quantile(&sorted(xs), 0.5)
 }
 
-/// Median absolute deviation from the median, unscaled: multiply by 1.4826 for the SD of a normal sample. NaN when empty.
+/// Median absolute deviation from the median, unscaled: multiply by 1.4826 for the SD of a normal sample. NaN when
+/// empty.
 pub fn mad(xs: &[f64]) -> f64 {
     let centre = median(xs);
     let deviations: Vec<f64> = xs.iter().map(|x| (x - centre).abs()).collect();
     median(&deviations)
 }
 
-/// Whether `n` observations expect at least 10 beyond quantile `q` (on its thinner side), the least for reporting it at all.
+/// Whether `n` observations expect at least 10 beyond quantile `q` (on its thinner side), the least for reporting it at
+/// all.
 pub fn enough_tail(n: u64, q: f64) -> bool {
     // The tolerance keeps n = 10 000 at q = 0.999 in, where 1 − q rounds to just under 0.001.
     n as f64 * q.min(1.0 - q) >= 10.0 - 1e-6

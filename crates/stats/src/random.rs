@@ -1,5 +1,5 @@
-//! A small seeded generator (xoshiro256++ of Blackman & Vigna 2021, state filled by splitmix64) for resampling and simulation.
-//! Kept in-house so that a recorded seed gives the same draws in every later version.
+//! A small seeded generator (xoshiro256++ of Blackman & Vigna 2021, state filled by splitmix64) for resampling and
+//! simulation. Kept in-house so that a recorded seed gives the same draws in every later version.
 
 /// Deterministic stream of pseudo-random numbers; not for secrets.
 #[derive(Clone, Debug)]

@@ -14,7 +14,8 @@ pub fn clopper_pearson(k: u64, n: u64, level: f64) -> Option<Interval> {
     Some(Interval { lo, hi, level })
 }
 
-/// Score interval (Wilson 1927): covers `level` on average, narrower than [`clopper_pearson`]. `None` for n = 0 or k > n.
+/// Score interval (Wilson 1927): covers `level` on average, narrower than [`clopper_pearson`]. `None` for n = 0 or k >
+/// n.
 pub fn wilson(k: u64, n: u64, level: f64) -> Option<Interval> {
     if n == 0 || k > n {
         return None;

@@ -3,11 +3,12 @@
 //! dispersion. Whether points lie on one line depends on the distances between them: x is their position on the scale
 //! on which the knob acts, not their rank.
 //!
-//! The fit is the best one by normal likelihood with a line and a variance per region, found by dynamic programming (as Bai &
-//! Perron, *J. Appl. Econometrics* 2003, without their asymptotics). How many boundaries there are is tested, one more at a
-//! time, against permutations within the regions found so far (residuals after Freedman & Lane 1983, corrected for leverage):
-//! of observations, or of whole points where an F test says that the repeats of a point share something, which is noise here
-//! and no region. The interval of a boundary is a test turned around: the gaps between two points that the data do not contradict.
+//! The fit is the best one by normal likelihood with a line and a variance per region, found by dynamic programming (as
+//! Bai & Perron, *J. Appl. Econometrics* 2003, without their asymptotics). How many boundaries there are is tested, one
+//! more at a time, against permutations within the regions found so far (residuals after Freedman & Lane 1983,
+//! corrected for leverage): of observations, or of whole points where an F test says that the repeats of a point share
+//! something, which is noise here and no region. The interval of a boundary is a test turned around: the gaps between
+//! two points that the data do not contradict.
 use crate::distribution::{f_upper, t_critical};
 use crate::random::Random;
 
@@ -45,8 +46,8 @@ pub struct Boundary {
     pub interval: (usize, usize),
 }
 
-/// Points `first..=last`, and the line through their `n` observations: `level` at their mean `x`, `slope` a unit of x, `sd` of
-/// one observation.
+/// Points `first..=last`, and the line through their `n` observations: `level` at their mean `x`, `slope` a unit of x,
+/// `sd` of one observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // Said above.
 pub struct Region {

@@ -15,7 +15,8 @@ const POWER: f64 = 0.8;
 pub struct Known {
     /// The point estimate: a log-ratio, or a difference in the metric's unit.
     pub mean: f64,
-    /// Half the interval in units of Student's t at its level: the standard error, or more where the design is sequential.
+    /// Half the interval in units of Student's t at its level: the standard error, or more where the design is
+    /// sequential.
     pub se: f64,
     /// Degrees of freedom.
     pub df: f64,

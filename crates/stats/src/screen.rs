@@ -8,9 +8,9 @@
 //! 2. *Fraction* (five to eight): a fraction in which main effects and interactions of two are clear of each other.
 //! 3. *Full* (what is left): all combinations, or that fraction again, and Holm's method over its contrasts.
 //!
-//! Only the last stage names factors. Its data are fresh, so however the earlier ones chose, the chance of naming any factor
-//! on which the value does not depend is at most `alpha` (Holm 1979; Box, Hunter & Hunter 2005, chapter 6, for the
-//! fractions; Dorfman 1943 and Phatarfod & Sudbury 1994 for pooling by rows and columns).
+//! Only the last stage names factors. Its data are fresh, so however the earlier ones chose, the chance of naming any
+//! factor on which the value does not depend is at most `alpha` (Holm 1979; Box, Hunter & Hunter 2005, chapter 6, for
+//! the fractions; Dorfman 1943 and Phatarfod & Sudbury 1994 for pooling by rows and columns).
 
 mod groups;
 mod outcome;

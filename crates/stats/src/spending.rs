@@ -1,12 +1,14 @@
-//! Group-sequential looks with the Lan–DeMets (1983) spending function of O'Brien–Fleming type, two-sided and symmetric.
+//! Group-sequential looks with the Lan–DeMets (1983) spending function of O'Brien–Fleming type, two-sided and
+//! symmetric.
 //!
-//! One may look at any growing information fractions, planned or not; each look gets a bound such that the chance of crossing
-//! any of them under no effect is α. The bounds come from the recursive integration of Armitage, McPherson & Rowe (1969) as
-//! laid out by Jennison & Turnbull, *Group Sequential Methods* (2000), ch. 7 and 19, for Brownian motion. For few observations
-//! with unknown variance the bound is used at its *significance level* (ch. 3.8): t at the look's nominal p. The t test at each
-//! look is then exact by itself; only the dependence between looks is borrowed from the normal case, and simulation
-//! (`examples/simulate.rs`, 40 000 runs, first look at 6 of 30) gives a type I error of 0.051 for normal data, 0.048 for t3, 0.037
-//! for stalls and at worst 0.054 for two-moded noise, where the fixed t test itself has 0.052.
+//! One may look at any growing information fractions, planned or not; each look gets a bound such that the chance of
+//! crossing any of them under no effect is α. The bounds come from the recursive integration of Armitage, McPherson &
+//! Rowe (1969) as laid out by Jennison & Turnbull, *Group Sequential Methods* (2000), ch. 7 and 19, for Brownian
+//! motion. For few observations with unknown variance the bound is used at its *significance level* (ch. 3.8): t at the
+//! look's nominal p. The t test at each look is then exact by itself; only the dependence between looks is borrowed
+//! from the normal case, and simulation (`examples/simulate.rs`, 40 000 runs, first look at 6 of 30) gives a type I
+//! error of 0.051 for normal data, 0.048 for t3, 0.037 for stalls and at worst 0.054 for two-moded noise, where the
+//! fixed t test itself has 0.052.
 use crate::distribution::{normal_quantile, normal_sf};
 use crate::mean::{Estimate, t_estimate};
 
@@ -17,7 +19,8 @@ pub struct Look {
     pub fraction: f64,
     /// Stop when |z| reaches this; infinite when the look has nothing to spend.
     pub z_bound: f64,
-    /// Stop when the fixed-sample p is at most this: the two-sided p of `z_bound`, less the part withheld for t statistics.
+    /// Stop when the fixed-sample p is at most this: the two-sided p of `z_bound`, less the part withheld for t
+    /// statistics.
     pub nominal_p: f64,
     /// Simultaneous coverage of the repeated intervals, 1 − α.
     pub level: f64,
@@ -102,7 +105,8 @@ const TAIL: f64 = 8.0;
 /// Intervals of Simpson's rule; even.
 const STEPS: usize = 400;
 
-/// Sub-density of the Brownian path's value over the paths still running: grid points with `density × quadrature weight`.
+/// Sub-density of the Brownian path's value over the paths still running: grid points with `density × quadrature
+/// weight`.
 #[derive(Clone, Debug)]
 struct Density {
     points: Vec<(f64, f64)>,
@@ -114,7 +118,8 @@ impl Density {
         Self { points: vec![(0.0, 1.0)] }
     }
 
-    /// The b for which a path survives so far and then lies above b after `step` more information with probability `spend`.
+    /// The b for which a path survives so far and then lies above b after `step` more information with probability
+    /// `spend`.
     fn bound(&self, step: f64, spend: f64, fraction: f64) -> f64 {
         let scale = step.sqrt();
         let beyond = |b: f64| self.points.iter().map(|(s, mass)| mass * normal_sf((b - s) / scale)).sum::<f64>();
@@ -150,9 +155,9 @@ impl Density {
 }
 
 /// The repeated confidence interval at a look: mean ± t·se with t at the look's nominal p and n − 1 degrees of freedom
-/// (Jennison & Turnbull 2000, ch. 3.8 and 9). All looks' intervals hold together with probability `look.level`, so the one at
-/// the stop may be quoted whatever made one stop. `p_value` is the fixed-sample p, to be compared with `look.nominal_p`. `None`
-/// as for [`t_estimate`].
+/// (Jennison & Turnbull 2000, ch. 3.8 and 9). All looks' intervals hold together with probability `look.level`, so the
+/// one at the stop may be quoted whatever made one stop. `p_value` is the fixed-sample p, to be compared with
+/// `look.nominal_p`. `None` as for [`t_estimate`].
 pub fn repeated_interval(xs: &[f64], look: &Look) -> Option<Estimate> {
     let mut estimate = t_estimate(xs, 1.0 - look.nominal_p)?;
     estimate.interval.level = look.level;
@@ -172,7 +177,8 @@ mod tests {
         assert!(got.iter().zip(want).all(|(g, w)| (g - w).abs() < tolerance), "{got:?} instead of {want:?}");
     }
 
-    /// Published for five equal looks (e.g. ldbounds, gsDesign `sfLDOF` two-sided symmetric), and one look is a fixed test.
+    /// Published for five equal looks (e.g. ldbounds, gsDesign `sfLDOF` two-sided symmetric), and one look is a fixed
+    /// test.
     #[test]
     fn lan_demets_tables() {
         check(&bounds(0.05, &[0.2, 0.4, 0.6, 0.8, 1.0]), &[4.877, 3.357, 2.680, 2.290, 2.031], 1e-3);

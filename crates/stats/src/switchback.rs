@@ -1,5 +1,5 @@
-//! Switchback designs: one unit alternates between the arms in short windows. The unit stays the observation: its windows give
-//! one contrast, and the contrasts of several units go to [`crate::t_estimate`].
+//! Switchback designs: one unit alternates between the arms in short windows. The unit stays the observation: its
+//! windows give one contrast, and the contrasts of several units go to [`crate::t_estimate`].
 
 /// One window of a unit, its transition already cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,9 +10,9 @@ pub struct Components {
     pub within: f64,
 }
 
-/// Analysis-of-variance estimates for groups of unequal size (Searle, Casella & McCulloch, *Variance Components*, 3.6; with
-/// equal sizes the T² of Kalibera & Jones 2013). For more levels, call it on the means of the level below. `None` unless there
-/// are two groups that are not empty, more observations than groups, and all are finite.
+/// Analysis-of-variance estimates for groups of unequal size (Searle, Casella & McCulloch, *Variance Components*, 3.6;
+/// with equal sizes the T² of Kalibera & Jones 2013). For more levels, call it on the means of the level below. `None`
+/// unless there are two groups that are not empty, more observations than groups, and all are finite.
 pub fn components(groups: &[Vec<f64>]) -> Option<Components> {
     let groups: Vec<&[f64]> = groups.iter().map(Vec::as_slice).filter(|g| !g.is_empty()).collect();
     let k = groups.len() as f64;
@@ -49,10 +49,11 @@ pub struct Explained {
 /// The most covariates [`share_explained`] accepts: its cost is 2^covariates fits.
 pub const MOST_COVARIATES: usize = 10;
 
-/// R² of `y` on the covariates `x` (one slice per covariate, as long as `y`), divided among them by averaging each one's gain over
-/// all orders of entry (Lindeman, Merenda & Gold 1980; the Shapley value), so that correlated covariates share what they
-/// explain together. Association, not cause. `None` for ragged, non-finite or constant `y`, more than [`MOST_COVARIATES`]
-/// covariates, or fewer than covariates + 2 observations. A constant or collinear covariate adds nothing.
+/// R² of `y` on the covariates `x` (one slice per covariate, as long as `y`), divided among them by averaging each
+/// one's gain over all orders of entry (Lindeman, Merenda & Gold 1980; the Shapley value), so that correlated
+/// covariates share what they explain together. Association, not cause. `None` for ragged, non-finite or constant `y`,
+/// more than [`MOST_COVARIATES`] covariates, or fewer than covariates + 2 observations. A constant or collinear
+/// covariate adds nothing.
 pub fn share_explained(y: &[f64], x: &[Vec<f64>]) -> Option<Explained> {
     let (n, p) = (y.len(), x.len());
     if p > MOST_COVARIATES || n < p + 2 || x.iter().any(|column| column.len() != n) {

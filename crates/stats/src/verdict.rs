@@ -28,11 +28,12 @@ pub enum Direction {
 /// The verdict of an interval for ln(B/A), with `sesoi_log` > 0 the smallest effect of interest on the same scale.
 ///
 /// Rule, first match wins:
-/// 1. the whole interval lies strictly inside ±`sesoi_log`: **Equivalent**, even when it excludes zero. A user who names a smallest
-///    effect of interest has said that less does not matter; a difference known to be real and known to be too small is then an
-///    answer, and [`direction`] still tells its sign. (TOST at (1 − level)/2 a side, stricter than the usual 1 − 2α interval,
-///    because one interval must carry all verdicts.)
-/// 2. it excludes zero: **Better** or **Worse**. It may still reach below `sesoi_log`: real, but not yet known to matter.
+/// 1. the whole interval lies strictly inside ±`sesoi_log`: **Equivalent**, even when it excludes zero. A user who
+///    names a smallest effect of interest has said that less does not matter; a difference known to be real and known
+///    to be too small is then an answer, and [`direction`] still tells its sign. (TOST at (1 − level)/2 a side,
+///    stricter than the usual 1 − 2α interval, because one interval must carry all verdicts.)
+/// 2. it excludes zero: **Better** or **Worse**. It may still reach below `sesoi_log`: real, but not yet known to
+///    matter.
 /// 3. else **Inconclusive**.
 ///
 /// A `sesoi_log` of zero or NaN switches rule 1 off. An interval with a NaN end is Inconclusive.

@@ -7,12 +7,14 @@ const BATCHED_FROM: usize = 60;
 /// The cut must bring the squared standard error below this share of the uncut one, or noise alone would trim series.
 const GAIN: f64 = 0.75;
 
-/// Leading observations to discard, by the marginal standard error rule (MSER; White 1997, batched as in MSER-5): the cut that
-/// minimises Σ(x − mean)²/m² of the m values left. Looked for in the first half and accepted only in the first third: a minimum
-/// further in means a series that never settles, which no cut repairs, so nothing is cut and the design has to cancel the drift.
+/// Leading observations to discard, by the marginal standard error rule (MSER; White 1997, batched as in MSER-5): the
+/// cut that minimises Σ(x − mean)²/m² of the m values left. Looked for in the first half and accepted only in the first
+/// third: a minimum further in means a series that never settles, which no cut repairs, so nothing is cut and the
+/// design has to cancel the drift.
 ///
-/// Feed it the series pooled by position over the units of *both* arms (e.g. the median at each position) and cut both arms
-/// alike: a rule that has not seen the arms cannot favour one. Zero for fewer than 12 observations or when one is not finite.
+/// Feed it the series pooled by position over the units of *both* arms (e.g. the median at each position) and cut both
+/// arms alike: a rule that has not seen the arms cannot favour one. Zero for fewer than 12 observations or when one is
+/// not finite.
 pub fn warmup_cut(series: &[f64]) -> usize {
     if series.len() < FEWEST || series.iter().any(|x| !x.is_finite()) {
         return 0;

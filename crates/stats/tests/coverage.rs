@@ -1,4 +1,5 @@
-//! Simulated coverage, with few repetitions: guards against mistakes of a few per cent. The full table is `examples/simulate.rs`.
+//! Simulated coverage, with few repetitions: guards against mistakes of a few per cent. The full table is
+//! `examples/simulate.rs`.
 use schedlab_stats::{
     DecisionTarget, GroupSequential, Random, TMixture, bootstrap_interval, dispersion_ratio, dispersion_ratio_blocked,
     observations_to_decide, range_to_decide, repeated_interval, t_estimate,

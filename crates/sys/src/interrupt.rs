@@ -115,7 +115,8 @@ fn install(signal: libc::c_int) -> io::Result<()> {
     let handler: extern "C" fn(libc::c_int) = remember;
     action.sa_sigaction = handler as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is initialised, and its handler uses atomics, signal(2) and write(2) alone, all async-signal-safe.
+    // SAFETY: `action` is initialised, and its handler uses atomics, signal(2) and write(2) alone, all
+    // async-signal-safe.
     let result = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -229,10 +229,10 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
 /// perf_event_open(2) with an attribute whose `size` is that of the bindings.
 pub(crate) fn open(attr: &mut bindings::perf_event_attr, pid: i32, cpu: i32, leader: i32) -> io::Result<OwnedFd> {
     let flags = libc::c_ulong::from(bindings::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: `attr` is a live, fully initialised perf_event_attr of `size` bytes, which the call may write (its `size`,
-    // when the kernel's is another), hence the exclusive borrow. It names no other memory that is written: what an event
-    // samples goes to a ring that is mapped by a call of its own; a probe's function name is copied from the address,
-    // which `open_calls` borrows for the call, and a bad one is EFAULT.
+    // SAFETY: `attr` is a live, fully initialised perf_event_attr of `size` bytes, which the call may write (its
+    // `size`, when the kernel's is another), hence the exclusive borrow. It names no other memory that is written: what
+    // an event samples goes to a ring that is mapped by a call of its own; a probe's function name is copied from the
+    // address, which `open_calls` borrows for the call, and a bad one is EFAULT.
     let fd = unsafe { raw::perf_event_open(&raw mut *attr, pid, cpu, leader, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());

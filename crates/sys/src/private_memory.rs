@@ -25,8 +25,8 @@ impl PrivateWords {
 
     /// All words.
     pub fn words(&mut self) -> &mut [u64] {
-        // SAFETY: the mapping has exactly `words` 8-byte words, is page-aligned, zeroed, lives as long as `self`, and the
-        // exclusive borrow of `self` is the only way to it.
+        // SAFETY: the mapping has exactly `words` 8-byte words, is page-aligned, zeroed, lives as long as `self`, and
+        // the exclusive borrow of `self` is the only way to it.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.words) }
     }
 }

@@ -90,9 +90,9 @@ impl SharedFutexes {
     #[inline(always)]
     pub fn word(&self, index: usize) -> &AtomicU32 {
         let word: *const AtomicU64 = &self.0.words()[index * WORDS_PER_TASK_LINE];
-        // SAFETY: the address is in bounds (indexed above), 8-byte aligned and mapped as long as `self`. The inner words
-        // are private, this method alone hands out the first of a line, and `beside` only those after it: every access to
-        // these four bytes is 32 bits wide.
+        // SAFETY: the address is in bounds (indexed above), 8-byte aligned and mapped as long as `self`. The inner
+        // words are private, this method alone hands out the first of a line, and `beside` only those after it: every
+        // access to these four bytes is 32 bits wide.
         unsafe { &*word.cast::<AtomicU32>() }
     }
 

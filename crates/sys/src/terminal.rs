@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 /// Columns of the terminal; `None` if the descriptor is not a terminal, or the terminal does not know its size.
 pub fn columns(fd: impl AsFd) -> Option<u16> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ writes one `struct winsize` through the pointer, which is to a live, exclusive one; a descriptor
-    // that is not a terminal is refused with ENOTTY and nothing is written.
+    // SAFETY: TIOCGWINSZ writes one `struct winsize` through the pointer, which is to a live, exclusive one; a
+    // descriptor that is not a terminal is refused with ENOTTY and nothing is written.
     let rc = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
     (rc == 0 && size.ws_col > 0).then_some(size.ws_col)
 }

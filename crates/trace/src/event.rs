@@ -205,8 +205,8 @@ impl Event {
         self.ts == 0 && self.cpu == Cpu::ANY
     }
 
-    /// Whether events of its CPU are recorded from here on. perf's own records of forks, exits and names begin earlier than
-    /// the tracepoints.
+    /// Whether events of its CPU are recorded from here on. perf's own records of forks, exits and names begin earlier
+    /// than the tracepoints.
     pub fn begins_its_cpu(&self) -> bool {
         let may_be_perfs_own = matches!(self.what, What::Fork { .. } | What::Exit { .. } | What::Comm { .. });
         !may_be_perfs_own && !self.what.is_mark() && !self.is_from_before()

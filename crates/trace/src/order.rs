@@ -116,8 +116,8 @@ impl Order {
         Self { places: Some(0), ..Self::default() }
     }
 
-    /// For a recorder that starts its CPUs one after the other, as perf does (0.1 to 14 ms on two CPUs): a thread may have run
-    /// unseen on a CPU before that CPU's first switch. CPU 0 is the first.
+    /// For a recorder that starts its CPUs one after the other, as perf does (0.1 to 14 ms on two CPUs): a thread may
+    /// have run unseen on a CPU before that CPU's first switch. CPU 0 is the first.
     pub(crate) fn of_cpus_in_turn() -> Self {
         Self { starts_in_turn: true, ..Self::default() }
     }

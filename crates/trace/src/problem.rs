@@ -140,8 +140,8 @@ impl Problems {
         self.0.iter().filter(|(met, _)| met.0 == kind).fold(0, |sum, (_, problem)| sum.saturating_add(problem.count))
     }
 
-    /// What a converted trace must keep about its source, in lines. Breaks in the chain are found in it again, and losses are
-    /// among its events, unless some are at unknown times.
+    /// What a converted trace must keep about its source, in lines. Breaks in the chain are found in it again, and
+    /// losses are among its events, unless some are at unknown times.
     pub(crate) fn notes(&self, has_untimed_losses: bool) -> Vec<String> {
         let is_kept = |kind: ProblemKind| match kind {
             ProblemKind::ChainBreak => false,
@@ -152,7 +152,8 @@ impl Problems {
         kept.map(|problem| problem.to_note()).collect()
     }
 
-    /// Takes a line that may be a note of a conversion. Anybody can write such a line: few are kept, and they steer no terminal.
+    /// Takes a line that may be a note of a conversion. Anybody can write such a line: few are kept, and they steer no
+    /// terminal.
     pub(crate) fn take_note(&mut self, line: &str) {
         const MOST_NOTES: usize = 16;
         const MOST_CHARS: usize = 400;

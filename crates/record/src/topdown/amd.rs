@@ -1,6 +1,6 @@
-//! AMD's pipeline utilization metrics: Linux tools/perf/pmu-events/arch/x86/amdzen4 and amdzen5, pipeline.json, which follow
-//! AMD's Processor Programming Reference. A core has six counters, of which the NMI watchdog may hold one, so groups have
-//! five events at most.
+//! AMD's pipeline utilization metrics: Linux tools/perf/pmu-events/arch/x86/amdzen4 and amdzen5, pipeline.json, which
+//! follow AMD's Processor Programming Reference. A core has six counters, of which the NMI watchdog may hold one, so
+//! groups have five events at most.
 
 use super::table::*;
 

@@ -86,8 +86,8 @@ fn intel_metrics_of_two_levels() {
     assert_printed(&percent(&intel::ICE_LAKE, 5.0, &counts), &printed[..4], 1);
 }
 
-/// Arm learning path "Measure cross-platform performance with topdown-tool and Perf PMU counters", `perf stat -M topdownl1`
-/// of a chain of divisions on an Intel core of four slots: the raw events behind the kernel's `topdown-*`.
+/// Arm learning path "Measure cross-platform performance with topdown-tool and Perf PMU counters", `perf stat -M
+/// topdownl1` of a chain of divisions on an Intel core of four slots: the raw events behind the kernel's `topdown-*`.
 #[test]
 fn intel_events_of_one_level() {
     let (cycles, issued, retired, bubbles, recovery) =
@@ -215,7 +215,8 @@ fn arm_neoverse_n2_with_its_extra_stall_slot() {
     assert_printed(&percent(&arm::NEOVERSE_N2_R0P2, 5.0, &counts), &printed, 1);
 }
 
-/// John Garry, "perf arm64 metricgroup support", LKML, 25 March 2021: `perf stat -v -M core_bound sleep 1` on a D06 board.
+/// John Garry, "perf arm64 metricgroup support", LKML, 25 March 2021: `perf stat -v -M core_bound sleep 1` on a D06
+/// board.
 #[test]
 fn kunpeng_core_bound() {
     let counts = [

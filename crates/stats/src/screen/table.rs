@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn effects_of_a_two_by_two_are_those_of_the_book() {
-        // Montgomery, Design and Analysis of Experiments, example of chapter 6: a chemical process, A 8.33, B -5.00, AB 1.67,
-        // error mean square 31.33 / 8 = 3.92 without blocks; here the replicates are blocks.
+        // Montgomery, Design and Analysis of Experiments, example of chapter 6: a chemical process, A 8.33, B -5.00, AB
+        // 1.67, error mean square 31.33 / 8 = 3.92 without blocks; here the replicates are blocks.
         let values = [[28.0, 25.0, 27.0], [36.0, 32.0, 32.0], [18.0, 19.0, 23.0], [31.0, 30.0, 29.0]].map(Vec::from);
         let table = Table::new(&values, 4).unwrap();
         let rows = [[false, false], [true, false], [false, true], [true, true]].map(Vec::from);

@@ -92,7 +92,8 @@ pub struct Device {
     payloads: NonNull<u8>,
 }
 
-// SAFETY: the descriptor is one, and the mapping is read-only memory that the kernel writes; neither is tied to a thread.
+// SAFETY: the descriptor is one, and the mapping is read-only memory that the kernel writes; neither is tied to a
+// thread.
 unsafe impl Send for Device {}
 // SAFETY: the driver takes calls of several threads at a time; the mapping is only copied from.
 unsafe impl Sync for Device {}
@@ -168,8 +169,8 @@ impl Driver for Device {
         // SAFETY: `at` and the length were seen to lie in the mapping.
         let from = unsafe { self.payloads.as_ptr().add(at) };
         // SAFETY: the source is mapped and readable as long as `self`, the target is live and exclusively borrowed, and
-        // they cannot overlap, since one is a mapping of the driver. The kernel does not write a payload again before it
-        // is freed, and a caller that has freed it copies stale bytes, no more.
+        // they cannot overlap, since one is a mapping of the driver. The kernel does not write a payload again before
+        // it is freed, and a caller that has freed it copies stale bytes, no more.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }

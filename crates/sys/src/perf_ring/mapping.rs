@@ -27,7 +27,8 @@ impl Mapping {
     pub(super) fn new(event: BorrowedFd<'_>, ring_pages: usize) -> io::Result<Self> {
         let page_bytes = page_size_bytes() as usize;
         let data_bytes = ring_pages.max(1).next_power_of_two() * page_bytes;
-        // SAFETY: a fresh mapping of the event's own ring at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a fresh mapping of the event's own ring at an address of the kernel's choice touches no memory of
+        // ours.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -64,7 +65,8 @@ impl Mapping {
     fn position(&self, offset: usize) -> &AtomicU64 {
         let word = self.base.as_ptr().wrapping_add(offset).cast::<u64>();
         // SAFETY: `offset` is that of a 64-bit field of `perf_event_mmap_page`, which lies in the mapped first page and
-        // is 8-byte aligned there; the kernel reads and writes it as one word, and nothing here refers to it but atomics.
+        // is 8-byte aligned there; the kernel reads and writes it as one word, and nothing here refers to it but
+        // atomics.
         unsafe { AtomicU64::from_ptr(word) }
     }
 

@@ -91,8 +91,8 @@ fn open_all(ids: &[u32], cpu: u32, read_format: u64) -> io::Result<Vec<File>> {
 
 /// Makes `event` write into the ring of `owner`.
 fn write_to_ring_of(event: BorrowedFd<'_>, owner: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: SET_OUTPUT takes two perf descriptors, which the borrows keep open for the length of the call, and touches
-    // no memory of ours; the kernel keeps the ring alive for as long as any event writes to it.
+    // SAFETY: SET_OUTPUT takes two perf descriptors, which the borrows keep open for the length of the call, and
+    // touches no memory of ours; the kernel keeps the ring alive for as long as any event writes to it.
     let rc = unsafe { raw::ioctls::SET_OUTPUT(event.as_raw_fd(), owner.as_raw_fd()) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -96,7 +96,8 @@ impl Engine {
         self.tasks.met > self.tasks.all.len() as u64 || self.tasks.all.iter().any(|task| task.tid == tid)
     }
 
-    /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).
+    /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo
+    /// 64).
     pub fn missed(&self, since: u64, seen_on: u64) -> bool {
         self.gaps.taint(since, self.now, seen_on)
     }

@@ -105,8 +105,8 @@ impl Header {
         for word in &mut bits {
             *word = cursor.u64("the list of features")?;
         }
-        // The list is an array of C longs: on a 32-bit machine of this byte order the halves are swapped. Like perf, this
-        // recognises them by a feature that every recording has.
+        // The list is an array of C longs: on a 32-bit machine of this byte order the halves are swapped. Like perf,
+        // this recognises them by a feature that every recording has.
         let has_hostname = |word: u64| word & 1 << feature::HOSTNAME != 0;
         if big_endian && !has_hostname(bits[0]) && has_hostname(bits[0].rotate_left(32)) {
             bits = bits.map(|word| word.rotate_left(32));

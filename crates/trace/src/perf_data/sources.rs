@@ -225,8 +225,8 @@ impl Sources {
         of_kind.map(|source| source.samples).reduce(|all, more| all + more)
     }
 
-    /// Whether `sched_waking` was asked for and has no sample, though threads were woken; then it counts as not recorded. perf
-    /// opens the event where it never fires (`:u`), or only counts it (a group with `:S`).
+    /// Whether `sched_waking` was asked for and has no sample, though threads were woken; then it counts as not
+    /// recorded. perf opens the event where it never fires (`:u`), or only counts it (a group with `:S`).
     pub(super) fn lose_wakings(&mut self) -> bool {
         const MANY: u64 = 1000;
         let of = |kind| self.samples(kind).unwrap_or(0);

@@ -5,14 +5,14 @@
 //! - `lost_events` in a bundle: the kernel's buffer for the CPU lost events since it was last read.
 //! - `previous_bundle_end_timestamp` in a bundle (v47 and newer): time of the last event of this CPU that was written
 //!   before it, 0 if there is none. If the trace does not have that event, bundles are missing, and the CPU is complete
-//!   from that time on. The service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at its
-//!   own time.
+//!   from that time on. The service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at
+//!   its own time.
 //! - `last_read_event_timestamp` (v44 to v46): time of the last event of this CPU that was *read*, even if it was not
-//!   written. So it shows since when the CPU is complete; that any events are missing it shows only in the first bundle,
-//!   and in one after dropped packets.
+//!   written. So it shows since when the CPU is complete; that any events are missing it shows only in the first
+//!   bundle, and in one after dropped packets.
 //! - `previous_packet_dropped`: packets of this writer (`trusted_packet_sequence_id`) are missing before this one. One
-//!   writer writes all CPUs. The service also sets it on the first packet of each writer, which is no loss if the writer
-//!   sets `first_packet_on_sequence` (v29 and newer).
+//!   writer writes all CPUs. The service also sets it on the first packet of each writer, which is no loss if the
+//!   writer sets `first_packet_on_sequence` (v29 and newer).
 //! - `error` in a bundle: a page of the kernel's buffer could not be parsed; it is not known which events it had.
 
 use crate::event::Cpu;

@@ -132,8 +132,8 @@ fn started(comment: &str) -> Option<Cpu> {
     Cpu::from_raw(number.parse().ok()?)
 }
 
-/// `1 [LOST 123 EVENTS]`, `1 [LOST EVENTS]`, `1 [123 EVENTS DROPPED]`, `1 [EVENTS DROPPED]`, and nothing else: a comm may
-/// begin like them.
+/// `1 [LOST 123 EVENTS]`, `1 [LOST EVENTS]`, `1 [123 EVENTS DROPPED]`, `1 [EVENTS DROPPED]`, and nothing else: a comm
+/// may begin like them.
 fn lost(text: &str) -> Option<Said<'_>> {
     let (cpu, words) = text.split_once('[')?;
     let cpu = Cpu::from_raw(cpu.trim().parse().ok()?)?;
@@ -216,8 +216,8 @@ fn in_seconds<'a>(
 }
 
 /// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, with times in µs since the ring's first
-/// event; `trace-cmd report -l` prints seconds there. It prints eight bytes of a comm, too few to contain what this looks
-/// for.
+/// event; `trace-cmd report -l` prints seconds there. It prints eight bytes of a comm, too few to contain what this
+/// looks for.
 fn latency(line: &str) -> Option<Said<'_>> {
     for (dash, _) in line.match_indices('-') {
         let (thread, rest) = split_digits(&line[dash + 1..]);

@@ -1,4 +1,5 @@
-//! The text after an event's name, as the kernel's print formats write it; [`read_payload`](super::read_payload) reads it.
+//! The text after an event's name, as the kernel's print formats write it; [`read_payload`](super::read_payload) reads
+//! it.
 
 use crate::event::{Cpu, Prio, Wake, What};
 use crate::names::{Name, Names};

@@ -104,8 +104,8 @@ pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Opt
     dies(format!("QEMU ended before its guest was up ({status}){said}"))
 }
 
-/// Why this kernel prints nothing under KVM; `None` if it prints something. The time is bounded by the silence that counts as a hang, and in any
-/// case by `limit`.
+/// Why this kernel prints nothing under KVM; `None` if it prints something. The time is bounded by the silence that
+/// counts as a hang, and in any case by `limit`.
 pub fn boot_failure(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let console = directory.path().join("console");

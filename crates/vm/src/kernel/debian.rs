@@ -94,7 +94,8 @@ impl Debian {
     }
 }
 
-/// A line of `apt-cache madison`: ` linux-image-amd64 | 6.1.192-2 | http://… bookworm/main amd64 Packages`, newest first.
+/// A line of `apt-cache madison`: ` linux-image-amd64 | 6.1.192-2 | http://… bookworm/main amd64 Packages`, newest
+/// first.
 pub fn newest<'a>(madison: &'a str, wanted: &Debian) -> Option<&'a str> {
     let versions = madison.lines().filter_map(|line| Some(line.split('|').nth(1)?.trim()));
     versions.into_iter().find(|version| wanted.takes(version))

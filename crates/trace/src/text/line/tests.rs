@@ -46,8 +46,8 @@ fn flags_show_interrupts() {
     assert!(!context("a-1 [000] d..2. 1.0: e: x").is_interrupt());
 }
 
-/// The columns of 5.15-rt: irqs-off, need-resched, need-resched-lazy, hardirq/softirq, preempt-depth, preempt-lazy-depth,
-/// migrate-disable.
+/// The columns of 5.15-rt: irqs-off, need-resched, need-resched-lazy, hardirq/softirq, preempt-depth,
+/// preempt-lazy-depth, migrate-disable.
 #[test]
 fn flags_of_patched_kernels_show_interrupts() {
     let bits = |flags: &str| match Said::parse(&format!("a-1 [000] {flags} 1.0: e: x")) {
