@@ -64,5 +64,5 @@ pub use replication::{Known, Replication, ReplicationOutcome, equivalence_again,
 pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
 pub use switchback::{Window, unit_contrast};
 pub use variance::{Components, Explained, components, share_explained};
-pub use verdict::{Direction, Verdict, decide, direction};
+pub use verdict::{Verdict, decide};
 pub use warmup::warmup_cut;

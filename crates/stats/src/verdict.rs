@@ -14,26 +14,15 @@ pub enum Verdict {
     Inconclusive,
 }
 
-/// The side of zero an interval lies on, in terms of good and bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// B is better by some amount, perhaps one too small to matter.
-    Better,
-    /// B is worse by some amount, perhaps one too small to matter.
-    Worse,
-    /// Zero is inside.
-    Unclear,
-}
-
 /// The verdict of an interval for ln(B/A), with `sesoi_log` > 0 the smallest effect of interest on the same scale.
 ///
 /// Rule, first match wins:
 /// 1. the whole interval lies strictly inside ±`sesoi_log`: **Equivalent**, even when it excludes zero. A user who
 ///    names a smallest effect of interest has said that less does not matter; a difference known to be real and known
-///    to be too small is then an answer, and [`direction`] still tells its sign. (TOST at (1 − level)/2 a side,
-///    stricter than the usual 1 − 2α interval, because one interval must carry all verdicts.)
+///    to be too small is then an answer. (TOST at (1 − level)/2 a side, stricter than the usual 1 − 2α interval,
+///    because one interval must carry all verdicts.)
 /// 2. it excludes zero: **Better** or **Worse**. It may still reach below `sesoi_log`: real, but not yet known to
-///    matter.
+///    matter. An end at exactly zero counts as containing zero.
 /// 3. else **Inconclusive**.
 ///
 /// A `sesoi_log` of zero or NaN switches rule 1 off. An interval with a NaN end is Inconclusive.
@@ -41,21 +30,11 @@ pub fn decide(interval_log: Interval, sesoi_log: f64, higher_is_better: bool) ->
     if interval_log.lo > -sesoi_log && interval_log.hi < sesoi_log {
         return Verdict::Equivalent;
     }
-    match direction(interval_log, higher_is_better) {
-        Direction::Better => Verdict::Better,
-        Direction::Worse => Verdict::Worse,
-        Direction::Unclear => Verdict::Inconclusive,
-    }
-}
-
-/// The direction of the interval; an end at exactly zero counts as containing zero.
-pub fn direction(interval_log: Interval, higher_is_better: bool) -> Direction {
-    let above = interval_log.lo > 0.0;
-    let below = interval_log.hi < 0.0;
+    let (above, below) = (interval_log.lo > 0.0, interval_log.hi < 0.0);
     match (above, below, higher_is_better) {
-        (true, false, true) | (false, true, false) => Direction::Better,
-        (true, false, false) | (false, true, true) => Direction::Worse,
-        _ => Direction::Unclear,
+        (true, false, true) | (false, true, false) => Verdict::Better,
+        (true, false, false) | (false, true, true) => Verdict::Worse,
+        _ => Verdict::Inconclusive,
     }
 }
 
