@@ -12,7 +12,7 @@ use crate::metric::MetricKey;
 use crate::workload::Workload;
 use schedlab_plan::InOrder;
 use schedlab_plan::units::{format_ns, parse_number};
-use schedlab_stats::regions::LEAST_POINTS;
+use schedlab_stats::regions::MIN_POINTS;
 use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, t_estimate, welch};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn series(part: &Workload<'_>) -> Vec<Series> {
             found.entry((others, knob.to_owned())).or_default().push((at, value, arm as u32));
         }
     }
-    let enough = |points: &Vec<Point>| points.len() >= 2 * LEAST_POINTS;
+    let enough = |points: &Vec<Point>| points.len() >= 2 * MIN_POINTS;
     let all = found.into_iter().filter(|(_, points)| enough(points)).map(|((others, knob), mut points)| {
         points.in_order_by(|a, b| a.0.total_cmp(&b.0));
         points.dedup_by(|a, b| a.0 == b.0);

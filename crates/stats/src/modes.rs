@@ -10,7 +10,7 @@ const LONGEST: usize = 1000;
 /// Two modes are reported at this p or below.
 const ALPHA: f64 = 0.05;
 /// Least Ashman's D between the two modes; a flat sample that is cut in half has 3.5.
-pub const LEAST_SEPARATION: f64 = 4.0;
+pub const MIN_SEPARATION: f64 = 4.0;
 
 /// The modes of a sample, in the unit of the observations.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Modes {
 ///   samples of the same size with a parabolic density (Beta(2, 2)), blunter than a normal peak; a flat null would be
 ///   safe for every shape but sees only two thirds as many true modes at n = 40 (calibration by shape: Cheng & Hall
 ///   1998);
-/// - the two halves lie at least [`LEAST_SEPARATION`] apart, which sorts out most flat-topped samples.
+/// - the two halves lie at least [`MIN_SEPARATION`] apart, which sorts out most flat-topped samples.
 ///
 /// Normal, t3, lognormal and stall-ridden samples are called two-moded in less than 1 % of the cases, flat ones in 5–8
 /// %. With 40 values a 65:35 mixture 5 SDs apart is found 2 times in 3, with 100 nearly always; below 20 values few
@@ -64,7 +64,7 @@ fn classify(rising: &[f64], null: &[f64]) -> Modes {
     let (high_mean, high_variance) = moments(high).unwrap_or((high[0], 0.0));
     let separation = (high_mean - low_mean) / (0.5 * (low_variance + high_variance)).sqrt();
     // Written so that the NaN separation of equal values means one mode.
-    if !(p_value <= ALPHA && separation >= LEAST_SEPARATION) {
+    if !(p_value <= ALPHA && separation >= MIN_SEPARATION) {
         let centre = quantile(rising, 0.5);
         return Modes { k: 1, split: None, shares: vec![1.0], centers: vec![centre], separation: 0.0, p_value };
     }

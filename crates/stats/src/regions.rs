@@ -13,9 +13,9 @@ use crate::distribution::{f_upper, t_critical};
 use crate::random::Random;
 
 /// Fewer points than this are not a region: a line fits any two points.
-pub const LEAST_POINTS: usize = 3;
+pub const MIN_POINTS: usize = 3;
 /// More regions than this explain nothing.
-const MOST_BOUNDARIES: usize = 4;
+const MAX_BOUNDARIES: usize = 4;
 
 /// How a curve is cut.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub struct Regions {
 /// that is not finite.
 pub fn regions(x: &[f64], values: &[Vec<f64>], cutting: &Cutting) -> Option<Regions> {
     let usable = x.len() == values.len()
-        && x.len() >= 2 * LEAST_POINTS
+        && x.len() >= 2 * MIN_POINTS
         && x.windows(2).all(|pair| pair[0] < pair[1])
         && values.iter().all(|repeats| repeats.len() >= 2)
         && x.iter().chain(values.iter().flatten()).all(|value| value.is_finite());
@@ -166,9 +166,9 @@ impl Sums {
         let end = self.points();
         // For the points before each index: the best likelihood with this many boundaries, and the cuts.
         let mut before: Vec<Option<(f64, Vec<usize>)>> =
-            (0..=end).map(|to| (to >= LEAST_POINTS).then(|| (self.likelihood(0, to), Vec::new()))).collect();
+            (0..=end).map(|to| (to >= MIN_POINTS).then(|| (self.likelihood(0, to), Vec::new()))).collect();
         let mut found = Vec::new();
-        for _ in 0..=MOST_BOUNDARIES {
+        for _ in 0..=MAX_BOUNDARIES {
             let Some(whole) = before[end].clone() else { break };
             found.push(whole);
             before = (0..=end).map(|to| self.one_more(&before, to)).collect();
@@ -177,7 +177,7 @@ impl Sums {
     }
 
     fn one_more(&self, before: &[Option<(f64, Vec<usize>)>], to: usize) -> Option<(f64, Vec<usize>)> {
-        let last_cuts = LEAST_POINTS..(to + 1).saturating_sub(LEAST_POINTS);
+        let last_cuts = MIN_POINTS..(to + 1).saturating_sub(MIN_POINTS);
         let gains = last_cuts.filter_map(|cut| Some((before[cut].as_ref()?.0 + self.likelihood(cut, to), cut)));
         let (gain, cut) = gains.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some((gain, [&before[cut].as_ref()?.1[..], &[cut]].concat()))
@@ -282,7 +282,7 @@ impl Curve {
     fn boundary(&self, cuts: &[usize], which: usize, cutting: &Cutting, random: &mut Random) -> Boundary {
         let left = which.checked_sub(1).map_or(0, |i| cuts[i]);
         let right = cuts.get(which + 1).copied().unwrap_or(self.x.len());
-        let places: Vec<usize> = (left + LEAST_POINTS..=right - LEAST_POINTS).collect();
+        let places: Vec<usize> = (left + MIN_POINTS..=right - MIN_POINTS).collect();
         let likelihood = |sums: &Sums, at: usize| sums.likelihood(left, at) + sums.likelihood(at, right);
         let to_gain = |sums: &Sums, at: usize| {
             let best = places.iter().map(|&place| likelihood(sums, place)).fold(f64::NEG_INFINITY, f64::max);

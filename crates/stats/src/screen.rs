@@ -27,9 +27,9 @@ pub use table::TableError;
 use table::{Table, words};
 
 /// Most factors of a fraction in which two-factor interactions are clear.
-const MOST_IN_FRACTION: usize = 8;
+const MAX_IN_FRACTION: usize = 8;
 /// Most factors of which all combinations are run.
-const MOST_IN_FULL: usize = 4;
+const MAX_IN_FULL: usize = 4;
 /// Minimum number of blocks, below which no spread can be estimated, and maximum.
 const BLOCKS: (usize, usize) = (2, 60);
 /// Probability with which each stage keeps, or names, a factor of the size that is looked for.
@@ -125,8 +125,8 @@ impl Screen {
     pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
         let Some(next) = self.ask() else { return Vec::new() };
         let later = match next.stage {
-            Stage::Groups => vec![(Stage::Fraction, 64), (Stage::Full, 1 << MOST_IN_FULL)],
-            Stage::Fraction => vec![(Stage::Full, 1 << MOST_IN_FULL)],
+            Stage::Groups => vec![(Stage::Fraction, 64), (Stage::Full, 1 << MAX_IN_FULL)],
+            Stage::Fraction => vec![(Stage::Full, 1 << MAX_IN_FULL)],
             Stage::Full => Vec::new(),
         };
         let later = later.into_iter().map(|(stage, rows)| (stage, rows, self.blocks(stage, rows)));
@@ -150,8 +150,8 @@ impl Screen {
     fn stage_for(&self, members: Vec<usize>) -> State {
         match members.len() {
             0 => State::Done(Outcome::default()),
-            1..=MOST_IN_FULL => State::Full(members),
-            n if n <= MOST_IN_FRACTION => State::Fraction(members),
+            1..=MAX_IN_FULL => State::Full(members),
+            n if n <= MAX_IN_FRACTION => State::Fraction(members),
             _ => State::Groups(Groups::new(members, self.sought.seed)),
         }
     }
@@ -159,7 +159,7 @@ impl Screen {
     /// If there are too many factors for a fraction, they are separated one by one; if still too many remain, the
     /// strongest are kept.
     fn after_groups(&self, groups: &Groups, kept: &[usize], scores: &[(usize, f64)]) -> State {
-        match (kept.len() > MOST_IN_FRACTION, groups.are_single()) {
+        match (kept.len() > MAX_IN_FRACTION, groups.are_single()) {
             (true, true) => self.stage_for(strongest(scores, kept)),
             (true, false) => State::Groups(Groups::single(kept.to_vec())),
             _ => self.stage_for(kept.to_vec()),
@@ -169,7 +169,7 @@ impl Screen {
     /// Rows of a design of `members`, extended to all factors of the screen.
     fn widened(&self, members: &[usize]) -> Vec<Vec<bool>> {
         let most = match members.len() {
-            n @ 0..=MOST_IN_FULL => 1 << n,
+            n @ 0..=MAX_IN_FULL => 1 << n,
             5 => 16,
             6 => 32,
             _ => 64,
@@ -215,7 +215,7 @@ impl Screen {
     fn outcome(&self, table: &Table, members: &[usize]) -> Outcome {
         let rows = self.widened(members);
         let level = 1.0 - self.sought.alpha;
-        let order = if members.len() <= MOST_IN_FULL { members.len() } else { 2 };
+        let order = if members.len() <= MAX_IN_FULL { members.len() } else { 2 };
         let words = words(members, order);
         let estimates: Vec<Estimate> = words.iter().map(|word| table.contrast(&rows, word, level)).collect();
         let adjusted = holm(&estimates.iter().map(|e| e.p_value).collect::<Vec<_>>());
@@ -240,14 +240,14 @@ impl Screen {
 /// Number of contrasts of a last stage with this many rows: all of them if the rows are all combinations, otherwise the
 /// most possible.
 fn tests(rows: usize) -> usize {
-    if rows <= 1 << MOST_IN_FULL { rows.saturating_sub(1).max(1) } else { 36 }
+    if rows <= 1 << MAX_IN_FULL { rows.saturating_sub(1).max(1) } else { 36 }
 }
 
 /// Those of `kept` with the largest scores, as many as a fraction takes.
 fn strongest(scores: &[(usize, f64)], kept: &[usize]) -> Vec<usize> {
     let mut of_kept: Vec<(usize, f64)> = scores.iter().filter(|(factor, _)| kept.contains(factor)).copied().collect();
     of_kept.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let mut strongest: Vec<usize> = of_kept.into_iter().take(MOST_IN_FRACTION).map(|(factor, _)| factor).collect();
+    let mut strongest: Vec<usize> = of_kept.into_iter().take(MAX_IN_FRACTION).map(|(factor, _)| factor).collect();
     strongest.sort_unstable();
     strongest
 }

@@ -47,16 +47,16 @@ pub struct Explained {
 }
 
 /// The most covariates [`share_explained`] accepts: its cost is 2^covariates fits.
-pub const MOST_COVARIATES: usize = 10;
+pub const MAX_COVARIATES: usize = 10;
 
 /// R² of `y` on the covariates `x` (one slice per covariate, as long as `y`), divided among them by averaging each
 /// one's gain over all orders of entry (Lindeman, Merenda & Gold 1980; the Shapley value), so that correlated
 /// covariates share what they explain together. Association, not cause. `None` for ragged, non-finite or constant `y`,
-/// more than [`MOST_COVARIATES`] covariates, or fewer than covariates + 2 observations. A constant or collinear
+/// more than [`MAX_COVARIATES`] covariates, or fewer than covariates + 2 observations. A constant or collinear
 /// covariate adds nothing.
 pub fn share_explained(y: &[f64], x: &[Vec<f64>]) -> Option<Explained> {
     let (n, p) = (y.len(), x.len());
-    if p > MOST_COVARIATES || n < p + 2 || x.iter().any(|column| column.len() != n) {
+    if p > MAX_COVARIATES || n < p + 2 || x.iter().any(|column| column.len() != n) {
         return None;
     }
     let intercept = vec![1.0; n];

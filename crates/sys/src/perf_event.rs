@@ -89,7 +89,7 @@ pub struct Reading {
 }
 
 /// The most events in a [`Group`]: a group for Intel's top-down metrics has nine.
-pub const MOST_EVENTS: usize = 12;
+pub const MAX_EVENTS: usize = 12;
 
 /// Open events that count together; created disabled.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Group {
     /// `ENOENT`/`EOPNOTSUPP` if there is no such counter (no PMU), `ENODEV` for a CPU that is offline, `EINVAL` for
     /// more events than the PMU can count at once.
     pub fn open(events: &[Event], target: Target) -> io::Result<Self> {
-        if events.len() > MOST_EVENTS {
+        if events.len() > MAX_EVENTS {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "more events than a group here can read at once"));
         }
         let mut group = Self { members: Vec::with_capacity(events.len()), target };
@@ -157,7 +157,7 @@ impl Group {
     fn read_at_once(&self, out: &mut Vec<Reading>) -> io::Result<()> {
         let Some(leader) = self.members.first() else { return Ok(()) };
         // nr, time_enabled, time_running, then one value per member; `open` refuses a group larger than the array.
-        let words: [u64; 3 + MOST_EVENTS] = read_words(leader)?;
+        let words: [u64; 3 + MAX_EVENTS] = read_words(leader)?;
         for index in 0..self.members.len() {
             out.push(Reading { value: words[3 + index], enabled_ns: words[1], running_ns: words[2] });
         }

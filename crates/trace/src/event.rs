@@ -15,13 +15,13 @@ impl Cpu {
 
     /// Number of CPUs in the largest kernel configuration (`NR_CPUS_RANGE_END` on x86); tables indexed by CPU have at
     /// most this size.
-    pub const MOST: u16 = 8192;
+    pub const MAX_COUNT: u16 = 8192;
 
     /// A number from a file; `None` if no machine has such a CPU. The kernel writes −1 for "any".
     pub fn from_raw(raw: i64) -> Option<Self> {
         match raw {
             -1 => Some(Self::ANY),
-            raw if (0..i64::from(Self::MOST)).contains(&raw) => Some(Self(raw as u16)),
+            raw if (0..i64::from(Self::MAX_COUNT)).contains(&raw) => Some(Self(raw as u16)),
             _ => None,
         }
     }

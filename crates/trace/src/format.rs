@@ -32,7 +32,7 @@ pub struct Format {
 }
 
 /// Most fields of an event that are read; the kernel's events have a few dozen.
-const MOST_FIELDS: usize = 512;
+const MAX_FIELDS: usize = 512;
 
 impl Format {
     /// Parses the text of a `format` file; `None` if it lacks a name, id or fields.
@@ -47,7 +47,7 @@ impl Format {
                 id = number.trim().parse().ok();
             } else if let Some(print_fmt) = line.strip_prefix("print fmt:") {
                 format.print_fmt = print_fmt.trim().to_owned();
-            } else if line.starts_with("field:") && format.fields.len() < MOST_FIELDS {
+            } else if line.starts_with("field:") && format.fields.len() < MAX_FIELDS {
                 format.fields.extend(Field::parse(line));
             }
         }

@@ -1,5 +1,5 @@
 //! Names by number: comms, interrupt handlers, work functions, workqueues. A name is stored once, made printable, and
-//! there are at most [`MOST`] of them, whatever a file contains.
+//! there are at most [`MAX_NAMES`] of them, whatever a file contains.
 
 use crate::event::Tid;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ impl Name {
 
 /// Most different names kept: far more than any machine has comms, and a limit on the memory that a forged file can
 /// make us use.
-const MOST: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 20;
 
 /// Longest name kept, bytes. A comm has 15, a work function's symbol up to 511.
 const LONGEST: usize = 512;
@@ -87,7 +87,7 @@ impl Names {
     }
 
     /// The number of a text. Control characters become `?`, because any program can choose the bytes of a comm, and it
-    /// is printed to terminals. Beyond `MOST` names, a new name becomes unknown.
+    /// is printed to terminals. Beyond `MAX_NAMES` names, a new name becomes unknown.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.by_text.get(text) {
             return *name;
@@ -96,7 +96,7 @@ impl Names {
         if let Some(name) = self.by_text.get(text.as_str()) {
             return *name;
         }
-        if self.texts.len() >= MOST {
+        if self.texts.len() >= MAX_NAMES {
             return Name::UNKNOWN;
         }
         let name = Name(self.texts.len() as u32);
@@ -117,7 +117,7 @@ impl Names {
             return *name;
         }
         let name = self.intern(&format!("{address:#x}"));
-        if self.by_address.len() < MOST {
+        if self.by_address.len() < MAX_NAMES {
             self.by_address.insert(address, name);
         }
         name

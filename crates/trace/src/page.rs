@@ -50,7 +50,7 @@ pub struct PageDecoder {
 }
 
 /// Largest number of an event: it has 16 bits.
-const MOST_EVENTS: usize = 1 << 16;
+const MAX_EVENTS: usize = 1 << 16;
 
 impl PageDecoder {
     /// Makes a decoder from the kernel's `events/header_page` and the `format` files of the wanted events, each with
@@ -71,7 +71,7 @@ impl PageDecoder {
             let record_decoder = RecordDecoder::new(kind, &format, big_endian)?;
             let id = usize::from(format.id);
             if decoder.record_decoders.len() <= id {
-                decoder.record_decoders.resize_with((id + 1).min(MOST_EVENTS), || None);
+                decoder.record_decoders.resize_with((id + 1).min(MAX_EVENTS), || None);
             }
             decoder.record_decoders[id] = Some(record_decoder);
         }

@@ -155,13 +155,13 @@ impl Problems {
     /// Takes a line that may be a note of a conversion. Anybody can write such a line: few are kept, and they steer no
     /// terminal.
     pub(crate) fn take_note(&mut self, line: &str) {
-        const MOST_NOTES: usize = 16;
-        const MOST_CHARS: usize = 400;
+        const MAX_NOTES: usize = 16;
+        const MAX_CHARS: usize = 400;
         let kinds = [(MAY_LACK, ProblemKind::MayBeLost), (OF_SOURCE, ProblemKind::Recording)];
         let Some((_, kind)) = kinds.iter().find(|(begin, _)| line.starts_with(begin)) else { return };
         let notes = self.0.iter().filter(|(_, problem)| is_note(&problem.first)).count();
-        if notes < MOST_NOTES {
-            let line = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST_CHARS).collect();
+        if notes < MAX_NOTES {
+            let line = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_CHARS).collect();
             self.add_sentence(*kind, line);
         }
     }

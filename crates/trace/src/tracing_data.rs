@@ -9,7 +9,7 @@ use crate::format::Format;
 pub(crate) const MAGIC: [u8; 10] = *b"\x17\x08\x44tracing";
 
 /// Most formats, and most systems, that are read; kernels have some 2500 events in 150 systems.
-const MOST_FORMATS: u32 = 100_000;
+const MAX_FORMATS: u32 = 100_000;
 
 /// Longest text of one format.
 const LONGEST_FORMAT: u64 = 1 << 20;
@@ -140,8 +140,8 @@ impl TracingData {
     fn count(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<u32, TraceError> {
         let at = cursor.at;
         let count = cursor.u32(what)?;
-        if count > MOST_FORMATS {
-            return Err(cursor.input.malformed(at, format!("{what} is {count}"), format!("at most {MOST_FORMATS}")));
+        if count > MAX_FORMATS {
+            return Err(cursor.input.malformed(at, format!("{what} is {count}"), format!("at most {MAX_FORMATS}")));
         }
         Ok(count)
     }

@@ -45,7 +45,7 @@ impl Unseen {
     #[inline]
     fn of(&mut self, cpu: Cpu) -> Option<&mut (bool, Sent)> {
         let at = usize::from(cpu.0);
-        if at >= self.0.len() && cpu.0 < Cpu::MOST {
+        if at >= self.0.len() && cpu.0 < Cpu::MAX_COUNT {
             self.0.resize(at + 1, Default::default());
         }
         self.0.get_mut(at)

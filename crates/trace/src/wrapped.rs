@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Data that is not read from start to end is inflated into memory: perf.data, and archives, whose CPUs are read in
 /// parallel: 64 CPUs with SchedViz's usual 4 MB.
-const MOST_INFLATED: u64 = 256 << 20;
+const MAX_INFLATED: u64 = 256 << 20;
 
 /// Where the zlib stream of `atrace -z` begins: after the line `TRACE:`, before which there may be others.
 pub(crate) fn atrace(head: &[u8]) -> Option<u64> {
@@ -71,9 +71,9 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
 /// The archive inside a gzip.
 pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<TraceDat, TraceError> {
     let mut bytes = Vec::new();
-    let read = MultiGzDecoder::new(Onward { source, at: 0 }).take(MOST_INFLATED + 1).read_to_end(&mut bytes);
-    if bytes.len() as u64 > MOST_INFLATED {
-        let (file, what) = (file.to_owned(), format!("an archive of more than {MOST_INFLATED} bytes in gzip"));
+    let read = MultiGzDecoder::new(Onward { source, at: 0 }).take(MAX_INFLATED + 1).read_to_end(&mut bytes);
+    if bytes.len() as u64 > MAX_INFLATED {
+        let (file, what) = (file.to_owned(), format!("an archive of more than {MAX_INFLATED} bytes in gzip"));
         return Err(TraceError::Unsupported { file, offset: 0, what, fix: "gunzip it first".into() });
     }
     let inflated = bytes.len();
@@ -96,8 +96,8 @@ pub(crate) fn in_memory(input: &Input) -> Result<Box<dyn ByteSource>, TraceError
         if read == 0 {
             return Ok(Box::new(bytes));
         }
-        if bytes.len() as u64 > MOST_INFLATED {
-            let what = format!("a packed perf.data of more than {MOST_INFLATED} bytes");
+        if bytes.len() as u64 > MAX_INFLATED {
+            let what = format!("a packed perf.data of more than {MAX_INFLATED} bytes");
             return Err(input.unsupported(0, what, "unpack it first"));
         }
     }

@@ -1,7 +1,7 @@
 //! What a guest sends over its port: frames with a length and a checksum, because a serial line loses bytes silently,
 //! and because a guest can die in the middle of a message.
 
-use crate::host::tail::MOST_OF_PORT;
+use crate::host::tail::MAX_PORT_BYTES;
 use crate::packed;
 use std::path::{Component, Path};
 
@@ -57,7 +57,7 @@ pub enum FrameError {
         at: u64,
     },
     /// A guest that sends compressed zeros could fill a disk with little data.
-    #[error("the guest sent more than {} MiB, the most that is taken of one guest", MOST_OF_PORT >> 20)]
+    #[error("the guest sent more than {} MiB, the most that is taken of one guest", MAX_PORT_BYTES >> 20)]
     TooMuch,
     /// The checksum does not fit.
     #[error("the message at byte {at} of the guest's port is damaged")]
@@ -181,7 +181,7 @@ impl Decoder {
             Frame::from_parts(kind, payload)
         } else {
             self.unpacked += u64::from(packed::unpacked_bytes(payload));
-            if self.unpacked > MOST_OF_PORT {
+            if self.unpacked > MAX_PORT_BYTES {
                 return Err(FrameError::TooMuch);
             }
             packed::unpack(payload).and_then(|payload| Frame::from_parts(kind, &payload))
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn packed_zeros_do_not_fill_a_disk() {
         let frame = Frame::File { path: "/work/out/zeros".into(), content: vec![0; 1 << 20] };
-        let mut decoder = Decoder { unpacked: MOST_OF_PORT - (3 << 19), ..Decoder::default() };
+        let mut decoder = Decoder { unpacked: MAX_PORT_BYTES - (3 << 19), ..Decoder::default() };
         decoder.push(&frame.encode().repeat(2));
         assert_eq!(decoder.next_frame(), Ok(Some(frame)));
         assert_eq!(decoder.next_frame(), Err(FrameError::TooMuch));

@@ -34,20 +34,20 @@ pub const AS_ON_AMD: &[&str] = &["nopti", "mds=off", "l1tf=off", "indirect_targe
 pub const USUAL_DITHER_US: u32 = 12_000;
 
 /// Upper bounds of these harmless differences.
-const MOST_PADDING: u64 = 64;
-const MOST_FORKS: u64 = 32;
+const MAX_PADDING: u64 = 64;
+const MAX_FORKS: u64 = 32;
 const TICK_MILLIONTHS: u64 = 1_000_000;
 
 /// What the lane's seed changes in the guest before the command starts.
 pub fn perturbation(lane: Lane) -> Perturbation {
     let Some([_, forks, spin]) = draws(lane) else { return Perturbation::default() };
-    Perturbation { forks: (forks % MOST_FORKS) as u32, spin_tick_millionths: (spin % TICK_MILLIONTHS) as u32 }
+    Perturbation { forks: (forks % MAX_FORKS) as u32, spin_tick_millionths: (spin % TICK_MILLIONTHS) as u32 }
 }
 
 /// What the seed adds to the command line: it moves memory and instruction counts a little.
 pub fn padding(lane: Lane) -> Option<String> {
     let [length, ..] = draws(lane)?;
-    Some(format!("schedlab.padding={}", "x".repeat((length % MOST_PADDING) as usize)))
+    Some(format!("schedlab.padding={}", "x".repeat((length % MAX_PADDING) as usize)))
 }
 
 /// `None` for the real lane, and for seed 0.

@@ -31,9 +31,9 @@ pub struct Topology {
 const LOCAL_DISTANCE: u8 = 10;
 const DEFAULT_DISTANCE: u8 = 20;
 /// The most that QEMU's `pc` machine supports without an IOMMU.
-const MOST_CPUS: u32 = 255;
+const MAX_CPUS: u32 = 255;
 /// What QEMU takes.
-const MOST_NODES: u32 = 128;
+const MAX_NODES: u32 = 128;
 
 impl Topology {
     /// One socket of cores without threads.
@@ -90,11 +90,11 @@ impl Topology {
         if cpus == 0 || self.nodes == 0 {
             return Err(refused("a machine has at least one CPU and one node".into()));
         }
-        if cpus > u64::from(MOST_CPUS) {
-            return Err(refused(format!("a guest takes at most {MOST_CPUS} CPUs, not {cpus}")));
+        if cpus > u64::from(MAX_CPUS) {
+            return Err(refused(format!("a guest takes at most {MAX_CPUS} CPUs, not {cpus}")));
         }
-        if self.nodes > MOST_NODES {
-            return Err(refused(format!("a guest takes at most {MOST_NODES} nodes, not {}", self.nodes)));
+        if self.nodes > MAX_NODES {
+            return Err(refused(format!("a guest takes at most {MAX_NODES} nodes, not {}", self.nodes)));
         }
         if !self.cpus().is_multiple_of(self.nodes) {
             let cpus = counted(self.cpus(), "CPUs");
@@ -131,7 +131,7 @@ impl Given {
             }
             other => return Err(refused(format!("topology: unknown key `{other}`; {form}"))),
         };
-        let number = value.trim().parse().ok().filter(|n| (1..=MOST_CPUS).contains(n));
+        let number = value.trim().parse().ok().filter(|n| (1..=MAX_CPUS).contains(n));
         let number = number.ok_or_else(|| refused(format!("topology: `{part}` needs a number from 1 to 255")))?;
         place.replace(number).map_or(Ok(()), |_| Err(twice(key.trim())))
     }

@@ -4,11 +4,11 @@
 use crate::frame::MAX_PAYLOAD_BYTES;
 
 /// Shorter payloads are sent uncompressed.
-const LEAST_PACKED_BYTES: usize = 512;
+const MIN_PACKED_BYTES: usize = 512;
 
 /// `None` if the result is not shorter than the payload.
 pub(crate) fn pack(payload: &[u8]) -> Option<Vec<u8>> {
-    if payload.len() < LEAST_PACKED_BYTES {
+    if payload.len() < MIN_PACKED_BYTES {
         return None;
     }
     let mut packed = (payload.len() as u32).to_le_bytes().to_vec();

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 /// First line of a description; other versions are ignored.
 const FORMAT: &str = "schedlab state 1";
 /// Limit for all of them together. One takes about 100 MiB.
-pub const MOST_BYTES: u64 = 2 << 30;
+pub const MAX_BYTES: u64 = 2 << 30;
 /// Prefix of the names of states that are being written. (`.part-` belonged to versions that remove other processes'
 /// files.)
 const PART: &str = ".writing-";
@@ -38,7 +38,7 @@ pub struct SavedStates {
 impl SavedStates {
     /// The states in a cache.
     pub fn of(cache: &Cache) -> Self {
-        Self { root: cache.states(), most_bytes: MOST_BYTES }
+        Self { root: cache.states(), most_bytes: MAX_BYTES }
     }
 
     fn files(&self, made_from: &str) -> (PathBuf, PathBuf) {

@@ -322,13 +322,13 @@ mod tests {
         let request = AnalysisRequest::default();
         let mut painter = Painter::new(&request);
         painter.slicing.start = Some(0);
-        for (ts, cpu) in [(0, 0), (1_000_000, Cpu::MOST - 1), (2_000_000_000, 0)] {
+        for (ts, cpu) in [(0, 0), (1_000_000, Cpu::MAX_COUNT - 1), (2_000_000_000, 0)] {
             let event = Event { ts, cpu: Cpu(cpu), what: What::GapBegin };
             painter.change(&event, Who::Idle);
         }
         (0..painter.cpus.len()).for_each(|cpu| painter.paint(cpu, 3_000_000_000));
         let with_slices: Vec<usize> =
             (0..painter.cpus.len()).filter(|cpu| !painter.cpus[*cpu].slices.is_empty()).collect();
-        assert_eq!(with_slices, [0, usize::from(Cpu::MOST) - 1]);
+        assert_eq!(with_slices, [0, usize::from(Cpu::MAX_COUNT) - 1]);
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Longer functions are truncated: nobody reads more, and a wrong length must not cost memory.
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 
 /// The instructions of a function in the profile, or why they are not available.
 pub fn instructions(profile: &Profile, function: usize, roots: &Roots) -> Result<Vec<Instruction>, String> {
@@ -19,7 +19,7 @@ pub fn instructions(profile: &Profile, function: usize, roots: &Roots) -> Result
         true => format!("{} holds the kernel's code, and cannot be read ({error})", file.display()),
         false => format!("{}: {error}", file.display()),
     })?;
-    let end = of.start.saturating_add(of.length.min(MOST_BYTES));
+    let end = of.start.saturating_add(of.length.min(MAX_BYTES));
     let output = Command::new("objdump")
         .args(["--disassemble", "--no-show-raw-insn"])
         .args([format!("--start-address={:#x}", of.start), format!("--stop-address={end:#x}")])

@@ -9,7 +9,7 @@ use schedlab_plan::InOrder;
 use std::path::{Path, PathBuf};
 
 /// Larger files are not read, because none of them is a program.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// A function of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl ImageSymbols {
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
     // If the name now belongs to a device or a pipe, opening it would block or have side effects.
     let metadata = path.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return Err("it is not a file of a program".into());
     }
     std::fs::read(path).map_err(|error| error.to_string())

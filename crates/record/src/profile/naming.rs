@@ -179,7 +179,7 @@ impl Names<'_> {
 }
 
 /// Most files that a note names; in a build there are dozens.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Names the files with only exported symbols; those with the most unnamed samples come first.
 fn only_exported(users: &[User]) -> Option<String> {
@@ -197,8 +197,8 @@ fn only_exported(users: &[User]) -> Option<String> {
 /// Makes the note from the number of unnamed addresses in each file, and its name.
 fn exported_note(mut lacking: Vec<(u32, String)>) -> Option<String> {
     lacking.in_order_by(|(a, of_a), (b, of_b)| (b, of_a).cmp(&(a, of_b)));
-    let more = lacking.len().saturating_sub(MOST_NAMED);
-    let mut named: Vec<String> = lacking.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect();
+    let more = lacking.len().saturating_sub(MAX_NAMED);
+    let mut named: Vec<String> = lacking.into_iter().take(MAX_NAMED).map(|(_, name)| name).collect();
     if more > 0 {
         named.push(format!("and {more} more"));
     }

@@ -29,7 +29,7 @@ const FIRST_TICK: Duration = Duration::from_millis(20);
 const ROUND_NS: u64 = 250_000_000;
 
 /// They are also handed in when a thread holds this many events.
-const MOST_PENDING: u64 = 1 << 20;
+const MAX_PENDING: u64 = 1 << 20;
 
 /// What all drain threads share.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Drain {
             let pending: u64 = self.readers.iter().map(CpuReader::pending).sum();
             // At the next tick it would be too late.
             let is_old = began_ns - self.round_ns + self.tick.as_nanos() as u64 > ROUND_NS;
-            if last || is_old || pending >= MOST_PENDING {
+            if last || is_old || pending >= MAX_PENDING {
                 self.hand_in(began_ns, shared)?;
             }
             if last {

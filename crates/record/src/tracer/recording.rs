@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const BUFFER_KIB: u64 = 8 << 10;
 
 /// The minimum: a few pages for each tick of the reader.
-const LEAST_BUFFER_KIB: u64 = 64;
+const MIN_BUFFER_KIB: u64 = 64;
 
 /// All buffers together may take 1 / this of the machine's memory.
 const SHARE_OF_MEMORY: u64 = 8;
@@ -266,7 +266,7 @@ fn buffer_kib(order: &TracerOrder, notes: &mut Vec<String>) -> u64 {
     let available = available_memory_kib(&order.roots.proc);
     let cpus = online_cpus(&order.roots).as_slice().len().max(1) as u64;
     let most = available.map_or(wanted, |kib| kib / SHARE_OF_MEMORY / cpus);
-    let kib = wanted.min(most).max(LEAST_BUFFER_KIB);
+    let kib = wanted.min(most).max(MIN_BUFFER_KIB);
     if order.trace.buffer_kib.is_some_and(|asked| asked != kib) {
         let why = if kib > wanted { "is less than the least" } else { "is more than this machine's memory can spare" };
         notes.push(format!("trace: a buffer of {wanted} KiB {why}; each CPU has {kib} KiB"));

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 /// Memory that a flight recorder may use, bytes: 64 million events at 4 bytes per event.
-const MOST_KEPT_BYTES: u64 = 256 << 20;
+const MAX_KEPT_BYTES: u64 = 256 << 20;
 
 /// An event is in the buffer before its CPU commits it. If a hypervisor preempts the vCPU in between, the event appears
 /// at most this much later; one that is later still is reported as out of order.
@@ -45,7 +45,7 @@ impl Sink {
         Ok(Self {
             path: path.to_owned(),
             out: Some(out),
-            kept: keep_ns.map(|ns| LastBlocks::new(ns, MOST_KEPT_BYTES)),
+            kept: keep_ns.map(|ns| LastBlocks::new(ns, MAX_KEPT_BYTES)),
             complete_ns: vec![0; threads],
             events: 0,
             whole_bytes: 0,

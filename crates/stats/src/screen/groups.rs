@@ -8,7 +8,7 @@ use crate::random::Random;
 /// which all are, twice.
 const BACKGROUND: usize = 4;
 /// Up to this many factors each is a group of its own: a grid would have as many lines.
-const MOST_SINGLE: usize = 16;
+const MAX_SINGLE: usize = 16;
 
 /// Groups over some of the factors of a screen.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Groups {
 
     /// Single factors, or the lines of a grid in which the factors are placed at random.
     pub(super) fn new(members: Vec<usize>, seed: u64) -> Self {
-        if members.len() <= MOST_SINGLE {
+        if members.len() <= MAX_SINGLE {
             return Self::single(members);
         }
         let across = (members.len() as f64).sqrt().ceil() as usize;
@@ -100,7 +100,7 @@ mod tests {
     fn two_factors_share_one_line_at_most() {
         for factors in 9..=40 {
             let groups = Groups::new((0..factors).collect(), 7);
-            let directions = if factors <= MOST_SINGLE { 1 } else { 3 };
+            let directions = if factors <= MAX_SINGLE { 1 } else { 3 };
             assert_eq!(groups.groups.iter().map(Vec::len).sum::<usize>(), directions * factors);
             for (a, b) in (0..factors).flat_map(|a| (0..a).map(move |b| (a, b))) {
                 assert!(groups.groups.iter().filter(|line| line.contains(&a) && line.contains(&b)).count() <= 1);

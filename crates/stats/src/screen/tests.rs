@@ -6,7 +6,7 @@ use crate::Random;
 /// All combinations; for five or more factors, the half in which the product of all levels is even: its effects are as
 /// clear as those of the tabulated fractions, with more rows.
 fn half(factors: usize, _most: usize) -> Option<Vec<Vec<bool>>> {
-    let free = factors - usize::from(factors > MOST_IN_FULL);
+    let free = factors - usize::from(factors > MAX_IN_FULL);
     let row = |number: usize| {
         let mut row: Vec<bool> = (0..free).map(|factor| number >> factor & 1 == 1).collect();
         let product = row.iter().fold(false, |sum, level| sum ^ level);

@@ -65,7 +65,7 @@ fn a_raw_event_of_a_software_pmu_counts() {
 
 #[test]
 fn a_group_is_no_larger_than_what_is_read_at_once() {
-    let error = Group::open(&[Event::PageFaults; MOST_EVENTS + 1], Target::Cpu(0)).unwrap_err();
+    let error = Group::open(&[Event::PageFaults; MAX_EVENTS + 1], Target::Cpu(0)).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 

@@ -74,7 +74,7 @@ impl Gaps {
     /// An event sends a task to a CPU.
     #[inline]
     pub(super) fn sent(&mut self, cpu: Cpu, ts: u64) {
-        if !self.has_events(cpu) && cpu.0 < Cpu::MOST {
+        if !self.has_events(cpu) && cpu.0 < Cpu::MAX_COUNT {
             self.cpus.of(cpu).sent.take(ts);
             self.latest = u64::MAX;
         }

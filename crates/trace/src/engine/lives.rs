@@ -7,7 +7,7 @@ use crate::event::{Event, Tid, Wake};
 use crate::names::Name;
 
 /// Number of tasks that are remembered individually: some 100 MB with what analyses keep for each.
-pub(super) const MOST_TASKS: usize = 1 << 17;
+pub(super) const MAX_TASKS: usize = 1 << 17;
 
 /// All tasks seen.
 #[derive(Debug, Default)]

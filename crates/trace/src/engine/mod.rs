@@ -15,7 +15,7 @@ use crate::numbered::PerCpu;
 use crate::prev_state::{StateClass, StateId};
 use begin::Begin;
 use gaps::Gaps;
-use lives::{MOST_TASKS, Tasks, task_of};
+use lives::{MAX_TASKS, Tasks, task_of};
 pub use observer::{Began, Censored, CensoredWait, Counts, Observer, Run, Task, TaskId, Wait};
 use tids::{How, NEVER, NO_TASK, Phase, Slot, Tids};
 
@@ -49,7 +49,7 @@ struct CpuState {
 
 impl Default for Engine {
     fn default() -> Self {
-        Self::remembering(MOST_TASKS)
+        Self::remembering(MAX_TASKS)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
 
 /// Most events held back (256 MiB). For a recorder that marks its rounds, a few MB per CPU are enough.
-const MOST_PENDING: usize = 8 << 20;
+const MAX_PENDING: usize = 8 << 20;
 
 impl Order {
     /// The end of a recorder's round: everything older than the end of the previous round may be handed out.
@@ -78,7 +78,7 @@ impl Order {
 
     /// Keeps memory bounded if a source never ends its rounds: hands out the older half.
     pub(crate) fn relieve(&mut self, problems: &mut Problems) {
-        if self.pending < MOST_PENDING {
+        if self.pending < MAX_PENDING {
             return;
         }
         let mut starts: Vec<(u64, u64)> =
@@ -87,7 +87,7 @@ impl Order {
         let oldest = starts.first().map_or(0, |s| s.0);
         let latest = starts.iter().map(|s| s.1).max().unwrap_or(0);
         problems.add(ProblemKind::Unsorted, || {
-            format!("more than {MOST_PENDING} events had to be held back for ordering; some may be out of order")
+            format!("more than {MAX_PENDING} events had to be held back for ordering; some may be out of order")
         });
         self.release(oldest + (latest - oldest) / 2, problems);
     }

@@ -6,7 +6,7 @@ use crate::event::Tid;
 use std::collections::HashMap;
 
 /// Most threads and cgroups that are remembered; no machine has more threads at a time.
-const MOST: usize = 1 << 20;
+const MAX_REMEMBERED: usize = 1 << 20;
 
 /// Threads, with the cgroups they were in when they traced something.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl SeenCgroups {
     }
 
     fn see(&mut self, tid: u32, id: u64) {
-        if self.seen >= MOST {
+        if self.seen >= MAX_REMEMBERED {
             self.is_full = true;
             return;
         }
@@ -65,7 +65,7 @@ impl SeenCgroups {
     pub(super) fn name(&mut self, record: &[u8], big_endian: bool) {
         let Some((id, path)) = u64_at(record, 8, big_endian).zip(record.get(16..)) else { return };
         let path = &path[..path.iter().position(|b| *b == 0).unwrap_or(path.len())];
-        if self.paths.len() >= MOST {
+        if self.paths.len() >= MAX_REMEMBERED {
             self.is_full = true;
             return;
         }

@@ -27,8 +27,8 @@ pub(crate) fn is_stream(head: &[u8]) -> bool {
 }
 
 /// Most events, and most ids of events, that are read: thousands of CPUs times hundreds of events.
-const MOST_ATTRS: u64 = 4096;
-const MOST_IDS: u64 = 1 << 22;
+const MAX_ATTRS: u64 = 4096;
+const MAX_IDS: u64 = 1 << 22;
 
 /// Numbers of the features that are used.
 pub(crate) mod feature {
@@ -121,9 +121,9 @@ impl Header {
 
     fn read_attrs(&mut self, input: &Input, attr_size: u64, section: (u64, u64)) -> Result<(), TraceError> {
         let (at, end) = section;
-        if !(80..=4096).contains(&attr_size) || (end - at) % attr_size != 0 || (end - at) / attr_size > MOST_ATTRS {
+        if !(80..=4096).contains(&attr_size) || (end - at) % attr_size != 0 || (end - at) / attr_size > MAX_ATTRS {
             let found = format!("{} bytes of events, {attr_size} bytes each", end - at);
-            return Err(input.malformed(16, found, format!("at most {MOST_ATTRS} events of 80 to 4096 bytes each")));
+            return Err(input.malformed(16, found, format!("at most {MAX_ATTRS} events of 80 to 4096 bytes each")));
         }
         let mut ids_read = 0;
         for entry in (at..end).step_by(attr_size as usize) {
@@ -133,7 +133,7 @@ impl Header {
             let offset = cursor.at;
             let (from, bytes) = (cursor.u64("the place of an event's ids")?, cursor.u64("the size of an event's ids")?);
             ids_read += bytes / 8;
-            if bytes % 8 != 0 || ids_read > MOST_IDS || from.checked_add(bytes).is_none() {
+            if bytes % 8 != 0 || ids_read > MAX_IDS || from.checked_add(bytes).is_none() {
                 return Err(input.malformed(offset, format!("{bytes} bytes of ids"), "8 bytes for each id"));
             }
             let mut ids = Cursor::new(input, from, from + bytes, self.big_endian);

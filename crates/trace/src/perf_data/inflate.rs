@@ -18,7 +18,7 @@ const BLOCK: usize = 128 << 10;
 const STEP: usize = 256 << 10;
 
 /// Most compressed bytes that may wait for the rest of their block.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 
 /// An empty raw block, marked as the last one: what perf should write at the end.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
@@ -64,7 +64,7 @@ impl Inflate {
         if self.has_ended() {
             return Err("bytes after the end of the zstd stream".into());
         }
-        if self.waiting.len() + piece.len() > MOST_WAITING {
+        if self.waiting.len() + piece.len() > MAX_WAITING {
             return Err("the zstd stream has a block that never ends".into());
         }
         self.waiting.extend_from_slice(piece);

@@ -9,11 +9,11 @@ use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::ProblemKind;
 
 /// Most symbols per sequence, and most sequences with symbols, that are kept, whatever a file contains.
-const MOST_SYMBOLS: usize = 1 << 18;
-const MOST_SEQUENCES: usize = 16;
+const MAX_SYMBOLS: usize = 1 << 18;
+const MAX_SEQUENCES: usize = 16;
 
 /// Most names of events that are kept.
-const MOST_NAMES: usize = 1 << 12;
+const MAX_NAMES: usize = 1 << 12;
 
 /// A text from a file, made printable.
 pub(super) fn text(bytes: &[u8]) -> String {
@@ -84,11 +84,11 @@ impl Perfetto {
         const KERNEL_SYMBOLS: u32 = 26;
         for (field, value) in Fields::of(bytes) {
             let (KERNEL_SYMBOLS, Value::Bytes(symbol)) = (field, value) else { continue };
-            if !self.symbols.contains_key(&sequence) && self.symbols.len() >= MOST_SEQUENCES {
+            if !self.symbols.contains_key(&sequence) && self.symbols.len() >= MAX_SEQUENCES {
                 return;
             }
             let symbols = self.symbols.entry(sequence).or_default();
-            if let Some((number, text)) = numbered(symbol, 1, 2).filter(|_| symbols.len() < MOST_SYMBOLS) {
+            if let Some((number, text)) = numbered(symbol, 1, 2).filter(|_| symbols.len() < MAX_SYMBOLS) {
                 symbols.insert(number, self.dictionary.names.intern_bytes(text));
             }
         }
@@ -99,7 +99,7 @@ impl Perfetto {
     pub(super) fn event_descriptor(&mut self, bytes: &[u8]) {
         let Some((field, descriptor)) = numbered(bytes, 1, 2) else { return };
         let name = numbered(descriptor, 0, 1).map(|(_, name)| text(name));
-        let field = u32::try_from(field).ok().filter(|_| self.event_names.len() < MOST_NAMES);
+        let field = u32::try_from(field).ok().filter(|_| self.event_names.len() < MAX_NAMES);
         self.event_names.extend(field.zip(name));
     }
 }

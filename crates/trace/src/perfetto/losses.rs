@@ -19,7 +19,7 @@ use crate::event::Cpu;
 use std::collections::HashMap;
 
 /// Most writers, and CPUs of writers, that are remembered. The rest of a forged file is attributed to one writer.
-const MOST: usize = 1 << 16;
+const MAX_SEQUENCES: usize = 1 << 16;
 
 /// The packets of one writer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -136,7 +136,7 @@ impl Losses {
 
 /// The number under which a sequence or CPU is remembered if that many are kept.
 fn remembered(sequence: u64, known: bool, kept: usize) -> u64 {
-    if known || kept < MOST { sequence } else { u64::MAX }
+    if known || kept < MAX_SEQUENCES { sequence } else { u64::MAX }
 }
 
 #[cfg(test)]
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn a_forged_file_does_not_outgrow_the_limit() {
         let mut losses = Losses::default();
-        for sequence in 1..3 * MOST as u64 {
+        for sequence in 1..3 * MAX_SEQUENCES as u64 {
             losses.packet(sequence, false, true);
             losses.before(sequence, Cpu(sequence as u16), &end(1), false);
         }
-        assert!(losses.sequences.len() <= MOST + 1 && losses.streams.len() <= 2 * MOST);
+        assert!(losses.sequences.len() <= MAX_SEQUENCES + 1 && losses.streams.len() <= 2 * MAX_SEQUENCES);
     }
 }

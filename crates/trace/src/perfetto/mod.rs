@@ -233,11 +233,11 @@ impl Perfetto {
 
     /// Counts an event by its field, or by the name that it contains.
     fn count(&mut self, raw: &Raw<'_>) {
-        const MOST_NAMES: usize = 1 << 12;
+        const MAX_NAMES: usize = 1 << 12;
         let (field, content) = raw.what;
         let carried = (field == schema::GENERIC).then(|| Fields::of(content).find(|(field, _)| *field == 1)).flatten();
         match carried {
-            Some((_, Value::Bytes(name))) if self.generic.len() < MOST_NAMES => {
+            Some((_, Value::Bytes(name))) if self.generic.len() < MAX_NAMES => {
                 *self.generic.entry(facts::text(name)).or_default() += 1;
             }
             _ => *self.counts.entry(field).or_default() += 1,

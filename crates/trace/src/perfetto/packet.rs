@@ -10,7 +10,7 @@ use crate::unpack::Packing;
 const LONGEST_UNPACKED: u64 = 32 << 20;
 
 /// Most other machines that are counted.
-const MOST_MACHINES: usize = 1024;
+const MAX_MACHINES: usize = 1024;
 
 /// The header fields of a packet.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,7 +51,7 @@ impl Perfetto {
         let sequence = header.sequence;
         if header.machine != self.chosen {
             let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
-            if has_events && self.others.len() < MOST_MACHINES {
+            if has_events && self.others.len() < MAX_MACHINES {
                 self.others.insert(header.machine);
             }
             return self.of_all_machines(bytes, at, unpacked);

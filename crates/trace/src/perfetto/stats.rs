@@ -7,10 +7,10 @@ use crate::problem::{ProblemKind, Problems};
 use std::collections::BTreeMap;
 
 /// Most CPUs that are remembered: as many as the largest kernel supports.
-const MOST_CPUS: usize = 8192;
+const MAX_CPUS: usize = 8192;
 
 /// CPUs of writers beyond which no further message is read: a forged file may have any number of writers.
-const MOST_COUNTS: usize = 8 * MOST_CPUS;
+const MAX_COUNTS: usize = 8 * MAX_CPUS;
 
 /// Counters in `FtraceCpuStats` that count lost events.
 const LOST: [(u32, &str); 3] = [(3, "overrun"), (4, "commit_overrun"), (8, "dropped_events")];
@@ -29,7 +29,7 @@ const OVERWRITTEN: &str = "chunks_overwritten";
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
 /// Most counters of the service that are reported.
-const MOST_REPORTED: usize = 32;
+const MAX_REPORTED: usize = 32;
 
 type Counts = [u64; LOST.len()];
 
@@ -58,7 +58,7 @@ impl Stats {
         for (field, value) in Fields::of(bytes) {
             match (field, value) {
                 (1, Value::Number(number)) => phase = number,
-                (2, Value::Bytes(cpu)) if cpus.len() < MOST_CPUS => {
+                (2, Value::Bytes(cpu)) if cpus.len() < MAX_CPUS => {
                     let number = numbers(cpu).find(|(field, _)| *field == 1).map_or(0, |(_, number)| number);
                     let count = |of| numbers(cpu).find(|(field, _)| *field == of).map_or(0, |(_, number)| number);
                     cpus.insert((sequence, number), LOST.map(|(field, _)| count(field)));
@@ -72,7 +72,7 @@ impl Stats {
             }
         }
         let counts = if phase == START_OF_TRACE { &mut self.start } else { &mut self.end };
-        if counts.len() < MOST_COUNTS {
+        if counts.len() < MAX_COUNTS {
             counts.extend(cpus);
         }
     }
@@ -112,7 +112,7 @@ impl Stats {
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
         for (name, count) in lost.filter_map(|(field, count)| Some((*named(field)?, count))) {
             self.may_lack_last |= name != OVERWRITTEN;
-            if self.service.len() < MOST_REPORTED {
+            if self.service.len() < MAX_REPORTED {
                 self.service.push(format!("{name} {count}"));
             }
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct About(BTreeMap<String, String>);
 
 /// Most facts that are kept from a file.
-const MOST: usize = 1000;
+const MAX_FACTS: usize = 1000;
 
 impl About {
     /// Sets a fact; an empty value counts as absent.
@@ -43,7 +43,7 @@ impl About {
     /// Invalid lines are skipped.
     pub(super) fn decode(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
-        let lines = text.lines().filter_map(|line| line.split_once(' ')).take(MOST);
+        let lines = text.lines().filter_map(|line| line.split_once(' ')).take(MAX_FACTS);
         Self(lines.map(|(key, value)| (key.to_owned(), unescaped(value))).collect())
     }
 }

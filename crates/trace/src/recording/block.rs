@@ -15,14 +15,14 @@ use crate::rows::{Bits, Holds, Row, Values};
 use std::collections::HashMap;
 
 /// Most ops in a block; a reader refuses more.
-pub(super) const MOST_EVENTS: usize = 1 << 18;
+pub(super) const MAX_EVENTS: usize = 1 << 18;
 
 /// A block is finished when it has this many ops: enough that its tables cost next to nothing, and little to hold in
 /// memory.
 const FULL: usize = 1 << 16;
 
 /// A block is also finished when it has this many names.
-const MOST_NAMES: usize = 16_384;
+const MAX_NAMES: usize = 16_384;
 
 /// A thread as events name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,7 +115,7 @@ impl BlockWriter {
     /// Whether this many more events fit into this block; an empty one has room for any page.
     pub fn has_room_for(&self, events: usize) -> bool {
         // An event that goes back in time takes two ops; the limit on names bounds the memory of a reader.
-        self.ops.is_empty() || self.ops.len() + 2 * events <= FULL && self.named.len() <= MOST_NAMES
+        self.ops.is_empty() || self.ops.len() + 2 * events <= FULL && self.named.len() <= MAX_NAMES
     }
 
     /// Events collected.

@@ -2,7 +2,7 @@
 //! block is trusted: numbers of threads, names and states are looked up with a check, and whatever is invalid is an
 //! error that names the event.
 
-use super::block::{MOST_EVENTS, Who, strings};
+use super::block::{MAX_EVENTS, Who, strings};
 use super::op::{self, BY_OP, CONTEXT, NAMED, OP_BITS, STATE_SHIFT, STATE_STORED, TARGET};
 use super::varint::{take, unfold};
 use super::woken::Woken;
@@ -77,7 +77,7 @@ impl<'a> Columns<'a> {
         };
         let [ops, times, refs, extra] = lengths;
         let (ops, times, refs, extra) = (column(ops)?, column(times)?, column(refs)?, column(extra)?);
-        if ops.len() > MOST_EVENTS || !rest.is_empty() {
+        if ops.len() > MAX_EVENTS || !rest.is_empty() {
             return None;
         }
         let targets = vec![cpu; threads.len()];

@@ -18,11 +18,11 @@ pub(super) const BACK: u8 = 22;
 pub(super) const SWITCH_TO_WOKEN: u8 = 23;
 
 /// How many numbers there can be.
-pub(super) const MOST: usize = 1 << OP_BITS.count_ones();
+pub(super) const OP_COUNT: usize = 1 << OP_BITS.count_ones();
 
 /// The row of each number; if two rows share a number, the one that recordings contain.
-pub(super) static BY_OP: [Option<&Row>; MOST] = {
-    let (mut rows, mut at) = ([None; MOST], ROWS.len());
+pub(super) static BY_OP: [Option<&Row>; OP_COUNT] = {
+    let (mut rows, mut at) = ([None; OP_COUNT], ROWS.len());
     while at > 0 {
         at -= 1;
         rows[ROWS[at].op as usize] = Some(&ROWS[at]);

@@ -33,7 +33,7 @@ impl Snapshot {
     pub(super) fn decode(content: &[u8], kept: &[Self]) -> Result<Self, String> {
         let (moment, at_ns, mut threads) = threads::decode(content)?;
         let held: usize = kept.iter().map(|snapshot| snapshot.threads.len()).sum();
-        threads.truncate(MOST_THREADS.saturating_sub(held));
+        threads.truncate(MAX_THREADS.saturating_sub(held));
         Ok(Self { moment, at_ns, threads })
     }
 
@@ -47,7 +47,7 @@ impl Snapshot {
 }
 
 /// Most threads of snapshots that are kept; on a machine with more, the first ones.
-const MOST_THREADS: usize = 1 << 21;
+const MAX_THREADS: usize = 1 << 21;
 
 /// A recording that is being read.
 pub struct RecordingReader {
@@ -61,7 +61,7 @@ pub struct RecordingReader {
     formats: Vec<FormatText>,
     snapshots: Vec<Snapshot>,
     totals: Option<Totals>,
-    counts: [u64; op::MOST],
+    counts: [u64; op::OP_COUNT],
     /// Names of threads that existed at the start, before any event; handed out first.
     known: Vec<Event>,
     blocks: u64,
@@ -93,7 +93,7 @@ impl RecordingReader {
             formats: Vec::new(),
             snapshots: Vec::new(),
             totals: None,
-            counts: [0; op::MOST],
+            counts: [0; op::OP_COUNT],
             known: Vec::new(),
             blocks: 0,
         };

@@ -40,7 +40,7 @@ pub enum Moment {
 }
 
 /// Most threads in one part of a file; with more threads there are several parts.
-pub(super) const MOST_IN_A_PART: usize = 16_384;
+pub(super) const MAX_IN_A_PART: usize = 16_384;
 
 /// Moment, clock, then the distinct strings, then the threads.
 pub(super) fn encode(moment: Moment, at_ns: u64, threads: &[ThreadState]) -> Vec<u8> {
@@ -93,7 +93,7 @@ fn decode_rest(rest: &mut &[u8]) -> Option<(Moment, u64, Vec<ThreadState>)> {
     };
     let at_ns = take(rest)?;
     let strings = super::block::strings(rest)?;
-    let count = usize::try_from(take(rest)?).ok().filter(|count| *count <= MOST_IN_A_PART)?;
+    let count = usize::try_from(take(rest)?).ok().filter(|count| *count <= MAX_IN_A_PART)?;
     let mut threads = Vec::new();
     for _ in 0..count {
         let mut text = || {

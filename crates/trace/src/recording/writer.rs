@@ -4,7 +4,7 @@
 use super::about::About;
 use super::block::Block;
 use super::chunk::{self, Tag};
-use super::threads::{self, MOST_IN_A_PART, Moment, ThreadState};
+use super::threads::{self, MAX_IN_A_PART, Moment, ThreadState};
 use super::varint::put;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -96,7 +96,7 @@ impl<W: Write> RecordingWriter<W> {
 
     /// Writes a snapshot of the machine's threads, taken at `at_ns` of the trace's clock.
     pub fn threads(&mut self, moment: Moment, at_ns: u64, threads: &[ThreadState]) -> io::Result<()> {
-        for some in threads.chunks(MOST_IN_A_PART) {
+        for some in threads.chunks(MAX_IN_A_PART) {
             self.part(Tag::Threads, &threads::encode(moment, at_ns, some))?;
         }
         Ok(())

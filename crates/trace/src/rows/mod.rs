@@ -70,10 +70,10 @@ pub(crate) enum Holds {
 }
 
 /// Fields of a row at most.
-pub(crate) const MOST_FIELDS: usize = 5;
+pub(crate) const MAX_FIELDS: usize = 5;
 
 /// The fields of an event, in the order of its row, each as bits.
-pub(crate) type Values = [u64; MOST_FIELDS];
+pub(crate) type Values = [u64; MAX_FIELDS];
 
 /// A field as bits and back.
 pub(crate) trait Bits {

@@ -69,7 +69,7 @@ pub(crate) struct Text {
 }
 
 /// Most different events that are counted by name.
-const MOST_EVENTS: usize = 4096;
+const MAX_EVENTS: usize = 4096;
 
 /// The beginnings of texts that may have no event in their first bytes. The last is the frame of `perf script
 /// --header`, whose list of events alone may be longer.
@@ -199,7 +199,7 @@ impl Text {
     fn read(&mut self, line: &Line<'_>) -> Option<What> {
         match self.events.iter().position(|(name, _)| name == line.event) {
             Some(at) => self.events[at].1 += 1,
-            None if self.events.len() < MOST_EVENTS => self.events.push((line.event.to_owned(), 1)),
+            None if self.events.len() < MAX_EVENTS => self.events.push((line.event.to_owned(), 1)),
             None => {}
         }
         let kind = Kind::of_name(line.event).filter(|kind| self.wanted.has(*kind))?;

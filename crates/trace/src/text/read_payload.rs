@@ -2,7 +2,7 @@
 
 use super::letters::Letters;
 use super::line::Line;
-use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};
+use super::shape::{Comm, MAX_VALUES, Nothing, Number, Shape, Text, Value, Word, values, values_of};
 use super::write_payload::pieces;
 use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::kind::Kind;
@@ -81,9 +81,9 @@ fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
 /// Parses a line with the texts of a row.
 fn of_row(row: &Row, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let (words, values) = row.texts.iter().find_map(|template| {
-        let (mut shape, mut words) = ([("", Nothing); MOST], [""; MOST]);
+        let (mut shape, mut words) = ([("", Nothing); MAX_VALUES], [""; MAX_VALUES]);
         let mut count = 0;
-        for ((key, word), at) in pieces(template).filter(|(_, word)| !word.is_empty()).zip(0..MOST) {
+        for ((key, word), at) in pieces(template).filter(|(_, word)| !word.is_empty()).zip(0..MAX_VALUES) {
             (shape[at], words[at], count) = ((key, of_word(word, row)), word, at + 1);
         }
         Some((words, values_of(line.payload, &shape[..count])?))

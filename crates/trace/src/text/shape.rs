@@ -24,25 +24,25 @@ pub(super) type Shape<const N: usize> = [(&'static str, Value); N];
 const LONGEST_COMM: usize = 15;
 
 /// Most ways of parsing one payload that are considered.
-const MOST_WAYS: usize = 64;
+const MAX_WAYS: usize = 64;
 
 /// Fields of a shape at most.
-pub(super) const MOST: usize = 8;
+pub(super) const MAX_VALUES: usize = 8;
 
 /// The values in a payload; `None` if it has another shape, or if its names make it ambiguous.
 pub(super) fn values<'a, const N: usize>(payload: &'a str, shape: &Shape<N>) -> Option<[&'a str; N]> {
-    const { assert!(N <= MOST) };
+    const { assert!(N <= MAX_VALUES) };
     values_of(payload, shape).map(|values| std::array::from_fn(|at| values[at]))
 }
 
 /// The same for a shape that is not known at compile time; the text after its fields must be empty.
-pub(super) fn values_of<'a>(payload: &'a str, shape: &[(&str, Value)]) -> Option<[&'a str; MOST]> {
+pub(super) fn values_of<'a>(payload: &'a str, shape: &[(&str, Value)]) -> Option<[&'a str; MAX_VALUES]> {
     let mut ways = Vec::new();
     let payload = payload.strip_prefix("[FAILED TO PARSE] ").unwrap_or(payload);
-    search(payload, shape, 0, &mut [""; MOST], &mut ways);
+    search(payload, shape, 0, &mut [""; MAX_VALUES], &mut ways);
     if ways.len() > 1 {
         // No name from the kernel is longer; those that we write for names of other formats may be.
-        let is_short = |values: &[&str; MOST]| {
+        let is_short = |values: &[&str; MAX_VALUES]| {
             shape.iter().zip(values).all(|((_, value), text)| *value != Comm || bytes(text) <= LONGEST_COMM)
         };
         ways.retain(is_short);
@@ -64,8 +64,8 @@ fn search<'a>(
     text: &'a str,
     shape: &[(&str, Value)],
     at: usize,
-    values: &mut [&'a str; MOST],
-    ways: &mut Vec<[&'a str; MOST]>,
+    values: &mut [&'a str; MAX_VALUES],
+    ways: &mut Vec<[&'a str; MAX_VALUES]>,
 ) {
     let Some((key, value)) = shape.get(at) else {
         // A field that is not used may follow.
@@ -86,7 +86,7 @@ fn search<'a>(
                 return ways.push(*values);
             }
             for (end, _) in rest.match_indices(next) {
-                if ways.len() >= MOST_WAYS {
+                if ways.len() >= MAX_WAYS {
                     return;
                 }
                 values[at] = &rest[..end];

@@ -20,7 +20,7 @@ const MAGIC: Range<usize> = 257..262;
 const SUM: Range<usize> = 148..156;
 
 /// Most members that are read; a machine has a few dozen topology files per CPU.
-const MOST_MEMBERS: u32 = 1 << 20;
+const MAX_MEMBERS: u32 = 1 << 20;
 
 /// Longest layout, list of names, or name of a member.
 const LONGEST_TEXT: u64 = 16 << 20;
@@ -36,7 +36,7 @@ pub(super) fn read(input: &Input) -> Result<Header, TraceError> {
     let mut header = Header::of("raw pages in a tar", "SchedViz or alike", tracing);
     let mut buffer = Buffer::default();
     let (mut at, mut long_name) = (0, None);
-    for _ in 0..MOST_MEMBERS {
+    for _ in 0..MAX_MEMBERS {
         let Some(member) = Member::at(input, at, &mut header)? else { break };
         at = member.data + member.size.div_ceil(BLOCK).saturating_mul(BLOCK);
         match member.kind {

@@ -19,14 +19,14 @@ use options::option;
 pub(super) const LONGEST_SECTION: u64 = 64 << 20;
 
 /// CPUs and buffers of a file.
-const MOST_CPUS: u32 = crate::Cpu::MOST as u32;
-const MOST_BUFFERS: usize = 1024;
+const MAX_CPUS: u32 = crate::Cpu::MAX_COUNT as u32;
+const MAX_BUFFERS: usize = 1024;
 
 /// Kernels have ten clocks.
 const LONGEST_CLOCKS: u64 = 4096;
 
 /// Most options sections that are followed; trace-cmd writes a few.
-const MOST_OPTION_SECTIONS: u32 = 1000;
+const MAX_OPTION_SECTIONS: u32 = 1000;
 
 /// The pages of one CPU in one buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +198,7 @@ impl Header {
             let data = cursor.take(bytes, "an option")?.to_vec();
             let part = Input::part(&cursor.input.file, at, data);
             let mut data = Cursor::new(&part, 0, bytes, cursor.big_endian);
-            if id == option::BUFFER && buffers.len() < MOST_BUFFERS {
+            if id == option::BUFFER && buffers.len() < MAX_BUFFERS {
                 buffers.push((data.u64("the place of a buffer")?, data.string(4096, "the name of a buffer")?));
             } else {
                 self.option(id, &mut data)?;
@@ -236,8 +236,8 @@ fn known(system: &str, name: &str) -> bool {
 fn cpu_count(cursor: &mut Cursor<'_>) -> Result<u32, TraceError> {
     let at = cursor.at;
     let cpus = cursor.u32("the number of CPUs")?;
-    if cpus > MOST_CPUS {
-        return Err(cursor.input.malformed(at, format!("{cpus} CPUs"), format!("at most {MOST_CPUS}")));
+    if cpus > MAX_CPUS {
+        return Err(cursor.input.malformed(at, format!("{cpus} CPUs"), format!("at most {MAX_CPUS}")));
     }
     Ok(cpus)
 }

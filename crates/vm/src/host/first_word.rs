@@ -55,7 +55,7 @@ impl Silence {
     const COUNT_EVERY: Duration = Duration::from_millis(100);
     /// If more time than this passes between two polls, we were not scheduled, and so probably the guest was not
     /// either.
-    const MOST_AT_ONCE: Duration = Duration::from_millis(200);
+    const MAX_AT_ONCE: Duration = Duration::from_millis(200);
 
     /// Starts measuring; the QEMU must have just been started.
     pub(super) fn new(pid: u32) -> Self {
@@ -75,7 +75,7 @@ impl Silence {
     }
 
     fn count(&mut self, passed: Duration, waited: Duration) {
-        self.counted += passed.min(Self::MOST_AT_ONCE);
+        self.counted += passed.min(Self::MAX_AT_ONCE);
         self.waited = waited;
     }
 

@@ -7,7 +7,7 @@ use super::first_word::{FirstWord, Silence};
 use super::kvm_cache::KvmCache;
 use super::process::{Installed, Qemu, Streams};
 use super::scratch::Scratch;
-use super::tail::{Growing, LastWords, MOST_OF_CONSOLE};
+use super::tail::{Growing, LastWords, MAX_CONSOLE_BYTES};
 use crate::error::VmError;
 use crate::kernel::Kernel;
 use crate::kernel::cache::Cache;
@@ -127,7 +127,7 @@ pub fn boot_failure(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Resul
         saved_state: None,
     };
     let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), Streams::None)?;
-    let (mut file, mut words) = (Growing::new(&console, MOST_OF_CONSOLE), LastWords::default());
+    let (mut file, mut words) = (Growing::new(&console, MAX_CONSOLE_BYTES), LastWords::default());
     let (started, mut silence) = (Instant::now(), Silence::new(process.id()));
     loop {
         let ended = process.try_wait();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Format version of a file; other versions are ignored.
 const FORMAT: u32 = 1;
 /// More than any result takes.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Whose KVM, which QEMU, which kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ impl KvmCache {
             return None;
         }
         let mut text = Vec::new();
-        File::open(&path).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+        File::open(&path).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok().filter(|written: &Written| written.format == FORMAT)
     }
 }

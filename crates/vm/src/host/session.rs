@@ -9,7 +9,7 @@ use super::first_word::{FirstWord, Silence};
 use super::kvm::{self, Failure};
 use super::monitor::Monitor;
 use super::process::Qemu;
-use super::tail::{Growing, LastWords, MOST_OF_CONSOLE, MOST_OF_PORT};
+use super::tail::{Growing, LastWords, MAX_CONSOLE_BYTES, MAX_PORT_BYTES};
 use crate::error::{VmError, WITHOUT_KVM};
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::guest::END_COMMAND;
@@ -80,9 +80,9 @@ impl<'a> Session<'a> {
             started: Instant::now(),
             up: None,
             directory: ports.port.parent().unwrap_or(Path::new("/")).to_owned(),
-            port: Growing::new(&ports.port, MOST_OF_PORT),
+            port: Growing::new(&ports.port, MAX_PORT_BYTES),
             // In a shell, a person may produce a lot of output.
-            console_file: Growing::new(&ports.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
+            console_file: Growing::new(&ports.console, if boot.job.shell { MAX_PORT_BYTES } else { MAX_CONSOLE_BYTES }),
             console: LastWords::default(),
             decoder: Decoder::default(),
             orders: ports.orders,

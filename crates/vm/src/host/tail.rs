@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Most bytes read from a guest's console; the longest boots seen print some 100 kB.
-pub const MOST_OF_CONSOLE: u64 = 64 << 20;
+pub const MAX_CONSOLE_BYTES: u64 = 64 << 20;
 /// Most bytes read from its port: its command's output and the files that it sends.
-pub const MOST_OF_PORT: u64 = 1 << 30;
+pub const MAX_PORT_BYTES: u64 = 1 << 30;
 /// Most bytes read at once, so that memory use does not depend on the file's size.
 const PIECE: u64 = 16 << 20;
 

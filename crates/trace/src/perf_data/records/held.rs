@@ -9,7 +9,7 @@ use crate::problem::ProblemKind;
 use crate::record_decoder::Refused;
 
 /// Most events held back from rings that are read backward (128 MiB).
-const MOST_HELD: usize = 4 << 20;
+const MAX_HELD: usize = 4 << 20;
 
 impl Records {
     pub(super) fn end_of_round(&mut self) -> Option<Step> {
@@ -52,10 +52,10 @@ impl Records {
 
     #[cold]
     pub(super) fn sample_held_back(&mut self, record: &[u8], offset: u64) {
-        if self.held.len() + self.held_forward.as_ref().map_or(0, Vec::len) >= MOST_HELD {
+        if self.held.len() + self.held_forward.as_ref().map_or(0, Vec::len) >= MAX_HELD {
             self.problems.add(ProblemKind::Unsorted, || {
                 format!(
-                    "a ring that is read backward has more than {MOST_HELD} events; some get a later time than they have"
+                    "a ring that is read backward has more than {MAX_HELD} events; some get a later time than they have"
                 )
             });
             self.sort_held();

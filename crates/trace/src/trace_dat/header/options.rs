@@ -1,6 +1,6 @@
 //! The options that both versions have.
 
-use super::{Header, MOST_CPUS, RecorderCounts, chosen, text};
+use super::{Header, MAX_CPUS, RecorderCounts, chosen, text};
 use crate::TraceError;
 use crate::bytes::Cursor;
 
@@ -24,7 +24,7 @@ impl Header {
             }
             option::DATE => self.shifts.date(&text(data.take(bytes, "the time of day")?)),
             option::OFFSET => self.shifts.offset(&text(data.take(bytes, "the time offset")?)),
-            option::CPUCOUNT => self.cpu_count = data.u32("the number of CPUs")?.min(MOST_CPUS),
+            option::CPUCOUNT => self.cpu_count = data.u32("the number of CPUs")?.min(MAX_CPUS),
             option::TIME_SHIFT => self.notices.extend(self.shifts.guest()),
             option::TSC2NSEC => {
                 // An offset follows, which trace-cmd ignores.

@@ -1,7 +1,7 @@
 //! Version 7: options point to sections that may be compressed.
 
 use super::{
-    Buffer, CpuData, Header, LONGEST_SECTION, MOST_BUFFERS, MOST_OPTION_SECTIONS, cmdlines, cpu_count, known, latency,
+    Buffer, CpuData, Header, LONGEST_SECTION, MAX_BUFFERS, MAX_OPTION_SECTIONS, cmdlines, cpu_count, known, latency,
     option,
 };
 use crate::TraceError;
@@ -25,7 +25,7 @@ impl Header {
         };
         self.first_options = cursor.u64("the place of the options")?;
         let (mut next, mut sections) = (self.first_options, 0);
-        while next != 0 && sections < MOST_OPTION_SECTIONS {
+        while next != 0 && sections < MAX_OPTION_SECTIONS {
             next = self.options_7(cursor, next)?;
             sections += 1;
         }
@@ -87,7 +87,7 @@ impl Header {
         let mut section = Cursor::new(file.input, place, file.end, file.big_endian);
         section.u16("the number of a section")?;
         buffer.packing = self.packing_of(&mut section)?;
-        if self.buffers.len() < MOST_BUFFERS {
+        if self.buffers.len() < MAX_BUFFERS {
             self.buffers.push(buffer);
         }
         Ok(())
