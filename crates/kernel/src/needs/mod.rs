@@ -15,6 +15,7 @@ pub use compiler::{BuildError, build_errors, lacking};
 pub use headers::Headers;
 pub use paths::Paths;
 
+use crate::names::words;
 use crate::port::{Finding, Obstacle, Port, Read, section_name};
 use crate::series::{Hunk, Line, Patch};
 use own::{Own, Scope};
@@ -104,7 +105,11 @@ pub fn needs<E>(
                         finding.gone = gone(&file.hunks[number], &changed, &mut context)?;
                         finding.gone_lines = own.lacks(&changed);
                     }
-                    for need in of_hunk(&parts[number], &mut context)? {
+                    let mut others = of_hunk(&parts[number], &mut context)?;
+                    if finding.obstacle == Some(Obstacle::NoFile) {
+                        others.retain(|need| !is_of_the_file(need, &file.hunks[number]));
+                    }
+                    for need in others {
                         let rank = |need: &Need| (need.kind, usize::MAX - need.lines);
                         let at = needs.partition_point(|other| (rank(other), &other.name) < (rank(&need), &need.name));
                         needs.insert(at, need);
@@ -134,6 +139,12 @@ fn function(hunk: &Hunk, finding: &Finding) -> Option<String> {
     let place = finding.rehearsed.as_ref()?.place.as_ref()?;
     let mut changed = hunk.lines.iter().skip_while(|line| matches!(line, Line::Context(_)));
     Some(&place.function).filter(|name| !name.is_empty() && !changed.any(begins)).cloned()
+}
+
+/// A name that the missing file used before the hunk: likely a variable of the function around it.
+fn is_of_the_file(need: &Need, hunk: &Hunk) -> bool {
+    let has = |line: &&[u8]| words(line).any(|word| word == need.name.as_bytes());
+    need.kind == NeedKind::Name && hunk.old_side().iter().any(has)
 }
 
 fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {

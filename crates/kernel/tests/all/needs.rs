@@ -159,6 +159,13 @@ fn headers_and_files_are_found_by_a_name_that_differs_in_case_or_folder() {
     assert_eq!(of_file("net/nowhere.txt"), ["file net/nowhere.txt"]);
 }
 
+/// The variables of a function in a file that the tree lacks are not missing names.
+#[test]
+fn what_a_missing_file_used_before_is_not_missing_by_itself() {
+    let diff = "--- a/net/gone.c\n+++ b/net/gone.c\n@@ -1,4 +1,4 @@ int sum(int n)\n \tint i;\n \n-\tfor (i = 0; i < n; i++)\n+\tfor (i = 0; i < count_of(LIMIT); i++)\n \t\tadd(i);\n";
+    assert_eq!(lacks(diff), [["file net/gone.c", "function count_of", "name LIMIT"]]);
+}
+
 /// A hunk that patch skips because it is present needs nothing, and a file that is not C has no names.
 #[test]
 fn what_is_present_or_no_c_lacks_nothing() {
