@@ -35,6 +35,9 @@ pub enum PatchError {
     /// A binary file.
     #[error("{0} is binary; copy the file from its source")]
     Binary(String),
+    /// A binary file that the patch deletes.
+    #[error("{0} is binary, and deleted by the patch; remove the file")]
+    BinaryDeleted(String),
     /// A context diff, an ed script or a combined diff.
     #[error("{0}; make a unified diff (`git diff`, `diff -u`)")]
     OtherFormat(&'static str),

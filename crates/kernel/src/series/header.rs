@@ -95,7 +95,11 @@ impl Header {
         }
         let (old_mode, new_mode) = (self.old_mode, self.new_mode);
         let file = FilePatch { old, new, change, old_mode, new_mode, line: self.line, hunks: Vec::new() };
-        if self.is_binary { Err(PatchError::Binary(file.path().to_owned())) } else { Ok(file) }
+        match (self.is_binary, change) {
+            (false, _) => Ok(file),
+            (true, Change::Deleted) => Err(PatchError::BinaryDeleted(file.path().to_owned())),
+            (true, _) => Err(PatchError::Binary(file.path().to_owned())),
+        }
     }
 }
 

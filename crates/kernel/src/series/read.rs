@@ -78,7 +78,15 @@ impl<'a> Reader<'a> {
 
     fn is_diff(&self) -> bool {
         let line = self.line(0);
-        line.starts_with(b"diff --git ") || self.has_names() || other_format(line, self.line(1)).is_some()
+        let is_other = other_format(line, self.line(1)).is_some() || self.is_binary_first();
+        line.starts_with(b"diff --git ") || self.has_names() || is_other
+    }
+
+    /// A binary file that is the first of a plain `diff -r`; in a message it would be followed by text.
+    fn is_binary_first(&self) -> bool {
+        let next = self.line(1);
+        let ends = [&b"diff "[..], b"Binary files ", b"Only in ", b"--- "].iter().any(|begin| next.starts_with(begin));
+        is_binary(self.line(0)) && (next.is_empty() || ends)
     }
 
     /// Whether `--- OLD`, `+++ NEW` and `@@` follow: the first two lines alone could be text.
@@ -134,11 +142,10 @@ impl<'a> Reader<'a> {
             self.refuse(self.at + 1, PatchError::OtherFormat(kind));
         } else if let Some(header) = &mut self.header {
             header.takes(line);
-        } else if line.starts_with(b"Binary files ") && without_end(line).ends_with(b" differ") {
-            let words = String::from_utf8_lossy(without_end(line)).into_owned();
-            let name = words.split(" and ").nth(1).and_then(|w| w.strip_suffix(" differ")).unwrap_or("a file");
+        } else if is_binary(line) {
+            let why = binary(&String::from_utf8_lossy(without_end(line)));
             self.close();
-            self.refuse(self.at + 1, PatchError::Binary(name.to_owned()));
+            self.refuse(self.at + 1, why);
         }
         self.at += 1;
     }
@@ -179,6 +186,20 @@ impl<'a> Reader<'a> {
             }
             (_, None) => self.at = at,
         }
+    }
+}
+
+fn is_binary(line: &[u8]) -> bool {
+    line.starts_with(b"Binary files ") && without_end(line).ends_with(b" differ")
+}
+
+/// From `Binary files OLD and NEW differ`.
+fn binary(line: &str) -> PatchError {
+    let names = line.strip_prefix("Binary files ").and_then(|line| line.strip_suffix(" differ"));
+    match names.and_then(|names| names.split_once(" and ")) {
+        Some((old, "/dev/null")) => PatchError::BinaryDeleted(old.to_owned()),
+        Some((_, new)) => PatchError::Binary(new.to_owned()),
+        None => PatchError::Binary("a file".to_owned()),
     }
 }
 

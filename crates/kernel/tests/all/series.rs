@@ -45,6 +45,17 @@ fn mails_with_all_that_git_writes() {
     assert_eq!((second.files.len(), second.files[0].path()), (1, "x"));
 }
 
+/// Nothing has to be copied for a binary file that goes away.
+#[test]
+fn a_binary_file_that_is_deleted_is_to_be_removed() {
+    let of_git =
+        "diff --git a/logo.png b/logo.png\ndeleted file mode 100644\nBinary files a/logo.png and /dev/null differ\n";
+    for (text, name) in [(of_git, "logo.png"), ("Binary files a/logo.png and /dev/null differ\n", "a/logo.png")] {
+        let refused = parse(text.as_bytes()).remove(0).refused;
+        assert!(matches!(&refused[..], [one] if one.why == PatchError::BinaryDeleted(name.into())), "{refused:?}");
+    }
+}
+
 #[test]
 fn an_encoded_subject_is_decoded_over_its_lines() {
     let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
