@@ -97,6 +97,23 @@ fn a_shallow_clone_is_said_to_be_one() {
     }
 }
 
+/// git quotes such a name in some lists; here it is the name of a file whose functions have to be found again.
+#[test]
+fn a_file_of_a_commit_may_have_any_letters_in_its_name() {
+    let lab = Lab::new("kernel-dossier-names");
+    git(&lab, ".", &["init", "-q", "tree"]);
+    write(&lab, "tree/kernel/x.c", b"int f(void)\n{\n\treturn 1;\n}\n");
+    git(&lab, "tree", &["add", "-A"]);
+    git(&lab, "tree", &["commit", "-qm", "first"]);
+    git(&lab, "tree", &["mv", "kernel/x.c", "kernel/\u{fc} \"x.c"]);
+    git(&lab, "tree", &["commit", "-qm", "another name"]);
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("Functions: 0 changed, 0 new, 0 removed, 0 renamed."), "{page}");
+    assert!(page.contains("renamed from kernel/x.c"), "{page}");
+}
+
 /// A mail contains the id of a commit that may not be in any known checkout.
 #[test]
 fn a_mail_with_an_author_in_other_letters_a_rename_and_a_new_mode() {

@@ -148,11 +148,13 @@ fn names(list: &[u8]) -> Vec<String> {
 
 /// The files and links of a commit, sorted by path: mode, object and path of each.
 fn entries(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<(u32, String, String)>> {
-    let format = "--format=%(objectmode) %(objectname) %(path)";
-    let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", format, commit, "--"], paths, vec![])?;
+    // With `--format` git up to 2.42 quotes paths in spite of `-z`.
+    let list = git(tree, &["ls-tree", "-r", "-z", "--full-tree", commit, "--"], paths, vec![])?;
     let entry = |line: String| {
-        let mut words = line.splitn(3, ' ').map(str::to_owned);
-        Some((u32::from_str_radix(&words.next()?, 8).ok()?, words.next()?, words.next()?))
+        // Mode, type and object, then a tab and the path.
+        let (object, path) = line.split_once('\t')?;
+        let mut words = object.split(' ');
+        Some((u32::from_str_radix(words.next()?, 8).ok()?, words.nth(1)?.to_owned(), path.to_owned()))
     };
     Ok(names(&list).into_iter().filter_map(entry).filter(|(mode, ..)| *mode != SUBMODULE).collect())
 }
