@@ -167,6 +167,39 @@ fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_fo
     assert!(text.contains("prerequisites: 1 commit of 4") && !text.contains("corked  ("), "{text}");
 }
 
+/// The state of the source is that of the commits, not of what is checked out, where the file has another name by now;
+/// nor does the checkout need a working tree.
+#[test]
+fn a_series_of_commits_is_from_the_state_of_its_last_commit() {
+    let lab = Lab::new("kernel-port-from-commit");
+    let from = lab.path("from");
+    write(&lab, "from/kernel/x.c", TEXT.as_bytes());
+    git(&lab, "", &["init", "-q", &from]);
+    let commit = |message: &str| {
+        git(&lab, "from", &["add", "-A"]);
+        git(&lab, "from", &["commit", "-qm", message]);
+        git(&lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit("base");
+    let writes = "struct queue {\n\tint queue_len;\n};\n\nvoid note(struct queue *q)\n{\n\tq->first = 1;\n\tq->last = 2;\n\tq->kind = 3;\n\tq->queue_len++;\n}\n";
+    write(&lab, "from/kernel/queue.c", writes.as_bytes());
+    commit("a writer");
+    let reads = TEXT.replacen("\tlock(x);", "\tif (this_queue->queue_len)\n\t\tlock(x);", 1);
+    write(&lab, "from/kernel/x.c", reads.as_bytes());
+    let id = commit("the feature");
+    std::fs::rename(lab.path("from/kernel/x.c"), lab.path("from/kernel/y.c")).unwrap();
+    std::fs::remove_file(lab.path("from/kernel/queue.c")).unwrap();
+    commit("another name, and no writer");
+    write(&lab, "onto/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "onto/kernel/queue.c", writes.replace("\tq->queue_len++;\n", "").as_bytes());
+    git(&lab, "", &["clone", "-q", "--bare", &from, &lab.path("bare")]);
+    for (tree, named) in [("from", id.clone()), ("from", format!("{id}^..{id}")), ("bare", id.clone())] {
+        let ran = schedlab(&["kernel", "port", &named, "--onto", &lab.path("onto"), "--from", &lab.path(tree)]);
+        let text = ran.success().stdout;
+        assert!(text.contains("not in the target: note (kernel/queue.c:5) changes it"), "{tree} {named}: {text}");
+    }
+}
+
 /// For a tree that the series was not written for there is no contract to compare.
 #[test]
 fn a_source_tree_without_the_series_is_refused_or_doubted() {

@@ -93,23 +93,6 @@ pub(super) fn cut(tree: &Path) -> Option<String> {
     said.starts_with(b"true").then(cut)
 }
 
-/// A commit, or the commits of a range `A..B` without merges, oldest first, in the format of `git format-patch`.
-pub(super) fn mails(tree: &Path, range: &str) -> Result<Vec<u8>> {
-    let ids = match range.split_once("..") {
-        Some((from, to)) => {
-            let ids = [given(tree, if to.is_empty() { "HEAD" } else { to })?, format!("^{}", given(tree, from)?)];
-            git(tree, &["rev-list", "--reverse", "--topo-order", "--no-merges"], &ids, vec![])?
-        }
-        None => format!("{}\n", given(tree, range)?).into_bytes(),
-    };
-    if ids.is_empty() {
-        bail!("{range} has no commit of {} but merges", tree.display());
-    }
-    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--pretty=email", "--no-textconv"];
-    let shown = [&shown[..], &["--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/"]].concat();
-    git(tree, &[&shown[..], &["--diff-algorithm=myers"]].concat(), &[], ids)
-}
-
 /// The first parent of a commit.
 pub(super) fn parent(tree: &Path, id: &str) -> Result<String> {
     commit(tree, &format!("{id}^")).map_err(|_| {

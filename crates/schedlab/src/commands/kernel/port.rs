@@ -1,6 +1,7 @@
 //! `schedlab kernel port`: reads a series and a tree, and prints the findings as text or JSON.
 
 use super::checkout;
+use super::trees::Origin;
 use super::{adapted, built, history, lacking, prerequisites, series, states};
 use crate::cli::kernel::Port;
 use crate::commands::destination;
@@ -33,8 +34,8 @@ pub(super) fn run(args: &Port) -> Result<u8> {
             Err(error) => failed = Some(error),
         }
     }
-    if let Some(from) = args.from.as_ref().filter(|_| Interrupt::seen().is_none()) {
-        rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
+    if let Some(home) = home(args)?.filter(|_| Interrupt::seen().is_none()) {
+        rehearsal.prerequisites = prerequisites::find(&home, &args.onto, &rehearsal);
     }
     if args.json.as_deref() == Some("-") {
         let mut lines = Vec::new();
@@ -90,7 +91,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
         ));
     }
     let needs = lacking::find(&args.onto, &patches, &mut port, &mut read)?;
-    let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
+    let contract = home(args)?.map(|from| states::find(&from, &args.onto, &patches, &mut port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
@@ -137,12 +138,27 @@ pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
 fn files(named: &[PathBuf], from: Option<&Path>) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
     for path in named {
-        let of_checkout = from.filter(|from| !path.exists() && checkout::is_checkout(from)).zip(path.to_str());
-        if let Some((from, range)) = of_checkout {
-            out.push((path.clone(), checkout::mails(from, range)?));
+        if let Some((from, range)) = of_checkout(path, from) {
+            out.push((path.clone(), series::mails(from, range)?));
             continue;
         }
         out.extend(series::texts(path)?);
     }
     Ok(out)
+}
+
+/// The checkout and the commit or range in it, if a name of the series is no file.
+fn of_checkout<'a>(named: &'a Path, from: Option<&'a Path>) -> Option<(&'a Path, &'a str)> {
+    from.filter(|from| !named.exists() && checkout::is_checkout(from)).zip(named.to_str())
+}
+
+/// The source that the series was written for. If the series is commits of the checkout, this is the last of them,
+/// whatever is checked out.
+fn home(args: &Port) -> Result<Option<Origin>> {
+    let Some(from) = args.from.as_deref() else { return Ok(None) };
+    let commits: Option<Vec<_>> = args.series.iter().map(|named| of_checkout(named, Some(from))).collect();
+    Ok(Some(match commits.and_then(|commits| commits.last().copied()) {
+        Some((from, range)) => Origin::Commit(from.to_owned(), series::last_of(from, range)?),
+        None => Origin::Tree(from.to_owned()),
+    }))
 }

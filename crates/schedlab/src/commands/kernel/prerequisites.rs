@@ -1,6 +1,7 @@
 //! The prerequisite commits of a series in the source's history that the target may lack, if `--from` is a checkout.
 
 use super::checkout::{git, is_checkout};
+use super::trees::Origin;
 use super::{history, port, states, trees};
 use crate::output::say;
 use anyhow::Result;
@@ -15,15 +16,19 @@ const COMMITS: usize = 5_000;
 const LOOKED_FOR: usize = 40;
 
 /// Searches for what the rehearsal, and the compiler if used, found missing. Finds nothing in a tree without history.
-pub(super) fn find(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Option<Prerequisites> {
-    if !is_checkout(from) {
+pub(super) fn find(from: &Origin, onto: &Path, rehearsal: &Rehearsal) -> Option<Prerequisites> {
+    let (place, newest) = match from {
+        Origin::Tree(tree) => (tree, "HEAD"),
+        Origin::Commit(tree, id) => (tree, id.as_str()),
+    };
+    if !is_checkout(place) {
         return None;
     }
-    let found = found(from, onto, rehearsal);
-    found.map_err(|error| say(format_args!("the history of {} cannot be read: {error:#}", from.display()))).ok()
+    let found = found(place, newest, onto, rehearsal);
+    found.map_err(|error| say(format_args!("the history of {} cannot be read: {error:#}", place.display()))).ok()
 }
 
-fn found(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisites> {
+fn found(from: &Path, newest: &str, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisites> {
     let built = rehearsal.build.iter().flat_map(|build| &build.steps).flat_map(Step::needs).collect::<Vec<_>>();
     let mut read = |path: &str| port::file(onto, path);
     let missed = missed(&rehearsal.patches, &rehearsal.port, &rehearsal.needs, &built, &mut read)?;
@@ -32,7 +37,7 @@ fn found(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisite
     }
     let touched = rehearsal.port.findings.iter().map(|found| states::folder(&found.file));
     let paths = trees::folders(touched.chain(["include/"]));
-    let commits = before_the_series(from, onto, &paths, &rehearsal.patches)?;
+    let commits = before_the_series([from, onto], newest, &paths, &rehearsal.patches)?;
     let changes = changes(from, &commits)?;
     let all = missed.prerequisites(&changes);
     let patch = |at: usize| as_patch(&commits[at], &changes[at]);
@@ -68,10 +73,15 @@ pub(super) fn as_patch(commit: &Commit, files: &[FilePatch]) -> Patch {
 }
 
 /// The newest commits that touch the paths and that the target does not have, if the histories share a commit; without
-/// the series itself and later commits.
-fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch]) -> Result<Vec<Commit>> {
+/// the series itself and later commits. `newest` is the commit of the source to begin with.
+fn before_the_series(
+    [from, onto]: [&Path; 2],
+    newest: &str,
+    paths: &[String],
+    series: &[Patch],
+) -> Result<Vec<Commit>> {
     let but = shared(from, onto).map(|id| format!("^{id}"));
-    let revisions: Vec<&str> = ["--no-merges", "HEAD"].into_iter().chain(but.as_deref()).collect();
+    let revisions: Vec<&str> = ["--no-merges", newest].into_iter().chain(but.as_deref()).collect();
     let mut commits = history::commits(from, COMMITS, &revisions, paths)?;
     let last = series.iter().filter_map(|patch| {
         let found = present(patch, None, &commits)?;

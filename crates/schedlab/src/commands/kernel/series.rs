@@ -1,5 +1,6 @@
-//! Reads patches from files, and from folders in the order of quilt's `series` file or of the names.
+//! Reads patches from files, from folders in the order of quilt's `series` file or of the names, and from commits.
 
+use super::checkout::{git, given};
 use crate::input;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
@@ -66,4 +67,27 @@ pub(super) fn parsed(files: &[(PathBuf, Vec<u8>)]) -> Result<Vec<(PathBuf, Patch
     }
     empty.iter().for_each(|said| say(format_args!("{said}; it is skipped")));
     Ok(out)
+}
+
+/// A commit, or the commits of a range `A..B` without merges, oldest first, in the format of `git format-patch`.
+pub(super) fn mails(tree: &Path, range: &str) -> Result<Vec<u8>> {
+    let ids = match range.split_once("..") {
+        Some((from, _)) => {
+            let ids = [last_of(tree, range)?, format!("^{}", given(tree, from)?)];
+            git(tree, &["rev-list", "--reverse", "--topo-order", "--no-merges"], &ids, vec![])?
+        }
+        None => format!("{}\n", given(tree, range)?).into_bytes(),
+    };
+    if ids.is_empty() {
+        bail!("{range} has no commit of {} but merges", tree.display());
+    }
+    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--pretty=email", "--no-textconv"];
+    let shown = [&shown[..], &["--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/"]].concat();
+    git(tree, &[&shown[..], &["--diff-algorithm=myers"]].concat(), &[], ids)
+}
+
+/// The commit, or the newest of the range.
+pub(super) fn last_of(tree: &Path, range: &str) -> Result<String> {
+    let last = range.split_once("..").map_or(range, |(_, to)| to);
+    given(tree, if last.is_empty() { "HEAD" } else { last })
 }

@@ -2,50 +2,56 @@
 //! which compares the code in both trees that may change what the series reads.
 
 use super::dossier::Raw;
+use super::trees::Origin;
 use super::{port, trees};
 use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
 use schedlab_kernel::{FilePatch, Finding, Obstacle, Patch, Port, doubt, is_c, rehearse_series};
 use schedlab_plan::{InOrder, counted};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// `from`: the tree that the series was written for, before or after the series.
-pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Port) -> Result<Contract> {
-    if !from.is_dir() {
-        bail!("--from {}: it is not a directory; give the source tree that the series was written for", from.display());
+/// `from`: the source that the series was written for, before or after the series.
+pub(super) fn find(from: &Origin, onto: &Path, patches: &[Patch], ported: &mut Port) -> Result<Contract> {
+    let place = from.place().display();
+    if !from.place().is_dir() {
+        bail!("--from {place}: it is not a directory; give the source tree that the series was written for");
     }
-    let home = rehearse_series(patches, &[], &mut |path: &str| port::file(from, path))?;
+    let named = patches.iter().flat_map(|patch| &patch.files).flat_map(|file| [&file.old, &file.new]).flatten();
+    let named: BTreeSet<String> = named.cloned().collect();
+    let mut there = from.reader(&named.into_iter().collect::<Vec<_>>())?;
+    let home = rehearse_series(patches, &[], &mut there)?;
     let in_from = |finding: &Finding| finding.obstacle != Some(Obstacle::NoFile);
     if !home.findings.is_empty() && !home.findings.iter().any(in_from) {
         bail!(
-            "--from {}: it has none of the files that the series changes; give the tree that the series was written for",
-            from.display()
+            "--from {place}: it has none of the files that the series changes; give the tree that the series was written \
+             for"
         );
     }
     let fits = |finding: &Finding| finding.is_taken || finding.is_present;
     let astray = home.findings.iter().filter(|finding| !fits(finding)).count();
     if astray > 0 {
         say(format_args!(
-            "--from {}: applied only without {} of the series; is it the tree that the series was written for?",
-            from.display(),
+            "--from {place}: applied only without {} of the series; is it the tree that the series was written for?",
             counted(astray, "hunks")
         ));
     }
-    let (mut there, mut here) = (|path: &str| port::file(from, path), |path: &str| port::file(onto, path));
+    let mut here = |path: &str| port::file(onto, path);
     doubt(patches, ported, &home, &mut there, &mut here)?;
     let ported = &*ported;
     let touched = ported.findings.iter().map(|found| folder(&found.file));
     let paths = trees::folders(touched.chain(["include/"]));
     let links = patches.iter().flat_map(|patch| &patch.files).filter(|file| file.is_link());
     let links: Vec<&str> = links.map(FilePatch::path).collect();
-    Ok(contract(patches, ported, &texts(from, &paths, &links, &home)?, &texts(onto, &paths, &links, ported)?))
+    let onto = Origin::Tree(onto.to_owned());
+    Ok(contract(patches, ported, &texts(from, &paths, &links, &home)?, &texts(&onto, &paths, &links, ported)?))
 }
 
-/// The C files of a tree with the series applied. Symbolic links, whether in the tree or created by the series, are
+/// The C files of a source with the series applied. Symbolic links, whether in the tree or created by the series, are
 /// skipped silently, because they contain no code. Missing files are reported if the series changes them.
-fn texts(tree: &Path, paths: &[String], links: &[&str], port: &Port) -> Result<Vec<Raw>> {
-    let mut files = trees::files(tree, paths, &is_c, &mut Vec::new())?;
+fn texts(from: &Origin, paths: &[String], links: &[&str], port: &Port) -> Result<Vec<Raw>> {
+    let mut files = from.files(paths, &is_c, &mut Vec::new())?;
     files.retain(|(path, _)| !port.changed.contains_key(path));
     let changed = port.changed.iter().filter(|(path, _)| !links.contains(&path.as_str()));
     files.extend(changed.filter_map(|(path, text)| Some((path.clone(), text.clone()?))));
@@ -74,7 +80,7 @@ mod tests {
         let mut port = Port::default();
         port.changed.insert("net/b.c".into(), Some(b"int b;\n".into()));
         port.changed.insert("net/made.c".into(), Some(b"a.c".into()));
-        let found = texts(&tree, &["net".into()], &["net/made.c"], &port);
+        let found = texts(&Origin::Tree(tree.clone()), &["net".into()], &["net/made.c"], &port);
         let mut said = Vec::new();
         let again = [0, 1].map(|_| trees::files(&tree, &["net".into()], &is_c, &mut said).unwrap().len());
         std::fs::remove_dir_all(&tree).unwrap();

@@ -5,6 +5,7 @@ use super::steps::Steps;
 use super::{checkout, port};
 use crate::input;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,28 @@ impl Origin {
             Self::Tree(tree) => files(tree, paths, is_wanted, problems),
             Self::Commit(tree, commit) => checkout::files(tree, commit, paths, is_wanted, problems),
         }
+    }
+
+    /// The path that the user gave.
+    pub(super) fn place(&self) -> &Path {
+        match self {
+            Self::Tree(tree) | Self::Commit(tree, _) => tree,
+        }
+    }
+
+    /// Reads files one by one; of a commit only `paths`, all at once.
+    pub(super) fn reader<'a>(
+        &'a self,
+        paths: &[String],
+    ) -> Result<impl FnMut(&str) -> Result<Option<Vec<u8>>> + use<'a>> {
+        let known: BTreeMap<String, Vec<u8>> = match self {
+            Self::Tree(_) => BTreeMap::new(),
+            Self::Commit(..) => self.there(paths)?.into_iter().collect(),
+        };
+        Ok(move |path: &str| match self {
+            Self::Tree(tree) => port::file(tree, path),
+            Self::Commit(..) => Ok(known.get(path).cloned()),
+        })
     }
 
     /// Those of the files that exist.
