@@ -87,6 +87,11 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     git(&lab, "", &["clone", "-q", "--depth=1", &format!("file://{tree}"), &clone]);
     let text = schedlab(&["kernel", "port", &series, "--onto", &clone]).success().stdout;
     assert!(text.contains("not in what was read of the history"), "{text}");
+    // What its oldest commit changes is not known there: it is not a patch that adds all files.
+    let port = |named: &str| schedlab(&["kernel", "port", named, "--onto", &clone, "--from", &clone]);
+    let ran = port("HEAD").failure();
+    assert!(ran.stderr.contains("the shallow clone ends at"), "{}", ran.stderr);
+    assert!(schedlab(&["kernel", "port", &series, "--onto", &clone]).success().stderr.contains("is a shallow clone"));
     // A checkout that git cannot read is treated as a plain tree.
     write(&lab, "broken/.git", b"gitdir: nowhere\n");
     write(&lab, "broken/x.c", lines(&[]).as_bytes());

@@ -81,6 +81,9 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     }
     let mut read = |path: &str| file(&args.onto, path);
     let history = history::read(&args.onto, &patches);
+    if let Some(cut) = checkout::is_checkout(&args.onto).then(|| checkout::cut(&args.onto)).flatten() {
+        say(format_args!("{cut}"));
+    }
     let mut port = rehearse_series(&patches, &history.present, &mut read)?;
     let is_missing = |found: &Finding| found.obstacle == Some(Obstacle::NoFile);
     if !port.findings.is_empty() && port.findings.iter().all(is_missing) {

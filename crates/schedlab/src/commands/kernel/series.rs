@@ -1,6 +1,6 @@
 //! Reads patches from files, from folders in the order of quilt's `series` file or of the names, and from commits.
 
-use super::checkout::{git, given};
+use super::checkout::{cut, git, given};
 use crate::input;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
@@ -81,9 +81,28 @@ pub(super) fn mails(tree: &Path, range: &str) -> Result<Vec<u8>> {
     if ids.is_empty() {
         bail!("{range} has no commit of {} but merges", tree.display());
     }
+    let ids = with_parents(tree, ids)?;
     let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--pretty=email", "--no-textconv"];
     let shown = [&shown[..], &["--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/"]].concat();
     git(tree, &[&shown[..], &["--diff-algorithm=myers"]].concat(), &[], ids)
+}
+
+/// Without the commits at which a shallow clone ends: git would show each as a patch that adds the whole tree.
+fn with_parents(tree: &Path, ids: Vec<u8>) -> Result<Vec<u8>> {
+    if cut(tree).is_none() {
+        return Ok(ids);
+    }
+    let kept = git(tree, &["rev-list", "--no-walk=unsorted", "--min-parents=1", "--stdin"], &[], ids.clone())?;
+    let is_left_out = |id: &&[u8]| !kept.split(|&b| b == b'\n').any(|other| other == *id);
+    for id in ids.split(|&b| b == b'\n').filter(is_left_out) {
+        let id = String::from_utf8_lossy(id);
+        let way = "its changes are not known (`git fetch --deepen=1` gets its parent)";
+        if kept.is_empty() {
+            bail!("{}: the shallow clone ends at {id}: {way}", tree.display());
+        }
+        say(format_args!("{}: the shallow clone ends at {id}: {way}; it is left out", tree.display()));
+    }
+    Ok(kept)
 }
 
 /// The commit, or the newest of the range.
