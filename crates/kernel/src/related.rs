@@ -20,6 +20,8 @@ pub struct Related {
     pub names: Vec<String>,
     /// Lines of its message that refer to another commit of the feature: what it fixes, reverts or was posted with.
     pub references: Vec<Reference>,
+    /// A given commit fixes or reverts it.
+    pub is_fixed: bool,
 }
 
 /// Which of `commits`, newest first, belong to the names or to the commits that were given; oldest first. `touched` has
@@ -45,6 +47,8 @@ pub fn related(
     let asked: BTreeSet<usize> = (0..commits.len()).filter(|&at| is_named(at)).chain(seeds.iter().copied()).collect();
     let mut members = asked.clone();
     members.extend((0..commits.len()).filter(|&at| shared(at).len() >= SHARED));
+    let mended: BTreeSet<usize> = seeds.iter().flat_map(|seed| fixed(&events[*seed], &events)).collect();
+    members.extend(&mended);
     let leading = |at: usize, members: &BTreeSet<usize>| leading(at, &events, members, &asked);
     // A commit that refers to a member is a member; repeated until no more are found.
     loop {
@@ -59,6 +63,7 @@ pub fn related(
         candidate: at,
         names: shared(at).into_iter().map(str::to_owned).collect(),
         references: leading(at, &members),
+        is_fixed: mended.contains(&at),
     };
     members.iter().rev().map(one).collect()
 }
@@ -129,6 +134,9 @@ mod tests {
         commits.push(commit('f', ""));
         touched.push(names(&["wake_wide", "wakee_flips"]));
         assert_eq!(found(&[], &[4], &commits, &touched), [5, 4, 3, 1, 0]);
+        // What a given commit fixes belongs to it, whatever it changes, and what else leads to that.
+        assert_eq!(found(&[], &[0], &commits, &touched), [1, 0]);
+        assert!(related(&BTreeSet::new(), &[0], &commits, &touched)[0].is_fixed);
         let why = &related(&BTreeSet::new(), &[4], &commits, &touched)[0];
         assert_eq!(why.names, ["wake_wide", "wakee_flips"]);
     }

@@ -65,6 +65,8 @@ struct RelatedCommit<'a> {
     names: &'a [String],
     /// References in its message to other commits of the list.
     references: &'a [Reference],
+    /// One of the commits asked for fixes or reverts it.
+    fixed: bool,
     /// With `--onto`: that tree has it, by its history or its text.
     there: bool,
     /// How that tree's history identifies it: `same commit`, `same patch-id`, `names the same origin`, `same subject`;
@@ -91,6 +93,7 @@ impl Member {
         out.extend(
             (!names.is_empty()).then(|| format!("changes {}{more}", names[..names.len().min(NAMES)].join(", "))),
         );
+        out.extend(self.why.is_fixed.then(|| "a given commit fixes or reverts it".into()));
         out.extend(self.why.references.iter().map(|found| format!("{}: {}", found.kind, found.to)));
         out.join("; ")
     }
@@ -102,6 +105,7 @@ impl Member {
             asked: self.is_asked,
             names: &self.why.names,
             references: &self.why.references,
+            fixed: self.why.is_fixed,
             there: self.is_there(),
             by: self.there.as_ref().map(|there| sign(there.by)),
             alone: self.alone.map(outcome),
