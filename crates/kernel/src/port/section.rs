@@ -2,6 +2,7 @@
 //! 0.
 
 use crate::lines::without_end;
+use crate::source::lex::is_keyword;
 
 /// `diff -p` cuts a section's name here; git cuts it at 80 characters.
 const SHORTEST_CUT: usize = 39;
@@ -79,6 +80,15 @@ fn name(line: &[u8]) -> Option<&[u8]> {
     (!word.is_empty()).then_some(word)
 }
 
+/// Whether the section that begins with this name in a file is a function, struct, table or Kconfig option.
+pub(super) fn is_named(file: &str, name: &str) -> bool {
+    const OF_KCONFIG: &[&str] = &["choice", "endchoice", "endif", "endmenu"];
+    let base = file.rsplit('/').next().unwrap_or_default();
+    let is_text = [".rst", ".txt", ".yaml", ".md"].iter().any(|end| base.ends_with(end));
+    let is_plain = ["Makefile", "Kbuild", "MAINTAINERS", "CREDITS"].iter().any(|start| base.starts_with(start));
+    !is_text && !is_plain && !is_keyword(name.as_bytes()) && !OF_KCONFIG.contains(&name)
+}
+
 /// Drops the attribute of `static struct ops o __read_mostly`.
 fn without_attributes(mut words: &[u8]) -> &[u8] {
     loop {
@@ -128,6 +138,17 @@ mod tests {
         assert_eq!(name("static struct ops o __read_mostly = {\n").as_deref(), Some("o"));
         assert_eq!(name("out_free:\n"), None);
         assert_eq!(name("\treturn 0;\n"), None);
+    }
+
+    #[test]
+    fn what_begins_at_the_margin_is_not_always_a_function() {
+        assert!(is_named("kernel/x.c", "foo") && is_named("init/Kconfig", "PREEMPT"));
+        for (file, name) in [("include/x.h", "do"), ("include/x.h", "enum"), ("mm/Kconfig", "endif")] {
+            assert!(!is_named(file, name), "{file} {name}");
+        }
+        for file in ["Documentation/a.rst", "kernel/Makefile", "MAINTAINERS"] {
+            assert!(!is_named(file, "BOOLEAN"), "{file}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::file::{look, settle, take};
 use super::moves::{MoveEnd, halves, moves};
 use super::present::{Present, Sign};
 use super::rehearse::Rehearsed;
+use super::section::is_named;
 use crate::gnu::Verdict;
 use crate::series::{Change, FilePatch, Hunk, Patch};
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +37,16 @@ pub struct Finding {
     pub twice: Vec<String>,
     /// Set if the hunk is half of a move and the other half decides: why it is left out or present.
     pub half: Option<String>,
+}
+
+impl Finding {
+    /// The function, struct or table around the hunk's place, for a reader. Empty if there is none: in text and
+    /// makefiles, and for a line such as the `do {` of a macro that only looks like one.
+    pub fn section(&self) -> &str {
+        let place = self.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
+        let name = place.map_or("", |place| place.function.as_str());
+        if is_named(&self.file, name) { name } else { "" }
+    }
 }
 
 /// What the rehearsal found for a file that gets a new name or mode, or that is created or deleted without lines.

@@ -167,8 +167,9 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
 fn hunk(rehearsal: &Rehearsal, number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     let place = finding.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
     let place = place.map_or(finding.file.clone(), |p| {
-        let function = if p.function.is_empty() { String::new() } else { format!(" {}", p.function) };
-        format!("{}:{}{function}", finding.file, p.line)
+        let (line, section) = (p.line, finding.section());
+        let gap = if section.is_empty() { "" } else { " " };
+        format!("{}:{line}{gap}{section}", finding.file)
     });
     let remark = remark(finding);
     let gap = if remark.is_empty() { "" } else { "  " };

@@ -56,7 +56,11 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&'static str]) -> Port
         verdict: verdict(finding.verdict),
         obstacle: finding.obstacle.map(obstacle),
         flagged: seen.and_then(|seen| seen.flagged.as_ref()).or(finding.doubt.as_ref()).cloned(),
-        place: place.map(|p| PortPlace { file: finding.file.clone(), function: p.function.clone(), line: p.line }),
+        place: place.map(|p| PortPlace {
+            file: finding.file.clone(),
+            function: finding.section().to_owned(),
+            line: p.line,
+        }),
         proposal: proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
         confidence: proposal.map(|p| confidence(p.confidence)),
         present: finding.is_present,
