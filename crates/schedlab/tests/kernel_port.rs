@@ -158,7 +158,7 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     let empty = lab.path("empty");
     for (series, onto, code, why) in [
         (&*text, &*tree, 1, "contains no diff"),
-        ("absent.patch", &tree, 1, "absent.patch cannot be read"),
+        ("v6.1..v6.2", &tree, 1, "v6.1..v6.2 is no file; for a commit or a range A..B give its checkout with --from"),
         ("/dev/zero", &tree, 1, "never ends"),
         (&empty, &tree, 1, "holds no *.patch or *.diff"),
         (&text, "absent", 1, "--onto absent: it is not a directory"),

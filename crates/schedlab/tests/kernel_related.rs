@@ -43,6 +43,9 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     let mistyped = ["kernel", "related", "other_think", "wake_wide", "--tree", &lab.path("t"), "--range", "v1.."];
     let said = schedlab(&mistyped).success().stderr;
     assert!(said.contains("other_think: no commit of v1.. changes anything") && !said.contains("wake_wide"), "{said}");
+    let turned = ["kernel", "related", "wake_wide", "--tree", &lab.path("t"), "--range", "HEAD..v1"];
+    let said = schedlab(&turned).success().stderr;
+    assert!(said.contains("--range HEAD..v1: it has no commit; of A..B, A is the older"), "{said}");
     // A bare clone gives the same result.
     git(&lab, "", &["clone", "-q", "--bare", &lab.path("t"), &lab.path("t.git")]);
     let bare = ["kernel", "related", &feature, "--tree", &lab.path("t.git"), "--range", "v1..", "--json"];

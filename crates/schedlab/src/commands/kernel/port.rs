@@ -145,6 +145,9 @@ fn files(named: &[PathBuf], from: Option<&Path>) -> Result<Vec<(PathBuf, Vec<u8>
             out.push((path.clone(), series::mails(from, range)?));
             continue;
         }
+        if path.try_exists().is_ok_and(|is_there| !is_there) {
+            bail!("{} is no file; for a commit or a range A..B give its checkout with --from", path.display());
+        }
         out.extend(series::texts(path)?);
     }
     Ok(out)

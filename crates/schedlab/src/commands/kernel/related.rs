@@ -63,6 +63,10 @@ fn found(args: &Arguments) -> Result<Discovery> {
     }
     let range = [to.as_str(), &format!("^{from}")];
     let mut commits = history::commits(&args.tree, COMMITS, &range, &paths)?;
+    if commits.is_empty() {
+        let below = if paths.is_empty() { String::new() } else { format!(" that touches {}", paths.join(", ")) };
+        say(format_args!("schedlab: --range {}: it has no commit{below}; of A..B, A is the older", args.range));
+    }
     let is_cut = commits.len() == COMMITS;
     // A given commit outside of the range counts as older than the range.
     asked.retain(|one| commits.iter().all(|other| other.id != one.id));
