@@ -105,6 +105,18 @@ fn after_comment(text: &[u8], at: usize) -> usize {
     line_end(text, at)
 }
 
+/// Where a comment begins that the text's end cuts off; `from` is the end of the last token.
+pub(super) fn open_comment(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += text[at..].iter().position(|&b| b == b'/')?;
+        if text[at..].starts_with(b"/*") && !text[at + 2..].windows(2).any(|w| w == b"*/") {
+            return Some(at);
+        }
+        at = if matches!(text.get(at + 1), Some(b'*' | b'/')) { after_comment(text, at) } else { at + 1 };
+    }
+}
+
 /// The end of a line, including continuation lines.
 fn line_end(text: &[u8], mut at: usize) -> usize {
     while at < text.len() {

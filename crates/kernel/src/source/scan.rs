@@ -2,7 +2,7 @@
 
 use super::conditions::{Conditions, Effect};
 use super::head::{Shape, closing, is_attribute, is_mark, is_type_word, parts, shape, top_level};
-use super::lex::{Kind, Token, is_keyword, lex};
+use super::lex::{Kind, Token, is_keyword, lex, open_comment};
 use super::members::{Along, of_enum, of_struct, of_table};
 use super::spell::{spell, spell_range, word};
 use super::{Call, Function, Invocation, Macro, NOT_READ, Skipped, Table, Type, Unit, Variable};
@@ -24,6 +24,7 @@ pub fn scan(text: &[u8]) -> Unit {
     let newlines = text.iter().enumerate().filter(|&(_, &b)| b == b'\n').map(|(at, _)| at + 1);
     let file = File { text, starts: std::iter::once(0).chain(newlines).collect() };
     let tokens = lex(text, 0..text.len(), true);
+    let cut = open_comment(text, tokens.last().map_or(0, |token| token.end));
     let mut scanner = Scanner {
         file,
         tokens,
@@ -35,6 +36,9 @@ pub fn scan(text: &[u8]) -> Unit {
         out: Unit::default(),
     };
     scanner.file_scope();
+    if let Some(at) = cut {
+        scanner.skip(at, "a comment that the file's end cuts off");
+    }
     scanner.out
 }
 

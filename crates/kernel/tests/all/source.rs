@@ -53,6 +53,19 @@ fn branches_of_an_if_do_not_unbalance_the_braces() {
     assert_eq!(conditions, ["!CONFIG_SMP", "", "defined(B) && C>1"]);
 }
 
+/// What it hides is not read, so it is named.
+#[test]
+fn a_comment_that_never_ends_is_named() {
+    let skipped =
+        |text: &str| scan(text.as_bytes()).skipped.iter().map(|s| (s.line, s.what.clone())).collect::<Vec<_>>();
+    let what = "a comment that the file's end cuts off".to_owned();
+    assert_eq!(skipped("int a;\n// one /* line\n/* two */ /* never ends\nint b(void)\n{\n}\n"), [(3, what.clone())]);
+    assert_eq!(skipped("/*"), [(1, what)]);
+    for whole in ["int a;\n/* ends */\n", "int a; // /* no", "", "/**/", "int a = 1 / 2;\n"] {
+        assert_eq!(skipped(whole), [], "{whole}");
+    }
+}
+
 #[test]
 fn a_body_that_never_closes_costs_itself_only() {
     let unit = scan(b"int broken(void)\n{\n\tif (x) {\n}\nint next(void)\n{\n}\n}\nint cut(void)\n{\n");
