@@ -76,7 +76,7 @@ const SWEPT: [&str; 24] = [
     "vm/vfs_cache_pressure",
 ];
 /// Knobs of a sweep.
-const MOST_SWEPT: usize = 20;
+const MAX_SWEPT: usize = 20;
 
 struct Place {
     name: &'static str,
@@ -152,7 +152,7 @@ fn host(files: &[&str]) -> Place {
 /// Three points of a Latin hypercube and the control, in six blocks: each arm sets all knobs.
 fn a_sweep(root: &Path) -> Result<Place> {
     let mut place = Place { name: "this host, a sweep", ..host(&SWEPT) };
-    place.knobs.truncate(MOST_SWEPT);
+    place.knobs.truncate(MAX_SWEPT);
     let mut plan = "strategy = \"latin-hypercube\"\npoints = 3\ntrials = 6\ntrial = \"20ms\"\n\
         [[workload]]\nrun = \"pipe:pin=same\"\n"
         .to_owned();

@@ -14,7 +14,7 @@ use std::time::Instant;
 /// The group of functions that match no row of the table.
 const OTHER: &str = "other";
 /// Maximum share of all instructions that may be in no known part.
-const MOST_OTHER: f64 = 0.05;
+const MAX_OTHER: f64 = 0.05;
 
 fn main() -> Result<()> {
     let started = Instant::now();
@@ -26,16 +26,12 @@ fn main() -> Result<()> {
     let (mut rows, mut is_met, mut differ) = (Vec::new(), true, BTreeMap::new());
     for file in profiles {
         let found = Agreement::of(file, &defined, &mut differ)?;
-        is_met &= found.other <= MOST_OTHER;
+        is_met &= found.other <= MAX_OTHER;
         let share = |share: f64| format!("{:.2} %", 100.0 * share);
         let shares = [found.other, found.known, found.differs].map(share);
         rows.push(
-            [
-                vec![found.title, found.functions.to_string()],
-                shares.into(),
-                vec![table::met(found.other <= MOST_OTHER)],
-            ]
-            .concat(),
+            [vec![found.title, found.functions.to_string()], shares.into(), vec![table::met(found.other <= MAX_OTHER)]]
+                .concat(),
         );
     }
     let header = [

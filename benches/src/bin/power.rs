@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
 use schedlab_benches::series::{self, Arrangement, SERIES, Series};
 use schedlab_benches::table;
-use schedlab_plan::{LEAST_UNITS, Manifest, TrialRecord};
+use schedlab_plan::{MIN_UNITS, Manifest, TrialRecord};
 use schedlab_stats::{GroupSequential, Look};
 use std::time::Instant;
 
@@ -80,7 +80,7 @@ struct Size {
 /// The smallest n for which the design for n blocks finds the effect in 80 % of the windows of n consecutive blocks. A
 /// window starts at every third block: windows overlap, which does not bias the estimate of the mean rate.
 fn least_n<D: Fn(&[f64]) -> Option<usize>>(logs: &[f64], design: impl Fn(usize) -> D) -> Option<Size> {
-    (LEAST_UNITS..=logs.len() / 4).find_map(|n| {
+    (MIN_UNITS..=logs.len() / 4).find_map(|n| {
         let decide = design(n);
         let windows: Vec<&[f64]> = logs.windows(n).step_by(3).collect();
         let used: Vec<Option<usize>> = windows.iter().map(|w| decide(w)).collect();
@@ -98,7 +98,7 @@ fn fixed_t(window: &[f64]) -> bool {
 /// The product's rule: after the first six blocks, it looks at fifths of the budget.
 fn planned_looks(blocks: usize) -> Vec<(usize, Look)> {
     let Ok(mut sequence) = GroupSequential::new(0.05) else { return Vec::new() };
-    let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= LEAST_UNITS);
+    let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= MIN_UNITS);
     at.filter_map(|n| Some((n, sequence.push_look(n as f64 / blocks as f64).ok()?))).collect()
 }
 
@@ -117,7 +117,7 @@ fn budgeted(window: &[f64], looks: &[(usize, Look)]) -> Option<usize> {
 fn switchback_seconds((manifest, trials): &(Manifest, Vec<TrialRecord>)) -> Option<f64> {
     let trials: Vec<&TrialRecord> = trials.iter().filter(|t| !t.warm_up && t.outcome.is_some()).collect();
     let trial_s = trials.iter().map(|t| t.wall_ns as f64 / 1e9).sum::<f64>() / trials.len() as f64;
-    let n = (LEAST_UNITS..=trials.len() / 4).find(|&n| {
+    let n = (MIN_UNITS..=trials.len() / 4).find(|&n| {
         let windows: Vec<&[&TrialRecord]> = trials.windows(n).step_by(n.div_ceil(2)).collect();
         let found = windows.iter().filter(|w| switchback_finds(manifest, w)).count();
         found as f64 >= WANTED_POWER * windows.len() as f64

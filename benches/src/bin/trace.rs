@@ -20,7 +20,7 @@ const PAIRS: usize = 7;
 const SIZES: [u64; 3] = [1, 10, 100];
 
 /// Maximum memory for a file of 10 GB.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
 /// How much more a sample may cost in a file ten times as long.
 const LINEAR: f64 = 1.25;
@@ -118,7 +118,7 @@ fn scaling(ours: &str, file: &Path, bytes_each: f64) -> Result<Vec<Vec<String>>>
         std::fs::remove_file(&scratch)?;
         let (bytes, best, peaks) = measured?;
         let each_ns = best * 1e9 / samples as f64;
-        let met = each_ns <= before * LINEAR && peaks.0.max(peaks.1) <= MOST_BYTES;
+        let met = each_ns <= before * LINEAR && peaks.0.max(peaks.1) <= MAX_BYTES;
         before = each_ns;
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / 1_048_576.0);
         row.extend([format!("{:.2} GB", bytes as f64 / 1e9), format!("{best:.3}"), format!("{each_ns:.1}")]);

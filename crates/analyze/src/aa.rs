@@ -9,7 +9,7 @@ use crate::phrase::phrase;
 use crate::selection::{Fate, Selection};
 use crate::workload::Workload;
 use schedlab_plan::manifest::OrderKnown;
-use schedlab_plan::{LEAST_UNITS, counted};
+use schedlab_plan::{MIN_UNITS, counted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One A/A comparison for each primary metric and A/A arm; without A/A arms, one for each primary metric from the
@@ -34,7 +34,7 @@ pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, a
     of_control
         .filter_map(|(key, metric)| {
             let contrast = part.equal_units(key, &control_twice(&part.selection, key, 0).ok()?);
-            let seen = contrast.units >= LEAST_UNITS && contrast.effect.is_some();
+            let seen = contrast.units >= MIN_UNITS && contrast.effect.is_some();
             let pair = "the control's second trial of a block against its first";
             seen.then(|| aa_comparison(Equals::ControlTwice, metric, &contrast, pair, order.words()))
         })

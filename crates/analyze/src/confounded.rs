@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 /// Units of the level a verdict needs on each side (design, section 6).
-pub(crate) const LEAST_OF_LEVEL: usize = 5;
+pub(crate) const MIN_OF_LEVEL: usize = 5;
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
@@ -25,7 +25,7 @@ pub(crate) fn within_run(selection: &Selection<'_>, control: u32, arm: u32) -> O
     let confounded = too_few("boot", control, arm)?;
     // Within a run, only guests have several boots.
     let sentence = format!(
-        "the arms have guests, and so boots, of their own: {} against {} so far; a verdict needs {LEAST_OF_LEVEL} boots a side: go \
+        "the arms have guests, and so boots, of their own: {} against {} so far; a verdict needs {MIN_OF_LEVEL} boots a side: go \
          on with `schedlab run PLAN --resume`, or give the plan more trials",
         counted(arm, "boots"),
         counted(control, "boots")
@@ -90,7 +90,7 @@ fn count<T: Ord>(units: &[T]) -> usize {
 }
 
 fn too_few(level: &str, units_control: usize, units_arm: usize) -> Option<Confounded> {
-    if units_control.min(units_arm) >= LEAST_OF_LEVEL {
+    if units_control.min(units_arm) >= MIN_OF_LEVEL {
         return None;
     }
     let (units, remedy) = match level {
@@ -102,11 +102,11 @@ fn too_few(level: &str, units_control: usize, units_arm: usize) -> Option<Confou
         ),
     };
     let sentence = format!(
-        "confounded: the arms differ by {level} as well ({} against {}); a verdict needs {LEAST_OF_LEVEL} {units} a side: {remedy}",
+        "confounded: the arms differ by {level} as well ({} against {}); a verdict needs {MIN_OF_LEVEL} {units} a side: {remedy}",
         counted(units_arm, units),
         counted(units_control, units)
     );
-    let units_needed = Some(LEAST_OF_LEVEL);
+    let units_needed = Some(MIN_OF_LEVEL);
     Some(Confounded { level: level.to_owned(), units_control, units_arm, units_needed, sentence })
 }
 

@@ -12,7 +12,7 @@ const SHOWN_OF: usize = 50;
 
 /// Most lists of names that a trial's names are compared with. A run in which counters come and go has more lists; then
 /// each trial keeps its own.
-const MOST_NAMES: usize = 64;
+const MAX_NAMES: usize = 64;
 
 /// Packs trials as they are read, in the order of time.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl Packer {
             return known.clone();
         }
         let names = Arc::new(names);
-        if self.names.len() < MOST_NAMES {
+        if self.names.len() < MAX_NAMES {
             self.names.push(names.clone());
         }
         names

@@ -5,7 +5,7 @@ use crate::compare::void_reason;
 use crate::findings::{Contrast, Role, Verdict, Withheld};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
-use schedlab_plan::{LEAST_UNITS, Manifest, TrialRecord};
+use schedlab_plan::{MIN_UNITS, Manifest, TrialRecord};
 
 /// A primary contrast without second opinions.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +48,7 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
     // No arm could be applied, so more trials are useless.
     let none_left = asked.peek().is_none() && !contrasts.is_empty();
-    none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| !c.contrast.verdict.is_open()))
+    none_left || (units >= MIN_UNITS && asked.peek().is_some() && asked.all(|c| !c.contrast.verdict.is_open()))
 }
 
 fn not_applied(contrast: &Contrast) -> bool {

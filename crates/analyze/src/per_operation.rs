@@ -9,7 +9,7 @@ use schedlab_plan::TrialOutcome;
 use schedlab_stats::median;
 
 /// With fewer counts per trial it is not possible to tell whether they grow with the operations.
-const LEAST_TO_FOLLOW: f64 = 10.0;
+const MIN_TO_FOLLOW: f64 = 10.0;
 
 /// A count follows the operations if dividing by them leaves at most this share of its relative spread.
 const LEFT_OF_SPREAD: f64 = 0.8;
@@ -83,6 +83,6 @@ fn follows(sides: [&[CountOfTrial]; 2]) -> bool {
         sides.iter().map(of_side).sum()
     };
     let counts: Vec<f64> = sides.concat().iter().map(|c| c.count).collect();
-    median(&counts) >= LEAST_TO_FOLLOW
+    median(&counts) >= MIN_TO_FOLLOW
         && squares(|c| c.count / c.operations) <= LEFT_OF_SPREAD * LEFT_OF_SPREAD * squares(|c| c.count)
 }

@@ -5,7 +5,7 @@
 //! The rules use marks, positions and completeness, never which arm was faster.
 
 use schedlab_plan::manifest::SharedBoots;
-use schedlab_plan::{InOrder, LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
+use schedlab_plan::{InOrder, MIN_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a row is used.
@@ -125,11 +125,11 @@ impl<'t> Selection<'t> {
     /// Cuts the first blocks if the pooled series of block means has not settled there: one cut for all arms. At least
     /// as many blocks as a verdict needs remain.
     pub(crate) fn cut_warm_up(&mut self, pooled: &BTreeMap<u32, f64>) {
-        if pooled.len() <= LEAST_UNITS {
+        if pooled.len() <= MIN_UNITS {
             return;
         }
         let series: Vec<f64> = pooled.values().copied().collect();
-        let cut = schedlab_stats::warmup_cut(&series).min(series.len() - LEAST_UNITS);
+        let cut = schedlab_stats::warmup_cut(&series).min(series.len() - MIN_UNITS);
         self.cut_blocks = pooled.keys().take(cut).copied().collect();
         for row in &mut self.rows {
             if row.fate == Fate::Used && self.cut_blocks.contains(&row.record.block) {

@@ -9,14 +9,14 @@ use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::verdict::withheld;
 use crate::workload::empty_contrast;
-use schedlab_plan::{LEAST_UNITS, TrialOutcome, counted};
+use schedlab_plan::{MIN_UNITS, TrialOutcome, counted};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio, dispersion_ratio_blocked, modes};
 
 /// A change of the spread by less than a quarter is of no interest: it takes dozens of trials to detect any.
 const DISPERSION_SESOI: f64 = 0.25;
 
 /// With fewer trials, two modes cannot be detected.
-const LEAST_FOR_MODES: usize = 12;
+const MIN_FOR_MODES: usize = 12;
 
 /// The arm's spread over the control's on one metric: ratio of robust log-SDs, below 1 is steadier. Within blocks if
 /// there are any; over all trials for imported rows, whose order is unknown.
@@ -71,8 +71,8 @@ fn spread(contrast: &mut Contrast, units: &Units, alpha: f64) {
             contrast.verdict = withheld(Withheld::NoNumbers, "the spread of an arm is zero");
         }
     }
-    if fewest < LEAST_UNITS {
-        let reason = format!("only {shown}, a verdict needs {LEAST_UNITS}");
+    if fewest < MIN_UNITS {
+        let reason = format!("only {shown}, a verdict needs {MIN_UNITS}");
         contrast.verdict = withheld(Withheld::TooFewUnits, reason);
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn arm_modes(selection: &Selection<'_>, key: &MetricKey, arm: u32, al
         .filter_map(|r| r.outcome.as_ref())
         .filter_map(|o| Some((key.value(o).ok()?, o)))
         .collect();
-    if trials.len() < LEAST_FOR_MODES || trials.iter().any(|(v, _)| *v <= 0.0) {
+    if trials.len() < MIN_FOR_MODES || trials.iter().any(|(v, _)| *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = trials.iter().map(|(v, _)| v.ln()).collect();

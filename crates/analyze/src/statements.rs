@@ -8,7 +8,7 @@ use crate::findings::{BestArm, Effect, Role, Scale, Standing, StatementFindings}
 use crate::metric::MetricKey;
 use crate::workload::Workload;
 use schedlab_plan::statement::{Assertion, Matched, Point, Statement};
-use schedlab_plan::{Direction, LEAST_UNITS, Plan, counted};
+use schedlab_plan::{Direction, MIN_UNITS, Plan, counted};
 use schedlab_stats::{Interval, dispersion_ratio, t_estimate, undecided_from_best};
 use std::collections::BTreeMap;
 
@@ -176,9 +176,9 @@ fn answered(part: &Workload<'_>, statement: &Statement, level: f64) -> Result<An
         }
     };
     let shown = effect(Scale::Ratio, value, interval);
-    if logs.units.len() < LEAST_UNITS {
+    if logs.units.len() < MIN_UNITS {
         let have = counted(logs.units.len(), contrasts::unit_kind(&part.selection).name());
-        return Ok((Standing::NotDecided, shown, format!("only {have}, a verdict needs {LEAST_UNITS}")));
+        return Ok((Standing::NotDecided, shown, format!("only {have}, a verdict needs {MIN_UNITS}")));
     }
     let answer = decided(statement.claim, key.direction, interval, of_interest)?;
     let name = |arm: u32| part.manifest.arms[arm as usize].name.as_str();
@@ -257,7 +257,7 @@ fn best_of(part: &Workload<'_>, key: &MetricKey, level: f64) -> Option<BestArm> 
     };
     let measured = |arm: &u32| part.selection.used(Some(*arm)).next().is_some();
     let arms: Vec<u32> = (0..part.manifest.arms.len() as u32).filter(measured).collect();
-    let logs = Logs::new(part, key, &arms).ok().filter(|logs| logs.units.len() >= LEAST_UNITS)?;
+    let logs = Logs::new(part, key, &arms).ok().filter(|logs| logs.units.len() >= MIN_UNITS)?;
     let values: Vec<Vec<f64>> =
         arms.iter().map(|&arm| logs.units.iter().map(|&unit| sign * logs.mean(arm, unit)).collect()).collect();
     let found = undecided_from_best(&values, level)?;

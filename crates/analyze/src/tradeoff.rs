@@ -7,7 +7,7 @@ use schedlab_plan::{Direction, InOrder};
 use schedlab_stats::front;
 
 /// With fewer arms besides the control there is no trade-off to show.
-const LEAST_ARMS: usize = 3;
+const MIN_ARMS: usize = 3;
 
 /// `None` for one objective, a few arms, or a void run.
 pub(crate) fn tradeoff(findings: &Findings) -> Option<Tradeoff> {
@@ -16,7 +16,7 @@ pub(crate) fn tradeoff(findings: &Findings) -> Option<Tradeoff> {
     let metrics: Vec<(u32, &MetricFindings)> = in_order.filter(|(_, metric)| judged(metric)).collect();
     let arms = (0..findings.arms.len() as u32).filter(|arm| !findings.arms[*arm as usize].is_aa);
     let measured: Vec<(u32, Vec<f64>)> = arms.filter_map(|arm| Some((arm, gains(&metrics, arm)?))).collect();
-    if metrics.len() < 2 || measured.len() <= LEAST_ARMS || findings.void.is_some() {
+    if metrics.len() < 2 || measured.len() <= MIN_ARMS || findings.void.is_some() {
         return None;
     }
     let points: Vec<Vec<f64>> = measured.iter().map(|(_, gains)| gains.clone()).collect();

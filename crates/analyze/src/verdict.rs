@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::SEQUENCE_WIDTH;
-use schedlab_plan::{Direction, LEAST_UNITS, counted, noun};
+use schedlab_plan::{Direction, MIN_UNITS, counted, noun};
 use schedlab_stats::{DecisionTarget, Estimate, decide, range_to_decide, t_estimate};
 
 /// Probability of a verdict for which a forecast computes the number of units.
@@ -34,9 +34,9 @@ pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
 
 /// The verdict on an estimate, before the correction for several questions.
 pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
-    if units.count() < LEAST_UNITS {
+    if units.count() < MIN_UNITS {
         let units = counted(units.count(), units.kind.name());
-        return withheld(Withheld::TooFewUnits, format!("only {units}, a verdict needs {LEAST_UNITS}"));
+        return withheld(Withheld::TooFewUnits, format!("only {units}, a verdict needs {MIN_UNITS}"));
     }
     if units.all_equal() {
         return Verdict::Equivalent;
@@ -54,7 +54,7 @@ pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, se
 
 /// How many more units would decide an inconclusive contrast.
 fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> {
-    let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio && contrast.units >= LEAST_UNITS)?;
+    let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio && contrast.units >= MIN_UNITS)?;
     let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
     let (n, estimate) = (logs.len(), t_estimate(&logs, effect.level)?);
     // A confidence sequence is wider than the t interval that the forecast assumes.

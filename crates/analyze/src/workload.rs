@@ -22,7 +22,7 @@ const CARRY_OVER_P: f64 = 0.01;
 
 /// Up to this many trials of a workload, the findings also contain each trial's value of the secondary metrics. With
 /// thirty metrics they would be most of a long run's report.
-const MOST_SHOWN: usize = 20_000;
+const MAX_SHOWN: usize = 20_000;
 
 /// One workload with the state of its rows.
 pub(crate) struct Workload<'t> {
@@ -226,7 +226,7 @@ impl<'t> Workload<'t> {
             .map(String::from)
             .or_else(|| contrasts.iter().find_map(note_of));
         let mut values = arm_values(self.manifest, &self.selection, key);
-        if key.role == Role::Secondary && self.selection.rows.len() > MOST_SHOWN {
+        if key.role == Role::Secondary && self.selection.rows.len() > MAX_SHOWN {
             values.iter_mut().for_each(|of_arm| of_arm.trials = Vec::new());
         }
         MetricFindings {
@@ -282,7 +282,7 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     contrast.shares_trials = units.kind == UnitKind::SwitchbackTrials;
     contrast.unit_effects = unit_effects(units);
     let Some(named) = estimate(units, rule, manifest.alpha) else {
-        let (n, name, least) = (units.count(), units.kind.name(), schedlab_plan::LEAST_UNITS);
+        let (n, name, least) = (units.count(), units.kind.name(), schedlab_plan::MIN_UNITS);
         contrast.verdict = match n {
             0 => withheld(Withheld::TooFewUnits, format!("no complete {name} with both arms")),
             n if n < least => {

@@ -5,7 +5,7 @@ use crate::registry::{find, parse};
 use schedlab_plan::{Setting, WorkloadSpec};
 
 /// More values than this are a typing error.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 /// Options that set how much runs at the same time: only for these is it meaningful to ask whether twice as much gets
 /// twice as much done.
 const PARALLEL: &[&str] = &["copies", "groups", "messengers", "pairs", "streams", "threads", "workers"];
@@ -57,8 +57,8 @@ pub fn sweep(spec: &WorkloadSpec, written: Option<&(String, Vec<String>)>) -> Re
     if written.is_some() && spec.args.contains_key(&option) {
         return Err(conflict(format!("{option} is both set and swept; give it once")));
     }
-    if values.len() > MOST_VALUES {
-        return Err(conflict(format!("{} values of {option} are too many; {MOST_VALUES} at most", values.len())));
+    if values.len() > MAX_VALUES {
+        return Err(conflict(format!("{} values of {option} are too many; {MAX_VALUES} at most", values.len())));
     }
     let mut specs: Vec<WorkloadSpec> = Vec::new();
     for value in &values {

@@ -8,7 +8,7 @@ use crate::{ImportError, Options, Source};
 use schedlab_plan::counted;
 
 /// Enough for any study, and few enough to notice a column of numbers that is taken for arm names.
-const MOST_ARMS: usize = 64;
+const MAX_ARMS: usize = 64;
 
 /// The arms and numbers of a CSV.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportError> {
@@ -110,8 +110,8 @@ fn arm(arms: &mut Vec<String>, label: &str) -> Result<u32, String> {
     }
     let index = match arms.iter().position(|a| a == label) {
         Some(index) => index,
-        None if arms.len() == MOST_ARMS => {
-            return Err(format!("`{}` is arm number {}; is the first column the arm?", shown(label), MOST_ARMS + 1));
+        None if arms.len() == MAX_ARMS => {
+            return Err(format!("`{}` is arm number {}; is the first column the arm?", shown(label), MAX_ARMS + 1));
         }
         None => {
             arms.push(label.to_owned());

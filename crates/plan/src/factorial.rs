@@ -7,7 +7,7 @@ use crate::setting::{Arm, Setting};
 use serde::{Deserialize, Serialize};
 
 /// Most factors of a design: the table of fractions ends here, and no machine has time for more.
-pub const MOST_FACTORS: usize = 8;
+pub const MAX_FACTORS: usize = 8;
 
 /// A factor of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

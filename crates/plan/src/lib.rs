@@ -42,7 +42,7 @@ pub use manifest::{Check, CheckState, Environment, Manifest, RunEnd};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
 pub use outcome::*;
 pub use pack::{Pack, PackError};
-pub use plan::{LEAST_UNITS, Plan, PlanError};
+pub use plan::{MIN_UNITS, Plan, PlanError};
 pub use record::{Mark, TrialRecord, TrialStatus};
 pub use require::Requirement;
 pub use setting::{Arm, IdleStates, Policy, Setting, SettingError, Thp};

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Version of the format; FORMAT.md describes it.
 pub const PACK_VERSION: u32 = 1;
 /// Most bytes of a pack.
-pub const MOST_PACK_BYTES: usize = 1 << 20;
+pub const MAX_PACK_BYTES: usize = 1 << 20;
 /// Most characters of its title, with which every page begins.
 const LONGEST_TITLE: usize = 300;
 
@@ -74,7 +74,7 @@ pub struct PackedMachine {
 #[non_exhaustive]
 pub enum PackError {
     /// The file is larger than a pack may be.
-    #[error("it is larger than {} kB, the limit for a pack: ask its author for another", MOST_PACK_BYTES >> 10)]
+    #[error("it is larger than {} kB, the limit for a pack: ask its author for another", MAX_PACK_BYTES >> 10)]
     TooLong,
     /// Written by a later schedlab.
     #[error("it is a pack of format {0}, and this schedlab reads up to {PACK_VERSION}: use a newer schedlab")]
@@ -99,14 +99,14 @@ impl Pack {
         self.check()?;
         let object = json::pretty(self).map_err(|e| PackError::NoPack(e.to_string()))?;
         let bytes = self_checked::with_crc(&object);
-        if bytes.len() > MOST_PACK_BYTES {
+        if bytes.len() > MAX_PACK_BYTES {
             let kernels: usize = self.kernels.iter().map(|kernel| format!("{kernel:?}").len()).sum();
             return Err(PackError::NotPortable(format!(
                 "the pack would have {} kB, {} of them configurations and patches of kernels, and {} at most is allowed: pack a run \
                  with fewer kernels",
                 bytes.len() >> 10,
                 kernels >> 10,
-                MOST_PACK_BYTES >> 10
+                MAX_PACK_BYTES >> 10
             )));
         }
         Ok(bytes)
@@ -118,7 +118,7 @@ impl Pack {
         struct Version {
             pack_version: u32,
         }
-        if bytes.len() > MOST_PACK_BYTES {
+        if bytes.len() > MAX_PACK_BYTES {
             return Err(PackError::TooLong);
         }
         let no_pack = |e: serde_json::Error| PackError::NoPack(e.to_string());

@@ -28,7 +28,7 @@ use crate::workload_spec::{SpecError, WorkloadSpec};
 const SEEDS_OF_A_ROUND: u64 = 900;
 
 /// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
-pub const LEAST_UNITS: usize = 6;
+pub const MIN_UNITS: usize = 6;
 
 /// When a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

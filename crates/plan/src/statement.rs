@@ -12,7 +12,7 @@ use span::Span;
 use std::collections::BTreeMap;
 
 /// With fewer values along a setting there is no trend.
-const LEAST_VALUES: usize = 3;
+const MIN_VALUES: usize = 3;
 
 /// A sentence and its claim about the primary metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,13 +127,13 @@ impl Statement {
             };
             *group = Matched { arms: of(&own), than: of(&others) };
         }
-        let least = if self.claim.is_trend() { LEAST_VALUES } else { 1 };
+        let least = if self.claim.is_trend() { MIN_VALUES } else { 1 };
         let is_whole = |m: &Matched| m.arms.len() >= least && (!m.than.is_empty() || !self.claim.has_other_side());
         let whole: Vec<Matched> = groups.into_values().filter(is_whole).collect();
         match whole.is_empty() {
             false => Ok(whole),
             true if self.claim.is_trend() => {
-                Err(format!("{self}: no curve has {LEAST_VALUES} values in `{}`", self.arms))
+                Err(format!("{self}: no curve has {MIN_VALUES} values in `{}`", self.arms))
             }
             true => Err(format!(
                 "{self}: no two arms of the two sides agree in the settings that the statement does not name"

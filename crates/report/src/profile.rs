@@ -13,9 +13,9 @@ const BACK_ON: &str = "*";
 /// Printed for a function without a name.
 const NO_NAME: &str = "(no name)";
 /// Most tasks that are named.
-const MOST_TASKS: usize = 8;
+const MAX_TASKS: usize = 8;
 /// Most characters of an image's name.
-const MOST_OF_IMAGE: usize = 16;
+const MAX_OF_IMAGE: usize = 16;
 /// Instructions shown before and after one with samples.
 const AROUND: usize = 3;
 
@@ -114,7 +114,7 @@ fn functions(found: &ProfileFindings) -> Table {
 
 /// Shortens an image's name: names of libraries may be longer than those of functions, which matter more.
 fn short(image: &str) -> String {
-    let mut short: String = image.chars().take(MOST_OF_IMAGE).collect();
+    let mut short: String = image.chars().take(MAX_OF_IMAGE).collect();
     if short.len() < image.len() {
         short.push('…');
     }
@@ -134,8 +134,8 @@ fn tasks(found: &ProfileFindings) -> Option<String> {
         return None;
     }
     let mut all: Vec<String> =
-        found.tasks.iter().take(MOST_TASKS).map(|t| format!("{} {}", t.comm, percent(t.share))).collect();
-    let more = found.tasks.len().saturating_sub(MOST_TASKS);
+        found.tasks.iter().take(MAX_TASKS).map(|t| format!("{} {}", t.comm, percent(t.share))).collect();
+    let more = found.tasks.len().saturating_sub(MAX_TASKS);
     if more > 0 {
         all.push(format!("{more} more"));
     }

@@ -10,7 +10,7 @@ use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFin
 use schedlab_plan::counted;
 
 /// Most combinations, and most contrasts, that are printed.
-const MOST_ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 
 /// The findings as a page.
 pub fn why(found: &WhyFindings) -> Document {
@@ -142,7 +142,7 @@ fn label(found: &WhyFindings, names: &[String], between: &str) -> String {
 fn cells(found: &WhyFindings) -> Table {
     let mut table =
         Table::new(&[("switched", Align::Left), ("difference", Align::Right), ("changed by [95 %]", Align::Right)]);
-    for cell in found.cells.iter().take(MOST_ROWS) {
+    for cell in found.cells.iter().take(MAX_ROWS) {
         let switched = if cell.switched.is_empty() { "nothing".into() } else { label(found, &cell.switched, " + ") };
         let change = cell.change.as_ref().map(short).unwrap_or_default();
         table.push([switched, change_of(cell.difference), change].map(Cell::from).into());
@@ -157,7 +157,7 @@ fn contrasts(found: &WhyFindings) -> Table {
         ("p, Holm", Align::Right),
         ("", Align::Left),
     ]);
-    for contrast in found.contrasts.iter().take(MOST_ROWS) {
+    for contrast in found.contrasts.iter().take(MAX_ROWS) {
         let named = if contrast.p_adjusted <= found.alpha { "named" } else { "" };
         let row = [
             label(found, &contrast.factors, " × "),

@@ -12,7 +12,7 @@ use std::path::Path;
 const DO_NOT_WAIT: i32 = 0o4000;
 
 /// Largest file that is read as a whole: a manifest, a list, the file of one trial. The largest of ours have a few MB.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Opens a regular file for reading.
 pub(crate) fn open(path: &Path) -> Result<File, RunError> {
@@ -25,11 +25,11 @@ pub(crate) fn open(path: &Path) -> Result<File, RunError> {
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     let file = open(path)?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(RunError::io(path))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(RunError::io(path))?;
+    if bytes.len() as u64 > MAX_BYTES {
         let why = format!(
             "it has more than {} MiB, which none of ours has; restore it from a copy of the run",
-            MOST_BYTES >> 20
+            MAX_BYTES >> 20
         );
         return Err(RunError::Damaged { path: path.to_owned(), why });
     }

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 /// Maximum size: a plan has some kB, a log of a night of benchmarks some MB.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// All bytes of a file, or one more than `most` if it is longer.
 pub(crate) fn at_most(file: &Path, most: u64) -> Result<Vec<u8>> {
@@ -19,9 +19,9 @@ pub(crate) fn at_most(file: &Path, most: u64) -> Result<Vec<u8>> {
 
 /// All bytes of a file.
 pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
-    let bytes = at_most(file, MOST_BYTES)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        bail!("{} has more than {} MiB, or never ends: name a smaller file", file.display(), MOST_BYTES >> 20);
+    let bytes = at_most(file, MAX_BYTES)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        bail!("{} has more than {} MiB, or never ends: name a smaller file", file.display(), MAX_BYTES >> 20);
     }
     Ok(bytes)
 }
@@ -38,6 +38,6 @@ pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::NotFound, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }

@@ -12,7 +12,7 @@ use schedlab_analyze::Scale;
 use schedlab_plan::manifest::Design;
 use schedlab_plan::plain;
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{LEAST_UNITS, Manifest, Mark, OneByOne, TrialRecord, TrialStatus, WorkloadSpec, counted};
+use schedlab_plan::{MIN_UNITS, Manifest, Mark, OneByOne, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_run::RunLog;
 use schedlab_trial::Event;
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ impl Progress {
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
                 // A round of a study has too few blocks for a verdict, and needs none.
-                let enough = Some(*blocks as usize).filter(|&blocks| blocks >= LEAST_UNITS);
+                let enough = Some(*blocks as usize).filter(|&blocks| blocks >= MIN_UNITS);
                 let detectable = enough
                     .and_then(|blocks| schedlab_analyze::forecast(manifest, trials, *workload, blocks))
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
@@ -193,7 +193,7 @@ fn mark_text(mark: &Mark) -> String {
 }
 
 /// Contrasts in a line before `N more`; one more is shown if it is the last.
-const MOST_CONTRASTS: usize = 4;
+const MAX_CONTRASTS: usize = 4;
 
 /// The first primary contrasts so far, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
@@ -215,10 +215,10 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
 
 /// The first few in a line, and how many others there are.
 fn short_list(mut all: Vec<String>) -> String {
-    let others = all.len().saturating_sub(MOST_CONTRASTS);
+    let others = all.len().saturating_sub(MAX_CONTRASTS);
     // "And one more" would be as long as the one itself.
     if others > 1 {
-        all.truncate(MOST_CONTRASTS);
+        all.truncate(MAX_CONTRASTS);
         all.push(format!("{others} more"));
     }
     all.join(" · ")

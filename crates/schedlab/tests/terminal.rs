@@ -137,5 +137,5 @@ fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
     // On a busy machine fewer than the four blocks that a look needs may be complete within the budget.
     let found = program::json(&at(&lab, 0, &["report", "budget", "--json"]).success().stdout);
     let used = found["workloads"][0]["counts"]["used"].as_u64().unwrap();
-    assert!(looks > 0 || used < 4 * schedlab_plan::LEAST_UNITS as u64, "{said}");
+    assert!(looks > 0 || used < 4 * schedlab_plan::MIN_UNITS as u64, "{said}");
 }

@@ -185,7 +185,7 @@ fn forecast_in_guests(
     let kinds = kinds as u64;
     let (at_least, blocks) = match plan.stopping {
         Stopping::Trials { blocks } => ("", u64::from(blocks)),
-        _ => ("at least ", schedlab_plan::LEAST_UNITS as u64),
+        _ => ("at least ", schedlab_plan::MIN_UNITS as u64),
     };
     let of_block = 2 * plan.arms.len() as u64;
     // The blocks and the warm-up block.

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use kept::keep_what_stopping_needs;
 use schedlab_plan::manifest::{Design, LookRecord};
 use schedlab_plan::{
-    Applied, LEAST_UNITS, Manifest, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
+    Applied, MIN_UNITS, Manifest, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -234,7 +234,7 @@ impl Experiment<'_> {
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
         let Some(fraction) = force.or_else(|| pace.look_due(&self.known.tally)) else { return Ok(None) };
         let blocks = pace.usable_blocks(&self.known.tally);
-        if (blocks as usize) < LEAST_UNITS {
+        if (blocks as usize) < MIN_UNITS {
             return Ok(None);
         }
         match self.manifest.design {

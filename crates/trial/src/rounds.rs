@@ -9,7 +9,7 @@ use schedlab_plan::{Manifest, Plan, RunEnd, TrialRecord};
 use std::path::PathBuf;
 
 /// Most rounds of a study: a study that requests more does not converge.
-pub const MOST_ROUNDS: u32 = 1000;
+pub const MAX_ROUNDS: u32 = 1000;
 
 /// Asks for one run after the other: a search, a screen of factors, a bisection.
 pub trait Study {
@@ -73,7 +73,7 @@ pub fn drive<M: Into<Measured>>(
     measure: &mut dyn FnMut(u32, &Plan) -> Result<M>,
 ) -> Result<(Ended, u32)> {
     let mut told = 0;
-    for number in 1..=MOST_ROUNDS {
+    for number in 1..=MAX_ROUNDS {
         let Some(plan) = study.ask()? else { return Ok((Ended::Finished, told)) };
         let round = match measure(number, &plan)?.into() {
             Measured::Round(round) => round,
@@ -90,5 +90,5 @@ pub fn drive<M: Into<Measured>>(
         }
         told += 1;
     }
-    bail!("the study asked for more than {MOST_ROUNDS} rounds")
+    bail!("the study asked for more than {MAX_ROUNDS} rounds")
 }

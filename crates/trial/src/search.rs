@@ -17,7 +17,7 @@ use schedlab_tune::search::{Ask, Options, Point, PointResult, Search, Space};
 /// Length of a trial if the plan names none: many short trials say more about many points.
 const TRIAL_NS: u64 = 200_000_000;
 /// Limit for the ratio of a point to the default: a larger ratio counts as this one.
-const MOST_RATIO: f64 = 1000.0;
+const MAX_RATIO: f64 = 1000.0;
 /// A longer gap between two rounds was caused by the user.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
 
@@ -193,7 +193,7 @@ fn units_of_all(effects: &[ArmEffects]) -> Vec<u64> {
 /// Log-ratios, larger is better. If a trial measured 0 there are differences instead; each becomes the log-ratio of the
 /// same share of the mean of both sides. A ratio beyond a thousand counts as a thousand.
 fn gains(effects: &ArmEffects, units: &[u64]) -> Vec<f64> {
-    let most = MOST_RATIO.ln();
+    let most = MAX_RATIO.ln();
     let log_ratio = |share: f64| (2.0 * (share / 2.0).clamp(-1.0, 1.0).atanh()).clamp(-most, most);
     let all: Vec<f64> = match effects.scale {
         Scale::Ratio => effects.gains().collect(),

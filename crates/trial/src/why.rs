@@ -11,7 +11,7 @@ use schedlab_analyze::{Difference, Lacking, Scale, WhyFactor, WhyFindings, arm_e
 use schedlab_plan::factorial::{self, Toggles};
 use schedlab_plan::plan::{Plan, Stopping};
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord, counted};
+use schedlab_plan::{Arm, MIN_UNITS, Manifest, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::screen::{Request, Screen, Sought, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -213,7 +213,7 @@ fn refused<T>(why: String) -> Result<T> {
 /// Number of blocks of the plan's own comparison.
 pub(crate) fn blocks_of(plan: &Plan) -> u32 {
     match plan.stopping {
-        Stopping::Trials { blocks } => blocks.max(LEAST_UNITS as u32),
+        Stopping::Trials { blocks } => blocks.max(MIN_UNITS as u32),
         _ => FIRST_BLOCKS,
     }
 }

@@ -6,7 +6,7 @@ use schedlab_plan::manifest::{Design, Manifest, Sweep};
 use schedlab_plan::nearest::hint;
 use schedlab_plan::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_plan::units::format_ns;
-use schedlab_plan::{Arm, LEAST_UNITS, PlanError, Setting, Stamping, WorkloadSpec, counted};
+use schedlab_plan::{Arm, MIN_UNITS, PlanError, Setting, Stamping, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -137,11 +137,10 @@ impl<'p> Expansion<'p> {
                 let per_workload = budget_ns / workloads.max(1) as u64;
                 let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
                 // One block more: the warm-up block.
-                let least =
-                    ((LEAST_UNITS as u64 + 1) * block).saturating_mul(self.trial_ns.saturating_add(OVERHEAD_NS));
+                let least = ((MIN_UNITS as u64 + 1) * block).saturating_mul(self.trial_ns.saturating_add(OVERHEAD_NS));
                 if per_workload < least {
                     return Err(PlanError::Inconsistent(format!(
-                        "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
+                        "a budget of {} is too short for {MIN_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                         format_ns(budget_ns),
                         counted(workloads, "workloads"),
                         counted(plan.arms.len(), "arms"),

@@ -14,7 +14,7 @@ const OTHER: &str = "other";
 const PROGRAMS: &str = "programs";
 /// If the sum of all changes is a smaller share of their absolute sum than this, it is too small to be divided into
 /// shares.
-const LEAST_LEFT: f64 = 0.05;
+const MIN_LEFT: f64 = 0.05;
 
 /// A function's name (`None` outside the kernel), with its weight per operation.
 pub type Weight<'f> = (Option<&'f str>, f64);
@@ -77,7 +77,7 @@ impl GroupFindings {
         let mut groups: Vec<GroupShare> = sums.into_iter().map(group).collect();
         let all: f64 = groups.iter().map(GroupShare::difference).sum();
         let up_and_down: f64 = groups.iter().map(|group| group.difference().abs()).sum();
-        if all.abs() > LEAST_LEFT * up_and_down {
+        if all.abs() > MIN_LEFT * up_and_down {
             groups.iter_mut().for_each(|group| group.share = Some(group.difference() / all));
         }
         groups.in_order_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 /// With fewer samples, half the interval of a share exceeds 7 %.
-const LEAST_SAMPLES: u64 = 200;
+const MIN_SAMPLES: u64 = 200;
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/profile/1";
@@ -258,9 +258,9 @@ impl ProfileFindings {
     /// Its groups, for a comparison with another profile; an error if it has too few samples for that.
     pub fn comparable_groups(&self) -> Result<&GroupFindings, String> {
         match self.samples {
-            few if few < LEAST_SAMPLES => {
+            few if few < MIN_SAMPLES => {
                 let few = schedlab_plan::counted(few as usize, "samples");
-                Err(format!("only {few} in a trial, and shares take {LEAST_SAMPLES}: give longer trials"))
+                Err(format!("only {few} in a trial, and shares take {MIN_SAMPLES}: give longer trials"))
             }
             _ => Ok(&self.groups),
         }

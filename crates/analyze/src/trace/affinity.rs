@@ -10,7 +10,7 @@ use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Syscall, Tid, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// Most distinct sets of CPUs; if a thread has yet another set, it counts as unknown.
-const MOST_SETS: usize = 64;
+const MAX_SETS: usize = 64;
 
 /// Number of a set of CPUs. Number 0 is all CPUs.
 pub(super) type SetId = u16;
@@ -227,7 +227,7 @@ fn set_of(
         Some(cpus) if cpus.len() == widest => ALL,
         Some(cpus) => match numbers.get(&cpus) {
             Some(number) => *number,
-            None if sets.len() >= MOST_SETS => UNKNOWN,
+            None if sets.len() >= MAX_SETS => UNKNOWN,
             None => {
                 sets.push(cpus.clone());
                 *numbers.entry(cpus).or_insert(sets.len() as SetId - 1)

@@ -9,7 +9,7 @@ use schedlab_trace::{Kind, Kinds, Reader, SeenCgroups, Tid, TraceError, What};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Most groups named in an error.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// A cgroup filter that cannot be used.
 #[derive(Debug)]
@@ -136,8 +136,8 @@ fn known<'a>(reader: &'a Reader, moved_to: &'a BTreeSet<String>) -> Result<BTree
 
 /// The first groups by name, and the number of others.
 fn shown(known: &BTreeSet<&str>) -> Vec<String> {
-    let more = known.len().saturating_sub(MOST_NAMED);
-    let mut shown: Vec<String> = known.iter().take(MOST_NAMED).map(|group| (*group).to_owned()).collect();
+    let more = known.len().saturating_sub(MAX_NAMED);
+    let mut shown: Vec<String> = known.iter().take(MAX_NAMED).map(|group| (*group).to_owned()).collect();
     shown.extend((more > 0).then(|| format!("and {more} more")));
     shown
 }

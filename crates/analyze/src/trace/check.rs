@@ -18,7 +18,7 @@ pub fn wanted() -> Kinds {
 }
 
 /// Most gaps that are listed with their times; the others are only counted.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// The events of one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -242,9 +242,9 @@ impl Seen {
     fn list(&mut self, gap: Gap) {
         let length = |g: &Gap| g.end_ns.saturating_sub(g.start_ns);
         let at = self.gaps.partition_point(|g| length(g) >= length(&gap));
-        if at < MOST_LISTED {
+        if at < MAX_LISTED {
             self.gaps.insert(at, gap);
-            self.gaps.truncate(MOST_LISTED);
+            self.gaps.truncate(MAX_LISTED);
         }
     }
 }

@@ -6,11 +6,11 @@ use schedlab_trace::engine::TaskId;
 use schedlab_trace::{Cpu, Event, Name, PerCpu, Prio, What};
 
 /// Most changes that are kept, over all CPUs: 64 MiB.
-const MOST_MARKS: usize = 1 << 22;
+const MAX_MARKS: usize = 1 << 22;
 
 /// Most and fewest entries for one CPU: powers of two.
-const MOST_OF_A_CPU: usize = 1 << 16;
-const LEAST_OF_A_CPU: usize = 1 << 12;
+const MAX_OF_A_CPU: usize = 1 << 16;
+const MIN_OF_A_CPU: usize = 1 << 12;
 
 /// A thread on a CPU, with its name and priority at the switch-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl CpuHistories {
     /// Adds a CPU: the more CPUs there are, the shorter the history of each.
     #[cold]
     fn meet(&mut self, cpu: usize) {
-        let share = (MOST_MARKS / (cpu + 1)).clamp(LEAST_OF_A_CPU, MOST_OF_A_CPU);
+        let share = (MAX_MARKS / (cpu + 1)).clamp(MIN_OF_A_CPU, MAX_OF_A_CPU);
         let most = 1 << share.ilog2();
         self.0.iter_mut().for_each(|lane| lane.marks.keep(most));
         self.0.resize_with(cpu + 1, || CpuHistory::new(most));
@@ -170,7 +170,7 @@ pub(super) struct IdleTimes {
 
 impl Default for IdleTimes {
     fn default() -> Self {
-        Self { idle: PerCpu::default(), number: 0, marks: Recent::new(MOST_OF_A_CPU) }
+        Self { idle: PerCpu::default(), number: 0, marks: Recent::new(MAX_OF_A_CPU) }
     }
 }
 
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn what_is_forgotten_is_unknown() {
         let mut lanes = CpuHistories::default();
-        for ts in 0..2 * MOST_OF_A_CPU as u64 {
+        for ts in 0..2 * MAX_OF_A_CPU as u64 {
             lanes.switch(ts, Cpu(0), Some(thread((ts % 2) as u32)));
         }
-        let from = MOST_OF_A_CPU as u64 - 5;
+        let from = MAX_OF_A_CPU as u64 - 5;
         let (last_start, last_end, last) = *did(&lanes, from, from + 100).last().unwrap();
-        assert_eq!((last_start, last_end, last), (from, MOST_OF_A_CPU as u64, CpuActivity::Unknown));
+        assert_eq!((last_start, last_end, last), (from, MAX_OF_A_CPU as u64, CpuActivity::Unknown));
     }
 
     #[test]

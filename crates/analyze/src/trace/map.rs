@@ -22,7 +22,7 @@ pub const IDLE: &str = ".";
 pub const OTHER: &str = "-";
 
 /// Most threads that get letters.
-const MOST_LETTERS: usize = 1 << 16;
+const MAX_LETTERS: usize = 1 << 16;
 
 /// One change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -103,7 +103,7 @@ impl Drawing {
             Some((Tid::IDLE, _)) => IDLE.to_owned(),
             Some(_) if !scope.has_prio(prio) => OTHER.to_owned(),
             Some((tid, _)) if !scope.tasks.has_thread(tid, row.comm.as_deref().unwrap_or_default()) => OTHER.to_owned(),
-            Some(thread) if number >= MOST_LETTERS && !self.letters.contains_key(&thread) => OTHER.to_owned(),
+            Some(thread) if number >= MAX_LETTERS && !self.letters.contains_key(&thread) => OTHER.to_owned(),
             Some(thread) => match self.letters.get(&thread) {
                 Some(letters) => letters.clone(),
                 None => {

@@ -4,7 +4,7 @@ use super::follow::Known;
 use schedlab_trace::{Cpu, Event, What};
 
 /// Most moves that are kept within one wait.
-const MOST_MOVES: usize = 64;
+const MAX_MOVES: usize = 64;
 
 /// The queue that one thread is on.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +67,7 @@ impl QueuePosition {
         if to == self.cpu && was == self.cpu {
             return;
         }
-        if self.earlier.len() >= MOST_MOVES {
+        if self.earlier.len() >= MAX_MOVES {
             let (.., end) = self.earlier.remove(1);
             let first = &mut self.earlier[0];
             (first.0, first.2) = (Some(Cpu::ANY), end);

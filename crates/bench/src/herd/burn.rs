@@ -5,13 +5,13 @@
 use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
 
 /// A burn ends after this multiple of its length by the wall clock.
-const MOST_OF_THE_CLOCK: u64 = 20;
+const MAX_OF_THE_CLOCK: u64 = 20;
 
 /// Burns CPU time, up to a limit by the wall clock, so that even a task of the lowest weight next to a busy loop gets
 /// ready in time.
 pub(super) fn burn(ns: u64) {
     let (begun_ns, end_ns) = (monotonic_ns(), thread_cpu_ns() + ns);
-    while thread_cpu_ns() < end_ns && monotonic_ns() - begun_ns < MOST_OF_THE_CLOCK * ns {
+    while thread_cpu_ns() < end_ns && monotonic_ns() - begun_ns < MAX_OF_THE_CLOCK * ns {
         std::hint::spin_loop();
     }
 }
@@ -26,7 +26,7 @@ mod tests {
             let (begun_ns, used_ns) = (monotonic_ns(), thread_cpu_ns());
             burn(ns);
             let (waited_ns, used_ns) = (monotonic_ns() - begun_ns, thread_cpu_ns() - used_ns);
-            assert!(used_ns >= ns || waited_ns >= MOST_OF_THE_CLOCK * ns, "{used_ns} of {ns} in {waited_ns}");
+            assert!(used_ns >= ns || waited_ns >= MAX_OF_THE_CLOCK * ns, "{used_ns} of {ns} in {waited_ns}");
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct Need {
 }
 
 /// At most this many names are listed of what is gone.
-const MOST_GONE: usize = 3;
+const MAX_GONE: usize = 3;
 
 /// For each finding of a rehearsal, what its hunk needs, the worst first. For hunks that are left out, also sets what
 /// is gone of the code that they change. `read` returns the files of the tree as they were before the series.
@@ -231,7 +231,7 @@ fn gone<E>(hunk: &Hunk, changed: &Hunk, context: &mut Context<'_, '_, E>) -> Res
         let name = used.name();
         let is_reported =
             !matches!(used, Use::Name { .. } | Use::Header { .. }) && !out.iter().any(|other| other == name);
-        if out.len() < MOST_GONE && is_reported && context.missing(used)?.is_some() {
+        if out.len() < MAX_GONE && is_reported && context.missing(used)?.is_some() {
             out.push(name.to_owned());
         }
     }

@@ -97,7 +97,7 @@ fn no_byte_of_it_can_change_unseen() {
 fn a_newer_format_and_too_many_bytes_are_said_before_anything_is_read() {
     let newer = format!("{{\"pack_version\": {}, \"shape\": 1}}", PACK_VERSION + 1);
     assert!(Pack::parse(newer.as_bytes()).unwrap_err().to_string().contains("use a newer schedlab"));
-    assert_eq!(Pack::parse(&vec![b' '; MOST_PACK_BYTES + 1]), Err(PackError::TooLong));
+    assert_eq!(Pack::parse(&vec![b' '; MAX_PACK_BYTES + 1]), Err(PackError::TooLong));
     assert!(matches!(Pack::parse(b"[[arm]]"), Err(PackError::NoPack(_))));
     let many = of_guests(vec![built("build:a", &"+x\n".repeat(400_000))]);
     assert!(refusal(&many).contains("fewer kernels"), "{}", refusal(&many));

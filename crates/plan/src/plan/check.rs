@@ -1,7 +1,7 @@
 //! Keys of a plan that are valid alone but not together.
 
-use super::{LEAST_UNITS, Plan, PlanError, Stopping, inconsistent};
-use crate::factorial::{MOST_FACTORS, PlannedFactor};
+use super::{MIN_UNITS, Plan, PlanError, Stopping, inconsistent};
+use crate::factorial::{MAX_FACTORS, PlannedFactor};
 use crate::setting::Setting;
 use crate::units::format_ns;
 
@@ -46,10 +46,10 @@ impl Plan {
         if !self.arms.is_empty() {
             return inconsistent("the factors make the arms; leave out `[[arm]]`, or write arms without `[[factor]]`");
         }
-        if !(2..=MOST_FACTORS).contains(&self.factors.len()) {
+        if !(2..=MAX_FACTORS).contains(&self.factors.len()) {
             let n = self.factors.len();
             return inconsistent(format!(
-                "a factorial has 2 to {MOST_FACTORS} factors, not {n}; one factor is two arms"
+                "a factorial has 2 to {MAX_FACTORS} factors, not {n}; one factor is two arms"
             ));
         }
         if self.switchback_window_ns.is_some() {
@@ -82,10 +82,10 @@ impl Plan {
         }
         match self.stopping {
             Stopping::Trials { blocks: 0 } => too_few("trials", 0),
-            Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS && self.round_of.is_none() => {
+            Stopping::Trials { blocks } if (blocks as usize) < MIN_UNITS && self.round_of.is_none() => {
                 too_few("trials", blocks)
             }
-            Stopping::UntilDecided { max_blocks } if (max_blocks as usize) < LEAST_UNITS => {
+            Stopping::UntilDecided { max_blocks } if (max_blocks as usize) < MIN_UNITS => {
                 too_few("max_blocks", max_blocks)
             }
             Stopping::Budget { looks: 0, .. } => {
@@ -150,5 +150,5 @@ impl PlannedFactor {
 }
 
 fn too_few(key: &str, blocks: u32) -> Result<(), PlanError> {
-    inconsistent(format!("{key} = {blocks} is too few: no verdict is given below {LEAST_UNITS} blocks"))
+    inconsistent(format!("{key} = {blocks} is too few: no verdict is given below {MIN_UNITS} blocks"))
 }

@@ -9,7 +9,7 @@ use crate::units::parse_duration_ns;
 use serde::Deserialize;
 
 /// Nobody waits for a larger grid.
-const MOST_ARMS: usize = 256;
+const MAX_ARMS: usize = 256;
 
 /// One axis, as written.
 #[derive(Debug, Deserialize)]
@@ -94,10 +94,10 @@ pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
             })
         };
         points = points.iter().flat_map(longer).filter(|(.., free)| *free <= 1).collect();
-        if points.len() > MOST_ARMS {
+        if points.len() > MAX_ARMS {
             let count = points.len();
             return inconsistent(format!(
-                "the grid has {count} points or more, and {MOST_ARMS} is the most: give fewer values, or `fixed`"
+                "the grid has {count} points or more, and {MAX_ARMS} is the most: give fewer values, or `fixed`"
             ));
         }
     }

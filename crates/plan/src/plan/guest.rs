@@ -178,8 +178,8 @@ impl Plan {
         if guest.lane == GuestLane::Real && is_of_virtual {
             return inconsistent("[guest]: shift, quantum, dither and first_seed belong to `lane = \"virtual\"`");
         }
-        if let Some(seed) = guest.first_seed.filter(|seed| !(1..=MOST_FIRST_SEED).contains(seed)) {
-            return inconsistent(format!("[guest]: first_seed = {seed}: give 1 to {MOST_FIRST_SEED}"));
+        if let Some(seed) = guest.first_seed.filter(|seed| !(1..=MAX_FIRST_SEED).contains(seed)) {
+            return inconsistent(format!("[guest]: first_seed = {seed}: give 1 to {MAX_FIRST_SEED}"));
         }
         if guest.lane == GuestLane::Virtual && guest.accelerator == WantedAccelerator::Kvm {
             return inconsistent(
@@ -207,8 +207,8 @@ impl Plan {
                 }
             }
         }
-        if let Some(shift) = guest.shift.filter(|shift| *shift > MOST_SHIFT) {
-            return inconsistent(format!("[guest]: shift = {shift} is over {MOST_SHIFT}, 1024 ns an instruction"));
+        if let Some(shift) = guest.shift.filter(|shift| *shift > MAX_SHIFT) {
+            return inconsistent(format!("[guest]: shift = {shift} is over {MAX_SHIFT}, 1024 ns an instruction"));
         }
         if guest.timeout_ns == Some(0) || guest.boot_timeout_ns == Some(0) {
             return inconsistent("[guest]: a timeout of nothing ends every guest: leave it out, or give a time");
@@ -227,10 +227,10 @@ impl Plan {
 }
 
 /// Larger seeds are used for arms that are equal to another.
-const MOST_FIRST_SEED: u64 = 999_999;
+const MAX_FIRST_SEED: u64 = 999_999;
 
 /// The limit of `vm run --shift`, which is QEMU's.
-const MOST_SHIFT: u8 = 10;
+const MAX_SHIFT: u8 = 10;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use crate::nearest::hint;
 use crate::setting::Arm;
 
 /// Most points of all knobs: a larger grid could not be searched within a budget.
-const MOST_POINTS: usize = 1_000_000;
+const MAX_POINTS: usize = 1_000_000;
 
 /// How the next points are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,9 +133,9 @@ impl Plan {
     /// What is impossible for any search.
     pub(super) fn check_search(&self, search: &PlannedSearch) -> Result<(), PlanError> {
         all_different(&search.knobs)?;
-        if search.points() > MOST_POINTS {
+        if search.points() > MAX_POINTS {
             return inconsistent(format!(
-                "the knobs have {} points, more than {MOST_POINTS}: give fewer values",
+                "the knobs have {} points, more than {MAX_POINTS}: give fewer values",
                 search.points()
             ));
         }

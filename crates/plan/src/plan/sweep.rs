@@ -7,11 +7,11 @@ use crate::setting::Arm;
 use crate::splitmix;
 
 /// Nobody waits for a larger run.
-const MOST_ARMS: usize = 256;
+const MAX_ARMS: usize = 256;
 /// Number of points of a hypercube for each knob, by default (Loeppky, Sacks & Welch 2009).
 const POINTS_OF_A_KNOB: usize = 10;
 /// Most knobs whose values are an arm's name: more would fill a page.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// Number of hypercubes from which the best is taken.
 const DRAWN: usize = 100;
 /// Swaps that are tried for each of its points.
@@ -55,17 +55,17 @@ impl Sweep {
                 let levels: Vec<usize> = knobs.iter().map(|knob| knob.values.len()).collect();
                 let all = levels.iter().copied().fold(1, usize::saturating_mul);
                 let count = points.unwrap_or((POINTS_OF_A_KNOB * knobs.len()).min(all));
-                if !(2..=all.min(MOST_ARMS)).contains(&count) {
+                if !(2..=all.min(MAX_ARMS)).contains(&count) {
                     return inconsistent(format!(
-                        "points = {count}: the knobs have {all} points, and a run at most {MOST_ARMS} arms; give 2 to {}",
-                        all.min(MOST_ARMS)
+                        "points = {count}: the knobs have {all} points, and a run at most {MAX_ARMS} arms; give 2 to {}",
+                        all.min(MAX_ARMS)
                     ));
                 }
                 let of = |(index, point): (usize, &Vec<usize>)| {
                     let arms =
                         knobs.iter().zip(point).map(|(knob, &at)| knob.arm(at)).collect::<Result<Vec<_>, _>>()?;
                     let mut arm = merged(control, &arms)?;
-                    if knobs.len() > MOST_NAMED {
+                    if knobs.len() > MAX_NAMED {
                         arm.name = format!("point {}", index + 1);
                     }
                     Ok(arm)
@@ -73,8 +73,8 @@ impl Sweep {
                 hypercube(&levels, count).iter().enumerate().map(of).collect::<Result<_, PlanError>>()?
             }
         };
-        if arms.len() > MOST_ARMS {
-            return inconsistent(format!("the knobs have {} values, more than {MOST_ARMS}: give fewer", arms.len()));
+        if arms.len() > MAX_ARMS {
+            return inconsistent(format!("the knobs have {} values, more than {MAX_ARMS}: give fewer", arms.len()));
         }
         // A value that the control already has would give the control again.
         Ok(arms.into_iter().filter(|arm| !arm.sets_as(control)).collect())

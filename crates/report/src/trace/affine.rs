@@ -6,7 +6,7 @@ use super::{more, nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, percent, significant};
 use crate::table::{Align, Cell, Table};
-use schedlab_analyze::trace::affine::{Affine, AffineRow, MOST_WAKEES};
+use schedlab_analyze::trace::affine::{Affine, AffineRow, MAX_WAKEES};
 use schedlab_plan::counted;
 
 /// The findings as a page.
@@ -69,7 +69,7 @@ fn wakers(found: &Affine) -> Table {
 
 fn cells(row: &AffineRow) -> Vec<Cell> {
     let name = if row.idle_of.is_some() { row.comm.clone() } else { super::task(&row.comm, row.tid, row.tasks) };
-    let wakees = if row.wakees >= MOST_WAKEES as u64 { format!("{}+", row.wakees) } else { count(row.wakees) };
+    let wakees = if row.wakees >= MAX_WAKEES as u64 { format!("{}+", row.wakees) } else { count(row.wakees) };
     vec![
         name.into(),
         count(row.wakings).into(),

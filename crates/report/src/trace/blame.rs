@@ -6,7 +6,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::{count, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
-use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MOST_LISTED, VictimRow};
+use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MAX_LISTED, VictimRow};
 use schedlab_plan::noun;
 
 /// Most causes in a victim's row.
@@ -19,7 +19,7 @@ pub(super) fn page(found: &Blame) -> Document {
     if total.waits > 0 {
         page.add("What ran while they waited", vec![Block::Table(causes(found))]);
         page.add("Who waited, and behind whom", vec![Block::Table(victims(found))]);
-        let end = listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(total.waits)));
+        let end = listed(found.longest.len(), MAX_LISTED, &format!("of {} waits", count(total.waits)));
         page.add("The longest waits", found.longest.iter().flat_map(longest).chain(Block::remarks(end)).collect());
     }
     let mut end: Vec<Remark> = Vec::new();

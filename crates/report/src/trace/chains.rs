@@ -6,7 +6,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::{count, maybe_quantity, ns_of as ns, percent, quantity};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::Seconds;
-use schedlab_analyze::trace::chains::{ChainRow, Chains, MOST_LISTED, StepRow};
+use schedlab_analyze::trace::chains::{ChainRow, Chains, MAX_LISTED, StepRow};
 use schedlab_plan::noun;
 
 /// The findings as a page.
@@ -17,7 +17,7 @@ pub(super) fn page(found: &Chains) -> Document {
     }
     if !found.paths.is_empty() {
         page.add("Chains from their origin, by waiting", vec![Block::Table(paths(found))]);
-        let end = Block::remarks(listed(found.longest.len(), MOST_LISTED, "chains, one of each origin"));
+        let end = Block::remarks(listed(found.longest.len(), MAX_LISTED, "chains, one of each origin"));
         page.add("The chains that waited longest", found.longest.iter().flat_map(longest).chain(end).collect());
     }
     let mut end: Vec<Remark> = more(found.more_pairs, "pairs").into_iter().collect();

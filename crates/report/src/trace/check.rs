@@ -88,10 +88,10 @@ fn missing(found: &Check) -> String {
 fn by_choice(found: &Check, breaks: u64) -> &'static str {
     /// If more than one in this many switches does not follow the one before, an overflow is not the cause: it would
     /// have been reported.
-    const LEAST_SHARE: u64 = 10;
+    const MIN_SHARE: u64 = 10;
     let switches: u64 = found.cpus.iter().map(|cpu| cpu.switches).sum();
     let none_lost = found.losses == Losses::default();
-    if none_lost && breaks * LEAST_SHARE > switches {
+    if none_lost && breaks * MIN_SHARE > switches {
         " If only some tasks were recorded (set_event_pid, an event filter, trace-cmd -P), that is why."
     } else {
         ""

@@ -13,7 +13,7 @@ use schedlab_analyze::trace::diff::{DiffChange, DiffRow, DiffShift, DiffTable, D
 use schedlab_plan::counted;
 
 /// Most names in the first line.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The findings as a page.
 pub fn trace_diff(found: &TraceDiff) -> Document {
@@ -31,11 +31,11 @@ pub fn trace_diff(found: &TraceDiff) -> Document {
 
 /// What changed most, or that nothing did, and on what basis; and what ran on one side only.
 fn claim(found: &TraceDiff) -> String {
-    let named: Vec<String> = found.named.iter().take(MOST_NAMED).map(|name| in_short(found, name)).collect();
-    let others = found.named.len().saturating_sub(MOST_NAMED);
+    let named: Vec<String> = found.named.iter().take(MAX_NAMED).map(|name| in_short(found, name)).collect();
+    let others = found.named.len().saturating_sub(MAX_NAMED);
     let others = if others > 0 { format!("; and {}", counted(others, "others")) } else { String::new() };
     let ran = |row: &DiffRow| Some(format!("{} ran only in {}, {}", row.name, row.only?, both(row.changes.first()?)));
-    let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(MOST_NAMED).collect();
+    let one_sided: Vec<String> = found.one_sided.iter().filter_map(ran).take(MAX_NAMED).collect();
     let nothing = if one_sided.is_empty() { "Nothing" } else { "Nothing that ran in both" };
     let claim = match (found.basis == "verdict", named.is_empty()) {
         (true, false) => format!("Changed: {}{others}.", named.join("; ")),

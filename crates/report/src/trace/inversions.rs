@@ -7,7 +7,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, ns_of as ns};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
-use schedlab_analyze::trace::inversions::{InversionRow, Inversions, LowerPart, MOST_LISTED, Party, Times};
+use schedlab_analyze::trace::inversions::{InversionRow, Inversions, LowerPart, MAX_LISTED, Party, Times};
 use schedlab_plan::noun;
 
 /// The findings as a page.
@@ -18,7 +18,7 @@ pub(super) fn page(found: &Inversions) -> Document {
     }
     if !found.lower.is_empty() {
         page.add("Who ran instead, at a lower priority", vec![Block::Table(lower(found))]);
-        let end = Block::remarks(listed(found.longest.len(), MOST_LISTED, "inversions"));
+        let end = Block::remarks(listed(found.longest.len(), MAX_LISTED, "inversions"));
         page.add("The longest", found.longest.iter().flat_map(longest).chain(end).collect());
     }
     let mut end: Vec<Remark> = more(found.more_held, "tasks held up").into_iter().collect();

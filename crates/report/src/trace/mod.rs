@@ -34,7 +34,7 @@ pub use perf_latency::perf_latency_text;
 pub use pooled_kworkers::{pooled_kworkers, pooled_kworkers_svg};
 pub use recording::{Recording, recording_text};
 pub use slow::trace_slow;
-pub use timehist::{MOST_TURNS, timehist_header, timehist_line, timehist_svg};
+pub use timehist::{MAX_TURNS, timehist_header, timehist_line, timehist_svg};
 
 use crate::document::{Block, Document, Remark, Section};
 use crate::labels::{capital, full_stop};

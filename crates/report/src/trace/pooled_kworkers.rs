@@ -10,7 +10,7 @@ use schedlab_analyze::trace::PooledKworkers;
 use schedlab_analyze::trace::kworkers::FunctionRow;
 
 /// Fewest items for a function's row: a tail of fewer items is not informative.
-const LEAST_ITEMS: u64 = 20;
+const MIN_ITEMS: u64 = 20;
 
 /// Most functions in the picture.
 const DRAWN: usize = 8;
@@ -23,7 +23,7 @@ pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
     page.add("Queued to executed, by work function and arm", vec![Block::Text(arms.join(" · "))]);
     let mut header: Vec<_> = ["items", "p50", "p99", "max", "waiting", "took p50"].map(|n| (n, Align::Right)).into();
     header.insert(0, ("arm", Align::Left));
-    let functions = found.by_function(LEAST_ITEMS);
+    let functions = found.by_function(MIN_ITEMS);
     for rows in functions.iter().take(most) {
         let mut table = Table::new(&header);
         for (arm, row) in rows {
@@ -37,7 +37,7 @@ pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
         }
         page.add(name(rows[0].1), vec![Block::Table(table)]);
     }
-    let none = format!("no function has {LEAST_ITEMS} items in an arm");
+    let none = format!("no function has {MIN_ITEMS} items in an arm");
     let none = functions.is_empty().then(|| Remark::note(none)).into_iter();
     let waiting = Remark::note("waiting: the share of the time in which the kworker waited for a CPU");
     let end = none.chain(more(functions.len().saturating_sub(most) as u64, "functions")).chain([waiting]);
@@ -51,7 +51,7 @@ pub fn pooled_kworkers_svg(found: &PooledKworkers, place: &str) -> String {
         aside: rows[0].1.workqueue.clone(),
         rows: rows.iter().filter_map(|(arm, row)| range(*arm as u32, row, &found.arms[*arm].arm)).collect(),
     };
-    let groups: Vec<RangeGroup> = found.by_function(LEAST_ITEMS).iter().take(DRAWN).map(group).collect();
+    let groups: Vec<RangeGroup> = found.by_function(MIN_ITEMS).iter().take(DRAWN).map(group).collect();
     let numbers: Vec<String> = groups
         .iter()
         .flat_map(|group| group.rows.iter().map(move |row| format!("{}, {}: {}", group.name, row.label, row.value)))

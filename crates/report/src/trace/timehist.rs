@@ -49,7 +49,7 @@ pub fn timehist_line(row: &TimehistRow, columns: usize, out: &mut dyn Write) -> 
 }
 
 /// Most times on a CPU, and unknown times between them, that a picture can show.
-pub const MOST_TURNS: usize = 1000;
+pub const MAX_TURNS: usize = 1000;
 /// A task that got its CPU within this time after it was woken has preempted the previous one, ns.
 const SOON_NS: u64 = 100_000;
 

@@ -12,21 +12,21 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Most bytes that the pages of a row group may unpack to, and most bytes of text in a row group.
-pub(super) const MOST_BYTES: u64 = 256 << 20;
+pub(super) const MAX_BYTES: u64 = 256 << 20;
 
 /// Most values in a row group, including empty ones. A hundred trials of 400 tasks have half a million; of 40 000 tasks
 /// they have 56 million.
-const MOST_VALUES: u64 = 64 << 20;
+const MAX_VALUES: u64 = 64 << 20;
 
 /// Most bytes of a footer. A hundred thousand trials have 2 MB.
-const MOST_FOOTER: u64 = 64 << 20;
+const MAX_FOOTER: u64 = 64 << 20;
 
 /// Most structs in a footer, for each of which the crate uses up to a kilobyte. A hundred thousand trials have some 100
 /// 000.
-const MOST_STRUCTS: u64 = 1 << 20;
+const MAX_STRUCTS: u64 = 1 << 20;
 
 /// Most values of a dictionary; our writer writes no dictionary of more than 1 MiB.
-const MOST_WORDS: u64 = 1 << 20;
+const MAX_WORDS: u64 = 1 << 20;
 
 /// Checks the footer: its lists and texts must stay within it, and there must not be too many.
 pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
@@ -37,19 +37,19 @@ pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
     if &tail[4..] != b"PAR1" || footer > len - 8 {
         return Err(Unbounded::NoFooter);
     }
-    at_most(MOST_FOOTER, "bytes of footer", footer)?;
+    at_most(MAX_FOOTER, "bytes of footer", footer)?;
     let mut bytes = vec![0; footer as usize];
     file.read_exact_at(&mut bytes, len - 8 - footer)?;
     let mut walk = Walk::new(&bytes);
     walk.fields(FILE)?;
-    at_most(MOST_STRUCTS, "structs in its footer", walk.structs)
+    at_most(MAX_STRUCTS, "structs in its footer", walk.structs)
 }
 
 /// Checks a row group: the size of its unpacked pages, and the number of values it claims to have. `buffer` is passed
 /// in only for reuse.
 pub(super) fn check_group(file: &File, group: &RowGroupMetaData, buffer: &mut Vec<u8>) -> Result<(), Unbounded> {
     let values = u64::try_from(group.num_rows()).unwrap_or(u64::MAX).saturating_mul(group.num_columns() as u64);
-    at_most(MOST_VALUES, "values", values)?;
+    at_most(MAX_VALUES, "values", values)?;
     let mut unpacked = 0_u64;
     for column in group.columns() {
         // Not `byte_range()`, which panics if an offset or a length is negative.
@@ -57,14 +57,14 @@ pub(super) fn check_group(file: &File, group: &RowGroupMetaData, buffer: &mut Ve
         let (Ok(start), Ok(len)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
             return Err(Unbounded::Length);
         };
-        at_most(MOST_BYTES, "bytes in a column", len)?;
+        at_most(MAX_BYTES, "bytes in a column", len)?;
         if start.saturating_add(len) > file.metadata()?.len() {
             return Err(Unbounded::Length);
         }
         buffer.resize(len as usize, 0);
         file.read_exact_at(buffer, start)?;
         unpacked = unpacked.saturating_add(unpacked_bytes(buffer)?);
-        at_most(MOST_BYTES, "bytes unpacked", unpacked)?;
+        at_most(MAX_BYTES, "bytes unpacked", unpacked)?;
     }
     Ok(())
 }
@@ -75,8 +75,8 @@ fn unpacked_bytes(mut pages: &[u8]) -> Result<u64, Unbounded> {
     while !pages.is_empty() {
         // The first field is the kind of page. The crate panics on kinds that it does not know.
         let (shape, most) = match pages {
-            [0x15, 0, ..] => (DATA_PAGE, MOST_VALUES),
-            [0x15, 4, ..] => (DICTIONARY_PAGE, MOST_WORDS),
+            [0x15, 0, ..] => (DATA_PAGE, MAX_VALUES),
+            [0x15, 4, ..] => (DICTIONARY_PAGE, MAX_WORDS),
             _ => return Err(Unbounded::Foreign),
         };
         let mut walk = Walk::new(pages);

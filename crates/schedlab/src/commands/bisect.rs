@@ -41,7 +41,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
         None if members.are_kernels() => usage!("{}: kernels need guests: give the plan a [guest] table", of_plan()),
         None => {}
     }
-    let least_units = schedlab_plan::LEAST_UNITS;
+    let least_units = schedlab_plan::MIN_UNITS;
     let most_units = args.max_trials / PER_BLOCK;
     if most_units < 2 * least_units {
         usage!("--max-trials {}: {} at least", args.max_trials, 2 * least_units * PER_BLOCK);

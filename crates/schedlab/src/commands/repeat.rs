@@ -11,7 +11,7 @@ use crate::{input, session, trial_host};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
-use schedlab_plan::pack::MOST_PACK_BYTES;
+use schedlab_plan::pack::MAX_PACK_BYTES;
 use schedlab_plan::plan::{GuestLane, Stopping};
 use schedlab_plan::{Manifest, Pack, Plan, RunEnd, TrialRecord};
 use schedlab_run::{Run, RunError};
@@ -53,7 +53,7 @@ fn read(file: &Path) -> Result<Pack> {
     if file.is_dir() {
         bail!("{} is a directory; of a run directory `schedlab pack` makes the file to repeat", file.display());
     }
-    let bytes = input::at_most(file, MOST_PACK_BYTES as u64)?;
+    let bytes = input::at_most(file, MAX_PACK_BYTES as u64)?;
     Pack::parse(&bytes).map_err(|why| anyhow!("{}: {why}", file.display()))
 }
 
@@ -182,8 +182,8 @@ fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> 
     let mut plan = pack.plan()?;
     kernels::rename(&mut plan, names);
     if let Some(blocks) = args.trials {
-        if (blocks as usize) < schedlab_plan::LEAST_UNITS {
-            usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_plan::LEAST_UNITS);
+        if (blocks as usize) < schedlab_plan::MIN_UNITS {
+            usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_plan::MIN_UNITS);
         }
         plan.stopping = Stopping::Trials { blocks };
     }

@@ -189,7 +189,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
     destination::check("--svg", svg.as_deref(), &[&source.file], false)?;
     let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
     if let Some(file) = svg {
-        let most = schedlab_report::MOST_TURNS;
+        let most = schedlab_report::MAX_TURNS;
         let (facts, turns) = turns(&mut reader, &scope, most)?;
         let Some(turns) = turns else {
             usage!(
@@ -212,7 +212,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
 
 /// Maximum size of a map's lines: each has every CPU, and a trace of 2 MB can name 8,192 CPUs in each of its 20,000
 /// lines.
-const MOST_OF_MAP: u64 = 256 << 20;
+const MAX_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse(Filtered::NotStates("a map shows running tasks only, so it has no states"))?;
@@ -236,7 +236,7 @@ fn run_map(args: &Map) -> Result<()> {
     args.source.print_lines(
         "schedlab/trace-map-line/1",
         args.top,
-        Some(MOST_OF_MAP),
+        Some(MAX_OF_MAP),
         |_| Ok(()),
         schedlab_report::map_line,
         |each| map(&mut reader, &scope, each),

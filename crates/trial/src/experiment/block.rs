@@ -13,7 +13,7 @@ use schedlab_plan::{Applied, Mark, TrialRecord, TrialStatus};
 use std::collections::BTreeSet;
 
 /// Shorter pauses come from set-up, or from a busy machine.
-const LEAST_PAUSE_NS: u64 = 10_000_000_000;
+const MIN_PAUSE_NS: u64 = 10_000_000_000;
 
 impl Experiment<'_> {
     pub(super) fn run_block(
@@ -145,7 +145,7 @@ impl Experiment<'_> {
         let last = self.trials.last().filter(is_of_block)?;
         let still = wall.saturating_sub(last.started_unix_ns + last.wall_ns);
         let block = last.wall_ns.saturating_mul(2 * self.manifest.arms.len() as u64);
-        (still > block.max(LEAST_PAUSE_NS))
+        (still > block.max(MIN_PAUSE_NS))
             .then(|| Mark::Pause { evidence: format_ns(still / 1_000_000_000 * 1_000_000_000) })
     }
 

@@ -30,11 +30,11 @@ pub fn preparations(plan: &Plan) -> Vec<(String, GuestTrial)> {
 }
 
 /// Most arms that are named one by one.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 fn names(arms: &[&str]) -> String {
     match arms {
-        [first, rest @ ..] if arms.len() > MOST_NAMES => format!("`{first}` and {} more arms", rest.len()),
+        [first, rest @ ..] if arms.len() > MAX_NAMES => format!("`{first}` and {} more arms", rest.len()),
         arms => format!("`{}`", arms.join("`, `")),
     }
 }

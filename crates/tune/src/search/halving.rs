@@ -10,7 +10,7 @@ use schedlab_stats::{Random, front};
 /// An exploring rung keeps one point in this many.
 const STAYS: usize = 4;
 /// In a smaller rung the best quarter would be one or two lucky points.
-const LEAST_EXPLORING: usize = 8;
+const MIN_EXPLORING: usize = 8;
 /// Draws for a new point around another one before giving up.
 const ATTEMPTS: usize = 50;
 
@@ -39,7 +39,7 @@ impl Halving {
             (1..=most).rev().find(fits).unwrap_or(most.max(1))
         };
         let mut steps = steps(space);
-        if space.len() <= 2 * count(0) || count(steps.len()) < LEAST_EXPLORING {
+        if space.len() <= 2 * count(0) || count(steps.len()) < MIN_EXPLORING {
             steps.clear();
         }
         let mut random = Random::new(options.seed);

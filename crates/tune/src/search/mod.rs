@@ -82,7 +82,7 @@ impl Options {
         if strategy == Strategy::Surrogate {
             // The cost of a fit grows with the cube of the number of results.
             let rounds = |blocks| budget / Self::trials_of(fits.points, blocks);
-            fits.blocks = (fits.blocks..64).find(|&blocks| rounds(blocks) <= MOST_ROUNDS).unwrap_or(64);
+            fits.blocks = (fits.blocks..64).find(|&blocks| rounds(blocks) <= MAX_ROUNDS).unwrap_or(64);
         }
         fits
     }
@@ -120,7 +120,7 @@ impl Options {
 }
 
 /// Rounds of a surrogate search: with a larger budget the rounds are larger instead.
-const MOST_ROUNDS: u64 = 30;
+const MAX_ROUNDS: u64 = 30;
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use schedlab_stats::{GaussianProcess, Random, Smoothness, expected_improvement};
 
 /// In a space with more points than this, only this many random points and the neighbours of the best are considered
 /// for each choice.
-const MOST_CANDIDATES: usize = 2000;
+const MAX_CANDIDATES: usize = 2000;
 /// The search ends if the expected gain is less than this share of the smallest relevant gain.
 const NOT_WORTH_IT: f64 = 0.1;
 
@@ -84,10 +84,10 @@ impl Surrogate {
         measured: &[Point],
         surface: &GaussianProcess,
     ) -> Vec<Point> {
-        let mut candidates: Vec<Point> = if space.len() <= MOST_CANDIDATES {
+        let mut candidates: Vec<Point> = if space.len() <= MAX_CANDIDATES {
             space.points().collect()
         } else {
-            let mut drawn: Vec<Point> = (0..MOST_CANDIDATES).map(|_| space.draw(&mut self.random)).collect();
+            let mut drawn: Vec<Point> = (0..MAX_CANDIDATES).map(|_| space.draw(&mut self.random)).collect();
             let mut best: Vec<&Point> = measured.iter().collect();
             best.in_order_by(|a, b| surface.predict(b).0.total_cmp(&surface.predict(a).0));
             drawn.extend(best.iter().take(5).flat_map(|point| space.neighbours(point)));

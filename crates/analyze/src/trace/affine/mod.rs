@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, HashSet};
 pub const SCHEMA: &str = "schedlab/trace-affine/1";
 
 /// Most distinct wakees that are counted for a waker.
-pub const MOST_WAKEES: usize = 256;
+pub const MAX_WAKEES: usize = 256;
 
 /// The same for all wakers together.
-const MOST_IN_ALL: usize = 1 << 20;
+const MAX_IN_ALL: usize = 1 << 20;
 
 /// What the numbers mean.
 pub const DEFINITIONS: &[Definition] = &[
@@ -69,7 +69,7 @@ pub struct AffineRow {
     pub flips: u64,
     /// Switched out to sleep; 0 for idle threads.
     pub sleeps: u64,
-    /// Different wakees of a task, of the one with most of them; no more than [`MOST_WAKEES`] are distinguished.
+    /// Different wakees of a task, of the one with most of them; no more than [`MAX_WAKEES`] are distinguished.
     pub wakees: u64,
     /// The highest `wakee_flips` that a task reached, as far as the trace shows.
     pub most_flips: u32,
@@ -220,7 +220,7 @@ impl Wakers<'_> {
         row.wakings += 1;
         row.flips += u64::from(flip);
         row.most_flips = row.most_flips.max(flips.count);
-        if flip && of_waker.wakees.len() < MOST_WAKEES && self.wakees_stored < MOST_IN_ALL {
+        if flip && of_waker.wakees.len() < MAX_WAKEES && self.wakees_stored < MAX_IN_ALL {
             self.wakees_stored += usize::from(of_waker.wakees.insert(wakee.0));
         }
         let settled = self.rule_known && flips.is_settled() && wakee_flips.is_settled();

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "schedlab/trace-blame/1";
 
 /// Most waits that are listed one by one, however many are requested.
-pub const MOST_LISTED: usize = 100;
+pub const MAX_LISTED: usize = 100;
 
 /// What the numbers mean.
 pub const DEFINITIONS: &[Definition] = &[
@@ -176,7 +176,7 @@ pub struct Blame {
     pub affinity_known: bool,
     /// Threads whose allowed CPUs differ between its start and its end.
     pub affinity_changed: u64,
-    /// The longest waits, the longest first; at most [`MOST_LISTED`].
+    /// The longest waits, the longest first; at most [`MAX_LISTED`].
     pub longest: Vec<LongestWait>,
     /// Waits that are not listed.
     pub more_waits: u64,
@@ -191,7 +191,7 @@ pub fn blame(reader: &mut Reader, request: &AnalysisRequest) -> Result<Blame, Tr
 
 /// The analysis to run while a trace is read.
 pub(super) fn counter<'a>(reader: &Reader, request: &'a AnalysisRequest) -> Counter<'a> {
-    let listed = request.top.unwrap_or(usize::MAX).min(MOST_LISTED);
+    let listed = request.top.unwrap_or(usize::MAX).min(MAX_LISTED);
     Counter::new(&request.scope, listed, Affinity::new(reader))
 }
 

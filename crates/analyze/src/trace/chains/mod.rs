@@ -21,7 +21,7 @@ use tracker::{LongChain, Step, Tracker};
 pub const SCHEMA: &str = "schedlab/trace-chains/1";
 
 /// Most chains that are listed one by one.
-pub const MOST_LISTED: usize = 100;
+pub const MAX_LISTED: usize = 100;
 
 /// What the numbers mean.
 pub const DEFINITIONS: &[Definition] = &[
@@ -174,7 +174,7 @@ pub fn chains(reader: &mut Reader, request: &AnalysisRequest) -> Result<Chains, 
 
 /// The analysis to run while a trace is read.
 pub(super) fn tracker(request: &AnalysisRequest) -> Tracker<'_> {
-    Tracker::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+    Tracker::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MAX_LISTED))
 }
 
 /// The findings, after the trace was read.

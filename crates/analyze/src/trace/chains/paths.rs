@@ -6,10 +6,10 @@ use schedlab_trace::{Cells, Name};
 use std::collections::HashMap;
 
 /// Most nodes; further paths are counted together.
-const MOST_NODES: usize = 1 << 16;
+const MAX_NODES: usize = 1 << 16;
 
 /// Most pairs; further pairs are counted together.
-const MOST_PAIRS: usize = 1 << 13;
+const MAX_PAIRS: usize = 1 << 13;
 
 /// A waker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,7 +142,7 @@ impl Paths {
     }
 
     fn add(&mut self, parent: Option<NodeId>, who: Waker) -> NodeId {
-        if self.nodes.len() >= MOST_NODES {
+        if self.nodes.len() >= MAX_NODES {
             return OTHERS;
         }
         self.nodes.push(Node::new(parent, who));
@@ -157,7 +157,7 @@ impl Paths {
         if let Some(at) = self.by_pair.get(&key) {
             return &mut self.pairs[*at as usize];
         }
-        let full = self.pairs.len() >= MOST_PAIRS;
+        let full = self.pairs.len() >= MAX_PAIRS;
         let (waker, wakee) = if full { (Waker::Others, Waker::Others) } else { (waker, Waker::Task(wakee)) };
         let key = if full { u64::MAX } else { key };
         let next = self.pairs.len() as u32;
@@ -190,9 +190,9 @@ mod tests {
         assert_eq!((paths.root(Waker::Hard), paths.child(root, Name::UNKNOWN)), (root, child));
         assert_eq!(paths.names(child), [Waker::Hard, Waker::Task(Name::UNKNOWN)]);
         let mut last = child;
-        for _ in 0..2 * MOST_NODES {
+        for _ in 0..2 * MAX_NODES {
             last = paths.child(last, Name::UNKNOWN);
         }
-        assert_eq!((paths.nodes.len(), paths.names(last)), (MOST_NODES, vec![Waker::Others]));
+        assert_eq!((paths.nodes.len(), paths.names(last)), (MAX_NODES, vec![Waker::Others]));
     }
 }

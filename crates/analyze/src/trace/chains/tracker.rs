@@ -10,10 +10,10 @@ use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Name, PerTask, StateClass, Tid, Wake, What};
 
 /// Most wakeups that are kept to show the longest chains: 8 MB.
-const MOST_STEPS: usize = 1 << 16;
+const MAX_STEPS: usize = 1 << 16;
 
 /// Most wakeups of a chain: a longer chain is cut, and a new one starts.
-pub(super) const MOST_LINKS: u8 = 16;
+pub(super) const MAX_LINKS: u8 = 16;
 
 /// One wakeup of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl<'a> Tracker<'a> {
         Self {
             scope,
             carriers: PerTask::default(),
-            steps: Recent::new(MOST_STEPS),
+            steps: Recent::new(MAX_STEPS),
             paths: Paths::default(),
             longest: Longest::new(longest_listed),
             wakeups: 0,
@@ -198,7 +198,7 @@ impl<'a> Tracker<'a> {
         let known = before.known.get(task);
         let selected =
             (origin.chosen || known.chosen) && self.scope.has_prio(wait.prio) && self.scope.has_state(wait.left);
-        let previous = origin.chain.filter(|previous| previous.links < MOST_LINKS);
+        let previous = origin.chain.filter(|previous| previous.links < MAX_LINKS);
         if let (None, Some(chain)) = (previous, origin.chain) {
             self.cut_off(&chain);
         }

@@ -1,7 +1,7 @@
 //! When a number of one side counts as different from that of the other side.
 
 use super::DiffChange;
-use crate::confounded::LEAST_OF_LEVEL;
+use crate::confounded::MIN_OF_LEVEL;
 use schedlab_stats::{step_down_max_t, welch};
 
 /// Confidence level of the interval, and of all named changes together.
@@ -9,7 +9,7 @@ const LEVEL: f64 = 0.95;
 
 /// Fewer events than this in a trace are no basis for a rate: 0 in each trace of one side and 1 in each of the other
 /// would have no spread.
-pub(super) const LEAST_TIMES: f64 = 20.0;
+pub(super) const MIN_TIMES: f64 = 20.0;
 
 /// Without a verdict, a change must be this many times as large to be named.
 const DESCRIBED: f64 = 10.0;
@@ -55,7 +55,7 @@ pub(super) struct Values {
 
 /// Whether this many traces of A and of B allow a verdict; otherwise the spread within each trace is used instead.
 pub fn decides(traces: [usize; 2]) -> bool {
-    traces.into_iter().all(|n| n >= LEAST_OF_LEVEL)
+    traces.into_iter().all(|n| n >= MIN_OF_LEVEL)
 }
 
 impl Values {
@@ -86,9 +86,9 @@ pub(super) fn change(
     let change = a.zip(b).map(|(a, b)| b - a);
     let mut found = DiffChange { of, unit, a, b, change, interval, p: None, a_range, b_range, says: "not compared" };
     let bound = values.bound();
-    let is_small = unit == "1/s" && bound * values.seconds < LEAST_TIMES;
+    let is_small = unit == "1/s" && bound * values.seconds < MIN_TIMES;
     if verdict {
-        let is_judged = values.least_traces() >= LEAST_OF_LEVEL;
+        let is_judged = values.least_traces() >= MIN_OF_LEVEL;
         let is_small = is_small || bound < least.of(bound, 0.0) || bound == 0.0;
         found.says = match (is_judged, is_small) {
             (false, _) => "not compared",
@@ -124,11 +124,11 @@ impl Judged<'_> {
     /// The values of all traces, A's first, on a logarithmic scale, because a load that comes and goes varies by
     /// factors. Values below the smallest change that matters count as almost 0.
     fn logarithms(&self) -> Vec<Option<f64>> {
-        const LEAST_NS: f64 = 1000.0;
+        const MIN_NS: f64 = 1000.0;
         let nothing = match (self.least, self.change.unit) {
             (Least::Of(least), _) => least,
-            (Least::Share(_), "1/s") => LEAST_TIMES / self.values.seconds,
-            (Least::Share(_), _) => LEAST_NS,
+            (Least::Share(_), "1/s") => MIN_TIMES / self.values.seconds,
+            (Least::Share(_), _) => MIN_NS,
         };
         self.values.traces.iter().flatten().map(|x| x.map(|x| (x / nothing).ln_1p())).collect()
     }

@@ -24,11 +24,11 @@ use serde::Serialize;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-diff/1";
 
-/// Rows of a table by default: the JSON of such a document is below [`MOST_BYTES`].
+/// Rows of a table by default: the JSON of such a document is below [`MAX_BYTES`].
 pub const ROWS: usize = 5;
 
 /// Most bytes of the JSON with the default number of rows, however long the names are: tables lose rows until it fits.
-pub const MOST_BYTES: usize = 20_000;
+pub const MAX_BYTES: usize = 20_000;
 
 /// Most shift functions.
 pub const SHIFTS: usize = 4;
@@ -217,7 +217,7 @@ pub fn diff(
     let all = found.clone();
     let mut top = options.top.unwrap_or(ROWS);
     found.keep(top);
-    while options.top.is_none() && top > 1 && small(&found).map_or(0, |text| text.len()) >= MOST_BYTES {
+    while options.top.is_none() && top > 1 && small(&found).map_or(0, |text| text.len()) >= MAX_BYTES {
         top -= 1;
         found = all.clone();
         found.keep(top);

@@ -1,14 +1,14 @@
 //! The numbers in the rows of each table.
 
-use super::judge::{LEAST_TIMES, Least};
+use super::judge::{Least, MIN_TIMES};
 use super::measure::{Times, TraceMetrics};
 use super::threads::Stretch;
 use schedlab_plan::histogram::Histogram;
 use schedlab_stats::enough_tail;
 
-/// A mean needs this many waits in a trace, and `LEAST_OF_STRETCH` in a stretch.
-pub(super) const LEAST_WAITS: u64 = LEAST_TIMES as u64;
-const LEAST_OF_STRETCH: u64 = 5;
+/// A mean needs this many waits in a trace, and `MIN_OF_STRETCH` in a stretch.
+pub(super) const MIN_WAITS: u64 = MIN_TIMES as u64;
+const MIN_OF_STRETCH: u64 = 5;
 
 /// A number of a row.
 pub(super) struct Number {
@@ -61,8 +61,8 @@ pub(super) const TABLES: [(&str, &[Number]); 5] = [
                 of: "wakeup_mean",
                 unit: "ns",
                 least: TWENTIETH,
-                value: |m, name| wakeups(m, name).filter(|h| h.count() >= LEAST_WAITS)?.mean_ns(),
-                stretch: Some(|s, _| (s.wakeups >= LEAST_OF_STRETCH).then(|| s.wakeup_ns as f64 / s.wakeups as f64)),
+                value: |m, name| wakeups(m, name).filter(|h| h.count() >= MIN_WAITS)?.mean_ns(),
+                stretch: Some(|s, _| (s.wakeups >= MIN_OF_STRETCH).then(|| s.wakeup_ns as f64 / s.wakeups as f64)),
             },
             Number {
                 of: "wakeup_p99",
@@ -159,5 +159,5 @@ pub(super) fn wakeups<'m>(of: &'m TraceMetrics, name: &str) -> Option<&'m Histog
 }
 
 fn mean(times: Option<&Times>) -> Option<f64> {
-    times.filter(|times| times.number >= LEAST_WAITS).map(|times| times.ns as f64 / times.number as f64)
+    times.filter(|times| times.number >= MIN_WAITS).map(|times| times.ns as f64 / times.number as f64)
 }

@@ -2,7 +2,7 @@
 
 use super::judge::{Judged, Values, change, decides, judge};
 use super::measure::{Compared, DiffError, TraceMetrics};
-use super::numbers::{LEAST_WAITS, Number, TABLES, wakeups};
+use super::numbers::{MIN_WAITS, Number, TABLES, wakeups};
 use super::presence::{is_thread, names, only, ran_most};
 use super::threads::STRETCHES;
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
@@ -122,9 +122,9 @@ fn values(number: &Number, about: &str, name: &str, sides: [&[TraceMetrics]; 2])
 
 /// For a row that is not named: if its thread ran much on one side only, the row with only that number.
 fn one_sided_run(row: &DiffRow) -> Option<DiffRow> {
-    const LEAST_NS_PER_S: f64 = 1e7;
+    const MIN_NS_PER_S: f64 = 1e7;
     let ran = row.changes.iter().find(|change| change.of == "ran").filter(|_| row.only.is_some())?;
-    let is_much = ran.change.is_some_and(|by| by.abs() >= LEAST_NS_PER_S);
+    let is_much = ran.change.is_some_and(|by| by.abs() >= MIN_NS_PER_S);
     is_much.then(|| DiffRow { changes: vec![ran.clone()], ..row.clone() })
 }
 
@@ -154,7 +154,7 @@ fn shifts(tables: &[DiffTable], a: &[TraceMetrics], b: &[TraceMetrics]) -> Vec<D
 
 fn shift(name: &str, a: &[TraceMetrics], b: &[TraceMetrics]) -> Option<DiffShift> {
     let of = |side: &'_ [TraceMetrics]| -> Vec<Histogram> {
-        let all = side.iter().filter_map(|m| wakeups(m, name)).filter(|h| h.count() >= LEAST_WAITS);
+        let all = side.iter().filter_map(|m| wakeups(m, name)).filter(|h| h.count() >= MIN_WAITS);
         all.cloned().collect()
     };
     let (of_a, of_b) = (of(a), of(b));

@@ -10,10 +10,10 @@ use schedlab_trace::{Cpu, Ended, Name, PerTask, Prio, StateClass, Tid, What};
 use std::collections::BTreeMap;
 
 /// Most waits and sleeps that are kept for each task.
-const MOST_PAST: usize = 64;
+const MAX_PAST: usize = 64;
 
 /// Most threads that are followed from waker to waker.
-const MOST_LINKS: usize = 8;
+const MAX_LINKS: usize = 8;
 
 /// Most threads shown for one inversion.
 const PARTS_LISTED: usize = 4;
@@ -158,7 +158,7 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { past: Recent::new(MOST_PAST), boosted: None, blocked: None }
+        Self { past: Recent::new(MAX_PAST), boosted: None, blocked: None }
     }
 }
 
@@ -231,10 +231,10 @@ impl<'a> Detector<'a> {
         let (mut links, mut at, mut until) = (Vec::new(), before.waker, to);
         let mut cut = false;
         while let Some(task) = at.take() {
-            if links.len() >= MOST_LINKS {
+            if links.len() >= MAX_LINKS {
                 return (links, true);
             }
-            let past = std::mem::replace(&mut self.states.of(task).past, Recent::new(MOST_PAST));
+            let past = std::mem::replace(&mut self.states.of(task).past, Recent::new(MAX_PAST));
             let mut link =
                 Link { who: who(before.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
             link.who.prio = before.known.get(task).prio;

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "schedlab/trace-inversions/1";
 
 /// Most inversions that are listed one by one.
-pub const MOST_LISTED: usize = 100;
+pub const MAX_LISTED: usize = 100;
 
 /// What the numbers mean.
 pub const DEFINITIONS: &[Definition] = &[
@@ -191,7 +191,7 @@ pub fn inversions(reader: &mut Reader, request: &AnalysisRequest) -> Result<Inve
 
 /// The analysis to run while a trace is read.
 pub(super) fn detector(request: &AnalysisRequest) -> Detector<'_> {
-    Detector::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+    Detector::new(&request.scope, request.top.unwrap_or(usize::MAX).min(MAX_LISTED))
 }
 
 /// The findings, after the trace was read.

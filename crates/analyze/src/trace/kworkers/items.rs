@@ -8,15 +8,15 @@ use schedlab_trace::{Cells, Cpu, Event, Name, PerTask, Tid, What};
 use std::collections::HashMap;
 
 /// Most work items that wait at the same time: 48 MB.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 
 /// Most functions and workqueues; further ones are counted together.
-const MOST_FUNCTIONS: usize = 1 << 12;
+const MAX_FUNCTIONS: usize = 1 << 12;
 
 /// Most waits and items kept for a kworker: those since a work item was queued. For other threads, the waits that would
 /// count if they turn out to be kworkers.
-const MOST_OF_A_WORKER: usize = 1 << 12;
-const MOST_OF_OTHERS: usize = 16;
+const MAX_OF_A_WORKER: usize = 1 << 12;
+const MAX_OF_OTHERS: usize = 16;
 
 /// A work item that was queued and not started.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +138,7 @@ impl<'a> Items<'a> {
         if let Some(at) = self.by_name.get(&(function, workqueue)) {
             return *at;
         }
-        let full = self.functions.len() >= MOST_FUNCTIONS;
+        let full = self.functions.len() >= MAX_FUNCTIONS;
         let key = if full { (Name::UNKNOWN, Name::UNKNOWN) } else { (function, workqueue) };
         let next = self.functions.len();
         let at = *self.by_name.entry(key).or_insert(next);
@@ -149,7 +149,7 @@ impl<'a> Items<'a> {
     }
 
     fn queued(&mut self, work: u64, queued: Queued) {
-        if self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&work) {
+        if self.waiting.len() >= MAX_WAITING && !self.waiting.contains_key(&work) {
             // Starts are missing from the trace. To find the item that waits longest would be expensive, so all are
             // dropped.
             self.queued_again += self.waiting.len() as u64;
@@ -206,7 +206,7 @@ impl<'a> Items<'a> {
         let selected = self.is_selected(event, known, worker);
         let worker = self.workers.of(worker);
         let Some((_, start, at, cpus)) = worker.now.take().filter(|(of, ..)| *of == work) else { return };
-        worker.items.push(start, event.ts, MOST_OF_A_WORKER);
+        worker.items.push(start, event.ts, MAX_OF_A_WORKER);
         worker.waits.cut(start);
         if selected && !engine.missed(start, cpus) {
             self.functions[at].1.execution.add(event.ts.saturating_sub(start));
@@ -261,7 +261,7 @@ impl Analysis for Items<'_> {
     #[inline]
     fn waited(&mut self, _before: &BeforeEvent<'_>, task: TaskId, wait: &Wait) {
         let worker = self.workers.of(task);
-        let most = if worker.is_one { MOST_OF_A_WORKER } else { MOST_OF_OTHERS };
+        let most = if worker.is_one { MAX_OF_A_WORKER } else { MAX_OF_OTHERS };
         worker.waits.push(wait.start, wait.end, most);
         let scope = self.scope;
         if scope.window.has(wait.end, wait.cpu) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
@@ -282,7 +282,7 @@ impl Analysis for Items<'_> {
     fn retired(&mut self, before: &BeforeEvent<'_>, task: TaskId, as_known: &Task) {
         *self.workers.of(task) = Worker::default();
         let done = std::mem::take(self.tasks.of(task));
-        if self.retired.len() < MOST_FUNCTIONS && before.known.get(task).chosen {
+        if self.retired.len() < MAX_FUNCTIONS && before.known.get(task).chosen {
             self.retired.push((as_known.comm, done));
         }
     }

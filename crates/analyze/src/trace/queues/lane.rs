@@ -3,7 +3,7 @@
 use crate::trace::slices::Slicing;
 
 /// Largest length that is counted separately; longer ones count as this one in the distribution.
-const MOST_LENGTH: usize = 1 << 12;
+const MAX_LENGTH: usize = 1 << 12;
 
 /// A CPU with its queue.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl QueueLengths {
     /// Counts the time between two times at the present length.
     pub(super) fn pass(&mut self, (from, to): (u64, u64), slicing: &Slicing) {
         let (ns, length) = (to - from, self.length());
-        let at = (length as usize).min(MOST_LENGTH);
+        let at = (length as usize).min(MAX_LENGTH);
         if at >= self.at_ns.len() {
             self.at_ns.resize(at + 1, 0);
         }

@@ -6,7 +6,7 @@ use schedlab_trace::engine::Began;
 use std::collections::BTreeMap;
 
 /// Most steps of an operation: an operation with a thousand switches is not worth reading.
-const MOST_STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 
 /// A step, within the operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ impl<'p> Threads<'p> {
         let (mut who, mut at, mut steps) = (tid, to, Vec::new());
         // The thread that woke `who` at `at`.
         let mut waker: Option<Tid> = None;
-        while at > from && steps.len() < MOST_STEPS {
+        while at > from && steps.len() < MAX_STEPS {
             let piece = self.before(who, at).filter(|piece| piece.end >= at);
             let woken_by = waker.take();
             let Some(piece) = piece else {

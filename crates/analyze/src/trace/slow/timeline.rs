@@ -9,7 +9,7 @@ use schedlab_trace::{Context, Cpu, Name, StateClass, Tid};
 use std::collections::VecDeque;
 
 /// Most intervals that are kept for an operation, the latest ones: a megabyte or two.
-const MOST_PIECES: usize = 1 << 14;
+const MAX_PIECES: usize = 1 << 14;
 
 /// A part of a wait: what the CPU did, its thread, and the time, ns.
 pub(super) type WaitPart = (Option<CpuActivity<Name>>, Option<Tid>, u64);
@@ -90,7 +90,7 @@ impl Timelines {
             let known = before.known.get(task);
             let piece = Piece { tid: known.tid, comm: known.comm, start, end, did };
             let pieces = &mut self.pieces[number];
-            if pieces.len() >= MOST_PIECES {
+            if pieces.len() >= MAX_PIECES {
                 pieces.pop_front();
             }
             pieces.push_back(piece);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// Steps of a range that does not give their number.
 const STEPS: usize = 8;
 /// Most values of a knob: more could not be searched within a budget.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 /// If the ratio of the ends is at least this, numbers are put on a logarithmic scale.
 const WIDE: f64 = 8.0;
 
@@ -72,8 +72,8 @@ impl PlannedKnob {
 
     fn check(&self) -> Result<(), PlanError> {
         let Self { name, values, .. } = self;
-        if values.is_empty() || values.len() > MOST_VALUES {
-            return inconsistent(format!("knob `{name}` has {} values; give it 1 to {MOST_VALUES}", values.len()));
+        if values.is_empty() || values.len() > MAX_VALUES {
+            return inconsistent(format!("knob `{name}` has {} values; give it 1 to {MAX_VALUES}", values.len()));
         }
         let arms = (0..values.len()).map(|value| self.arm(value)).collect::<Result<Vec<Arm>, _>>()?;
         for (i, arm) in arms.iter().enumerate() {
@@ -164,8 +164,8 @@ fn steps(name: &str, from: &str, to: &str, steps: usize, scale: Option<KnobScale
             "knob `{name}`: a range goes from one number or time to another, not from `{from}` to `{to}`"
         ));
     };
-    if least >= most || !(2..=MOST_VALUES).contains(&steps) {
-        return inconsistent(format!("knob `{name}`: a range rises, in 2 to {MOST_VALUES} steps"));
+    if least >= most || !(2..=MAX_VALUES).contains(&steps) {
+        return inconsistent(format!("knob `{name}`: a range rises, in 2 to {MAX_VALUES} steps"));
     }
     let is_log = scale.unwrap_or_else(|| scale_of(&[from.to_owned(), to.to_owned()])) == KnobScale::Log;
     if is_log && least <= 0.0 {

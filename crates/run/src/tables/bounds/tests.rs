@@ -89,7 +89,7 @@ fn what_pages_unpack_to_is_added_up() {
     assert!(matches!(cut, Err(Unbounded::Length)), "{cut:?}");
     // The crate takes the lower 32 bits of a size: a sum of 63-bit sizes must not wrap around to a small one.
     let round = [page(0, (1 << 62) + 0x7fff_ffff, 0, 1, 0), page(0, 3 << 61, 0, 1, 0), page(0, 3 << 61, 0, 1, 0)];
-    assert!(unpacked_bytes(&round.concat()).unwrap() > MOST_BYTES);
+    assert!(unpacked_bytes(&round.concat()).unwrap() > MAX_BYTES);
     // A negative size.
     let negative = unpacked_bytes(&[0x15, 0, 0x15, 1, 0x15, 0, 0]);
     assert!(matches!(negative, Err(Unbounded::Length)), "{negative:?}");

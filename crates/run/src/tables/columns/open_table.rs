@@ -169,7 +169,7 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values, text
         Values::Text(v) => {
             for cell in cells::<ByteArrayType>(group, index)? {
                 *text += cell.as_ref().map_or(0, |bytes| bytes.len() as u64);
-                bounds::at_most(bounds::MOST_BYTES, "bytes of text", *text)?;
+                bounds::at_most(bounds::MAX_BYTES, "bytes of text", *text)?;
                 let cell = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
                 v.push(cell.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
             }

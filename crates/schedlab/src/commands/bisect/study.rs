@@ -114,7 +114,7 @@ impl BisectStudy {
 
     /// The plan of the first round, for `--dry-run`.
     pub(super) fn first_plan(&self) -> Result<Plan> {
-        self.comparison([0, self.members.last()], schedlab_plan::LEAST_UNITS)
+        self.comparison([0, self.members.last()], schedlab_plan::MIN_UNITS)
     }
 
     /// The same, after checking that both ends run.

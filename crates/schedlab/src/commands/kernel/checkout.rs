@@ -246,11 +246,11 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     let (writer, listener) = (pipe::feed(to, input), pipe::drain(said));
     let mut answer = Vec::new();
     // This also closes the pipe, which ends a git with more output.
-    let read = from.take(trees::MOST_BYTES + 1).read_to_end(&mut answer);
+    let read = from.take(trees::MAX_BYTES + 1).read_to_end(&mut answer);
     let status = child.wait()?;
     read.context("git's output cannot be parsed")?;
-    if answer.len() as u64 > trees::MOST_BYTES {
-        bail!("git {} prints more than {} MiB: give fewer files", arguments[0], trees::MOST_BYTES >> 20);
+    if answer.len() as u64 > trees::MAX_BYTES {
+        bail!("git {} prints more than {} MiB: give fewer files", arguments[0], trees::MAX_BYTES >> 20);
     }
     let said = listener.bytes();
     let said = String::from_utf8_lossy(&said[..said.len().min(4096)]).trim().to_owned();

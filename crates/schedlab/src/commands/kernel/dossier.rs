@@ -80,7 +80,7 @@ struct DossierAnswer<'a> {
 /// How many key functions are shown line by line.
 const BODIES: usize = 10;
 /// More pictures of each kind than a dossier can have.
-const MOST_PICTURES: usize = 99;
+const MAX_PICTURES: usize = 99;
 const PAGE: &str = "dossier.md";
 
 /// A file's path in its tree and its bytes.
@@ -308,7 +308,7 @@ fn files(subject: &DossierSubject, dossier: &Dossier) -> Result<Vec<(String, Vec
 fn write(dir: &Path, files: Vec<(String, Vec<u8>)>, was_changed: bool) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     // Removes pictures of an earlier dossier, which may have had others; numbers may be missing.
-    let numbered = |kind| (1..=MOST_PICTURES).map(move |number| format!("{kind}-{number}.svg"));
+    let numbered = |kind| (1..=MAX_PICTURES).map(move |number| format!("{kind}-{number}.svg"));
     let pictures = numbered("flow").chain(numbered("entry")).chain(["flow-modules.svg".to_owned()]);
     let is_there = |name: &String| std::fs::symlink_metadata(dir.join(name)).is_ok();
     for name in pictures.filter(is_there).filter(|name| files.iter().all(|(other, _)| other != name)) {

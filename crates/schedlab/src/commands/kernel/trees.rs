@@ -72,7 +72,7 @@ impl Origin {
 }
 
 /// Maximum size of one state. All C files of a kernel have 1.3 GB.
-pub(super) const MOST_BYTES: u64 = 2 << 30;
+pub(super) const MAX_BYTES: u64 = 2 << 30;
 
 pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     let mut problems = Vec::new();
@@ -164,12 +164,8 @@ pub(super) fn files(
         let at = tree.join(&path);
         let text = input::regular(&at).with_context(|| format!("{} cannot be read", at.display()))?;
         sum += text.len() as u64;
-        if sum > MOST_BYTES {
-            bail!(
-                "{} has more than {} MiB of C: give fewer directories with --paths",
-                tree.display(),
-                MOST_BYTES >> 20
-            );
+        if sum > MAX_BYTES {
+            bail!("{} has more than {} MiB of C: give fewer directories with --paths", tree.display(), MAX_BYTES >> 20);
         }
         out.push((path, text));
     }

@@ -259,9 +259,9 @@ fn real_lane(guest: &GuestPlan, machine: &Machine, choice: Choice) -> Result<(La
 
 /// Limited, because many tasks take turns, and a workload that is not ready after half a minute counts as hung.
 fn dither_us(ns: u64) -> Result<u32> {
-    const MOST_US: u64 = 100_000;
+    const MAX_US: u64 = 100_000;
     match ns.div_ceil(1000) {
-        us if us <= MOST_US => Ok(us as u32),
+        us if us <= MAX_US => Ok(us as u32),
         _ => usage!("--dither {}: give at most 100ms", format_ns_exact(ns)),
     }
 }
