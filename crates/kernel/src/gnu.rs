@@ -59,8 +59,8 @@ pub fn place(hunks: &[Hunk], text: &[&[u8]]) -> Vec<Placement> {
     let mut search = Search { text, offset: 0, frozen: 0 };
     let mut out = Vec::with_capacity(hunks.len());
     for hunk in hunks {
-        let (before, behind) = hunk.context();
-        let most = before.max(behind).min(FUZZ_LIMIT);
+        let (before, after) = hunk.context();
+        let most = before.max(after).min(FUZZ_LIMIT);
         let mut placement = Placement::Failed;
         for fuzz in 0..=most {
             if let Some(line) = search.find(hunk, fuzz) {
@@ -125,11 +125,11 @@ impl Search<'_> {
             // An insertion without context always matches, even after the end.
             return usize::try_from(guess).ok();
         }
-        let (before, behind) = hunk.context();
-        let longer = before.max(behind);
+        let (before, after) = hunk.context();
+        let longer = before.max(after);
         // Fuzz first shortens the longer context. A context that is still shorter was cut by an end of the file.
         let cut = |end: usize| (fuzz + end).checked_sub(longer);
-        let (mut head, tail) = (cut(before), cut(behind));
+        let (mut head, tail) = (cut(before), cut(after));
         // The tool that made the hunk may have written less context; only a hunk at line 1 is known to be at the
         // beginning.
         if head.is_none() && named > 0 {
@@ -151,10 +151,10 @@ impl Search<'_> {
             _ => {
                 let farthest = (last - guess).max(guess - lowest);
                 (0..=farthest).find_map(|away| {
-                    let behind = guess + away;
+                    let after = guess + away;
                     let before = guess - away;
-                    if behind <= last && fits(behind) {
-                        Some(behind as usize)
+                    if after <= last && fits(after) {
+                        Some(after as usize)
                     } else if before >= lowest && fits(before) {
                         Some(before as usize)
                     } else {
@@ -180,11 +180,11 @@ impl Search<'_> {
     fn take(&mut self, hunk: &Hunk, line: usize, fuzz: usize) -> Placement {
         let old = hunk.old_side().len();
         self.offset = line as isize - self.named(hunk, old == 0);
-        let (before, behind) = hunk.context();
+        let (before, after) = hunk.context();
         if line + before < self.frozen {
             return Placement::Failed;
         }
-        self.frozen = line + old - behind;
+        self.frozen = line + old - after;
         Placement::At { line, offset: self.offset, fuzz }
     }
 }

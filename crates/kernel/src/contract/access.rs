@@ -71,11 +71,13 @@ pub(super) fn of_value(side: &Side<'_>, at: usize) -> Access {
 pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> Access {
     if let Some((by, rest)) = argument(side, start).filter(|_| side.is(start.checked_sub(1), b'(')) {
         match by {
-            "WRITE_ONCE" | "rcu_assign_pointer" | "RCU_INIT_POINTER" | "smp_store_mb" => return value(side, at, rest),
+            "WRITE_ONCE" | "rcu_assign_pointer" | "RCU_INIT_POINTER" | "smp_store_mb" => {
+                return value(side, Some(at), rest);
+            }
             "swap" | "get_user" | "__get_user" => return Access::Change,
             _ if by.contains("this_cpu_") || by.contains("raw_cpu_") => {
                 let is_read = by.contains("read") || by.contains("ptr");
-                let changed = if by.ends_with("_write") { value(side, at, rest) } else { Access::Change };
+                let changed = if by.ends_with("_write") { value(side, Some(at), rest) } else { Access::Change };
                 return if is_read { Access::Read } else { changed };
             }
             _ => {}
@@ -87,7 +89,7 @@ pub(super) fn written(side: &Side<'_>, at: usize, start: usize, end: usize) -> A
         return Access::Change;
     }
     if side.is(Some(end), b'=') {
-        return if side.is(Some(end + 1), b'=') { Access::Read } else { value(side, at, end + 1) };
+        return if side.is(Some(end + 1), b'=') { Access::Read } else { value(side, Some(at), end + 1) };
     }
     // Incrementing and shifting are different kinds of access.
     let is_shifted = (is_twice(end, b'<') || is_twice(end, b'>')) && side.is(Some(end + 2), b'=');
@@ -123,8 +125,8 @@ pub(crate) fn start(side: &Side<'_>, mut at: usize) -> usize {
         let Some(mut owner) = at.checked_sub(if side.is(at.checked_sub(1), b'.') { 2 } else { 3 }) else { return at };
         while side.is(Some(owner), b']') || side.is(Some(owner), b')') {
             let Some(open) = opening(side, owner) else { return at };
-            let is_behind = open.checked_sub(1).is_some_and(|before| ends_value(side, before));
-            owner = if is_behind { open - 1 } else { return open };
+            let is_after_value = open.checked_sub(1).is_some_and(|before| ends_value(side, before));
+            owner = if is_after_value { open - 1 } else { return open };
         }
         at = owner;
     }
@@ -183,7 +185,7 @@ pub(super) fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, us
 
 /// Words in the names of functions that only read what they get the address of. The name has to decide because the body
 /// may be a macro, or in a file that is not read. A lock is not a state.
-const LOOKS: &[&str] = &[
+const READ_ONLY_CALLEES: &[&str] = &[
     "_read_",
     "_READ_",
     "_load_acquire_",
@@ -228,27 +230,27 @@ const LOOKS: &[&str] = &[
     "_IS_ERR_",
 ];
 
-pub(super) fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
-    let name = format!("_{by}_");
+pub(super) fn by_address(side: &Side<'_>, callee: &str, rest: usize) -> Access {
+    let name = format!("_{callee}_");
     // `rq_list_init(&x->list)` has the same effect as `x->list = NULL`.
-    let is_init = by.ends_with("_init") || by.starts_with("init_") || by.starts_with("INIT_");
-    if !by.contains("_and_") && LOOKS.iter().any(|words| name.contains(words)) {
+    let is_init = callee.ends_with("_init") || callee.starts_with("init_") || callee.starts_with("INIT_");
+    if !callee.contains("_and_") && READ_ONLY_CALLEES.iter().any(|words| name.contains(words)) {
         Access::Read
-    } else if by.ends_with("clear_bit") || by.starts_with("memset") || by.contains("zero") {
+    } else if callee.ends_with("clear_bit") || callee.starts_with("memset") || callee.contains("zero") {
         Access::Clear
-    } else if by.ends_with("set_bit") {
+    } else if callee.ends_with("set_bit") {
         Access::Set
     } else if is_init && side.is(Some(rest), b')') {
         Access::Clear
-    } else if is_init || by.ends_with("_set") || by == "smp_store_release" {
-        value(side, usize::MAX, rest)
+    } else if is_init || callee.ends_with("_set") || callee == "smp_store_release" {
+        value(side, None, rest)
     } else {
         Access::Change
     }
 }
 
-/// The access by assigning the expression that begins at `from`.
-pub(super) fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
+/// The access by assigning the expression that begins at `from` to the state at `at`, if it has a name there.
+pub(super) fn value(side: &Side<'_>, at: Option<usize>, from: usize) -> Access {
     let is_end = |at: &usize| match side.tokens[*at].kind {
         Kind::Mark(b';' | b',') => true,
         Kind::Mark(b')') => opening(side, *at).is_none_or(|open| open < from),
@@ -258,9 +260,7 @@ pub(super) fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
     if end == from + 1 && is_zero(side, from) {
         return Access::Clear;
     }
-    if at == usize::MAX {
-        return Access::Set;
-    }
+    let Some(at) = at else { return Access::Set };
     let text = |at: usize| &side.text[side.tokens[at].start..side.tokens[at].end];
     let whole = |at: usize| &side.text[side.tokens[start(side, at)].start..side.tokens[at].end];
     let is_counted = |at: usize| (side.is(Some(at), b'+') || side.is(Some(at), b'-')) && !side.is(Some(at + 1), b'>');

@@ -97,7 +97,7 @@ fn overwrites(side: &Side<'_>, at: usize, of: &str) -> Option<Access> {
     let by = side.word(before).filter(|_| side.is(Some(at - 1), b'('))?;
     let (_, second) = argument(side, at)?;
     let (size, done) = match by {
-        "memset" => (argument(side, second)?.1, value(side, usize::MAX, second)),
+        "memset" => (argument(side, second)?.1, value(side, None, second)),
         "memcpy" | "memmove" => (argument(side, second)?.1, Access::Transfer),
         "memzero_explicit" => (second, Access::Clear),
         _ => return None,

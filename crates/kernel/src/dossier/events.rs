@@ -63,9 +63,9 @@ fn first_arguments(text: &str, by: &str) -> String {
             depth += i32::from(byte == b'(') - i32::from(byte == b')');
             depth < 0
         });
-        let (inside, behind) = after.split_at(close.unwrap_or(after.len()));
+        let (inside, after) = after.split_at(close.unwrap_or(after.len()));
         out = out + before + by + inside.split(',').next().unwrap_or_default();
-        rest = behind;
+        rest = after;
     }
     out + rest
 }

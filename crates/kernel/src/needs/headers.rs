@@ -11,7 +11,7 @@ pub struct Headers {
     macros: Names,
     /// Fragments that macros join with `##` to their arguments: those before the argument, and those after it.
     before: Names,
-    behind: Names,
+    after: Names,
     /// Names of structs and unions, with each file that defines their members.
     types: Names,
     files: Vec<String>,
@@ -48,23 +48,23 @@ impl Headers {
         let parameters = name.map(|name| parameters(text, name)).unwrap_or_default();
         let mut joined = |word: &[u8], is_before: bool| {
             if !word.is_empty() && !parameters.contains(&word) {
-                if is_before { &mut self.before } else { &mut self.behind }.add(word, 0);
+                if is_before { &mut self.before } else { &mut self.after }.add(word, 0);
             }
         };
         while let Some(at) = rest.windows(2).position(|pair| pair == b"##") {
-            let (before, behind) = (rest[..at].trim_ascii_end(), rest[at + 2..].trim_ascii_start());
+            let (before, after) = (rest[..at].trim_ascii_end(), rest[at + 2..].trim_ascii_start());
             let from = before.iter().rposition(|byte| !is_word(byte)).map_or(0, |at| at + 1);
-            let to = behind.iter().position(|byte| !is_word(byte)).unwrap_or(behind.len());
+            let to = after.iter().position(|byte| !is_word(byte)).unwrap_or(after.len());
             joined(&before[from..], true);
-            joined(&behind[..to], false);
+            joined(&after[..to], false);
             rest = &rest[at + 2..];
         }
     }
 
     /// Adds the results of other files.
     pub fn join(&mut self, other: Self) {
-        let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.behind];
-        for (names, others) in names.into_iter().zip([&other.words, &other.macros, &other.before, &other.behind]) {
+        let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.after];
+        for (names, others) in names.into_iter().zip([&other.words, &other.macros, &other.before, &other.after]) {
             names.join(others, 0);
         }
         self.types.join(&other.types, self.files.len());
@@ -73,7 +73,7 @@ impl Headers {
 
     /// Sorts the joined results; required before looking anything up.
     pub fn seal(&mut self) {
-        let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.behind, &mut self.types];
+        let names = [&mut self.words, &mut self.macros, &mut self.before, &mut self.after, &mut self.types];
         names.into_iter().for_each(Names::seal);
     }
 
@@ -87,7 +87,7 @@ impl Headers {
         let name = name.as_bytes();
         let is_known = |rest: &[u8]| std::str::from_utf8(rest).is_ok_and(&is_known);
         let is_there = |rest: &[u8]| rest.len() > 1 && (self.words.has(rest) || is_known(rest));
-        let ends = |rest: &[u8]| (1..rest.len()).any(|at| self.behind.has(&rest[at..]) && is_there(&rest[..at]));
+        let ends = |rest: &[u8]| (1..rest.len()).any(|at| self.after.has(&rest[at..]) && is_there(&rest[..at]));
         let begins = |at: usize| self.before.has(&name[..at]) && (is_there(&name[at..]) || ends(&name[at..]));
         (1..name.len()).any(begins) || ends(name)
     }
@@ -108,8 +108,8 @@ fn is_word(byte: &u8) -> bool {
 
 /// The parameters of `#define NAME(a, b) …`, which stand for arguments in its body.
 fn parameters<'a>(text: &'a [u8], name: &[u8]) -> Vec<&'a [u8]> {
-    let behind = text.windows(name.len()).position(|part| part == name).map_or(text.len(), |at| at + name.len());
-    match text[behind..].strip_prefix(b"(") {
+    let after = text.windows(name.len()).position(|part| part == name).map_or(text.len(), |at| at + name.len());
+    match text[after..].strip_prefix(b"(") {
         Some(rest) => words(rest.split(|&byte| byte == b')').next().unwrap_or_default()).collect(),
         None => Vec::new(),
     }

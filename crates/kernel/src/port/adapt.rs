@@ -178,12 +178,12 @@ impl Neighbour {
 fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, MatchQuality)> {
     let near = |i: usize, steps| place.map[i].map(|(there, like)| Neighbour { old: i, there, like, steps });
     let before = (0..group.old.start).rev().enumerate().find_map(|(steps, i)| near(i, steps));
-    let behind = (group.old.end..old.len()).enumerate().find_map(|(steps, i)| near(i, steps));
-    let (at, way) = match (before, behind) {
+    let after = (group.old.end..old.len()).enumerate().find_map(|(steps, i)| near(i, steps));
+    let (at, way) = match (before, after) {
         (Some(a), Some(b)) if a.there + 1 == b.there => {
             (b.there, if a.is_exact() && b.is_exact() { MatchQuality::Exact } else { MatchQuality::OneSide })
         }
-        (Some(a), Some(b)) if goes_behind(a, b, &group.new, old, source) => {
+        (Some(a), Some(b)) if goes_after(a, b, &group.new, old, source) => {
             (b.there, if b.is_exact() { MatchQuality::OneSide } else { MatchQuality::Assumed })
         }
         (Some(a), _) => (a.there + 1, if a.is_exact() { MatchQuality::OneSide } else { MatchQuality::Assumed }),
@@ -196,7 +196,7 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
 
 /// Decides, if the text has other lines between the two neighbours of an addition, whether it goes next to the one
 /// after it. Lines at the end of a paragraph or block stay there, and so do lines at the beginning of one.
-fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
+fn goes_after(before: Neighbour, after: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
     let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
     if before.steps == 0 && line.last() != there.last() {
         // The statement continues on the next line of the text.
@@ -206,11 +206,11 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     let Some(first) = said.next() else { return false };
     let last = said.next_back().unwrap_or(first).trim_ascii();
     let is_torn = |at: usize| tears(source.lines[at - 1], first);
-    if is_torn(before.there + 1) != is_torn(behind.there) {
+    if is_torn(before.there + 1) != is_torn(after.there) {
         return is_torn(before.there + 1);
     }
-    let next = old[behind.old].known.trimmed;
-    let is_end = behind.steps == 0 && (next.is_empty() || next.starts_with(b"}") || next.starts_with(b"#include"));
+    let next = old[after.old].known.trimmed;
+    let is_end = after.steps == 0 && (next.is_empty() || next.starts_with(b"}") || next.starts_with(b"#include"));
     let is_begin = line.ends_with(b"{") || line.is_empty() && !is_end;
     if before.steps == 0 && (is_end || is_begin) {
         return !is_begin;
@@ -225,7 +225,7 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
         let known = &old[n.old].known;
         n.like * known.weight() - n.steps as f32 + likeness(&known.words, &distinctive(added))
     };
-    hold(before, first) + BEFORE < hold(behind, last)
+    hold(before, first) + BEFORE < hold(after, last)
 }
 
 /// Whether an added line directly after this line would come between a condition and its statement, or be unreachable.

@@ -167,8 +167,8 @@ fn close_up(map: &mut [Option<(usize, f32)>], old: &[Old<'_>], source: &Source<'
         };
         let is_free = |k: &usize| map[*k].is_none() && old[*k].known.trimmed == source.known[line].trimmed;
         let before = (0..i).rev().take_while(|k| map[*k].is_none()).filter(is_free);
-        let behind = (i + 1..map.len()).take_while(|k| map[*k].is_none()).filter(is_free);
-        let better = before.chain(behind).find(|k| beside(map, *k, line));
+        let after = (i + 1..map.len()).take_while(|k| map[*k].is_none()).filter(is_free);
+        let better = before.chain(after).find(|k| beside(map, *k, line));
         if let Some(k) = better {
             map.swap(i, k);
         }

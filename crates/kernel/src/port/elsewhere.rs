@@ -17,8 +17,8 @@ pub fn widened(hunk: &Hunk, line: usize, text: &[&[u8]]) -> Hunk {
     let last = (first + hunk.old_side().len()).min(text.len());
     let begin = first.saturating_sub(AROUND);
     let context = |lines: &[&[u8]]| lines.iter().map(|line| Line::Context(line.to_vec())).collect::<Vec<_>>();
-    let behind = context(&text[last..(last + AROUND).min(text.len())]);
-    let lines = [context(&text[begin..first]), hunk.lines.clone(), behind].concat();
+    let after = context(&text[last..(last + AROUND).min(text.len())]);
+    let lines = [context(&text[begin..first]), hunk.lines.clone(), after].concat();
     Hunk { old_start: hunk.old_start.saturating_sub(first - begin), lines, ..hunk.clone() }
 }
 

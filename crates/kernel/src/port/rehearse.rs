@@ -109,10 +109,10 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
 /// nowhere. Also works for hunks that only remove lines. Inside a function, it must be the function that the hunk
 /// names.
 fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
-    let (before, behind) = hunk.context();
+    let (before, after) = hunk.context();
     let (new, old) = (trimmed(&hunk.new_side()), trimmed(&hunk.old_side()));
     let is_distinctive = |side: &[&[u8]]| side.iter().any(|line| line.len() > 3);
-    if !is_distinctive(&new[..before.min(new.len())]) || !is_distinctive(&new[new.len() - behind.min(new.len())..]) {
+    if !is_distinctive(&new[..before.min(new.len())]) || !is_distinctive(&new[new.len() - after.min(new.len())..]) {
         return None;
     }
     let places = |side: &[&[u8]]| {
@@ -139,7 +139,7 @@ fn done_at(hunk: &Hunk, source: &Source<'_>) -> Option<usize> {
 
 /// Whether all lines before the changes, or all lines after them, stand consecutively in exactly one place of the text.
 fn has_side(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
-    let (before, behind) = hunk.context();
+    let (before, after) = hunk.context();
     let (old, end) = (trimmed(&hunk.old_side()), found.map.len());
     let stands = |side: Range<usize>| {
         let Some(Some((first, _))) = found.map.get(side.start).copied().filter(|_| side.len() > 1) else {
@@ -150,7 +150,7 @@ fn has_side(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
             there.filter(|(_, lines)| lines.iter().map(|line| line.trimmed).eq(old[side.clone()].iter().copied()));
         same.map(|(at, _)| at).eq([first])
     };
-    stands(0..before.min(end)) || stands(end - behind.min(end)..end)
+    stands(0..before.min(end)) || stands(end - after.min(end)..end)
 }
 
 fn here(line: usize, source: &Source<'_>) -> HunkPlace {
@@ -191,9 +191,9 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let (new, old) = (hunk.new_side(), hunk.old_side());
     let window = near.saturating_sub(new.len() + 20)..(near + new.len() + 20).min(source.lines.len());
     let there: Vec<&[u8]> = source.known[window.clone()].iter().map(|line| line.trimmed).collect();
-    let (before, behind) = hunk.context();
+    let (before, after) = hunk.context();
     let (new, old) = (trimmed(&new), trimmed(&old));
-    let core = |side: &[&[u8]]| before.min(side.len())..(side.len() - behind).max(before.min(side.len()));
+    let core = |side: &[&[u8]]| before.min(side.len())..(side.len() - after).max(before.min(side.len()));
     let stands = |side: &[&[u8]]| !side.is_empty() && there.windows(side.len()).any(|lines| lines == side);
     let (made, was) = (core(&new), core(&old));
     let is_distinctive = |line: &&[u8]| line.len() > 3;
@@ -242,8 +242,8 @@ fn confidence(hunk: &Hunk, adapted: &[(Edit, MatchQuality)], found: &Alignment, 
 /// Whether patch would put it there if it searched only that function: all lines, except the context lines that fuzz
 /// may ignore, stand there unchanged and consecutively, and nowhere else in the function.
 fn is_sure(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
-    let (before, behind) = hunk.context();
-    let kept = before.min(FUZZ_LIMIT)..found.map.len() - behind.min(FUZZ_LIMIT);
+    let (before, after) = hunk.context();
+    let kept = before.min(FUZZ_LIMIT)..found.map.len() - after.min(FUZZ_LIMIT);
     let (old, Some(Some((first, _)))) = (hunk.old_side(), found.map.get(kept.start).copied()) else { return false };
     let Some(lines) = old.get(kept).filter(|lines| !lines.is_empty()).map(trimmed) else { return false };
     let places = source.known.windows(lines.len()).enumerate().filter(|(at, there)| {

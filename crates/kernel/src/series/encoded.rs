@@ -8,7 +8,7 @@ pub(super) fn decoded(text: &str) -> String {
     let mut open = Vec::new();
     while let Some(at) = rest.find("=?") {
         let between = &rest[..at];
-        let Some((bytes, behind)) = word(&rest[at..]) else {
+        let Some((bytes, after)) = word(&rest[at..]) else {
             flush(&mut open, &mut out);
             out += &rest[..at + 2];
             rest = &rest[at + 2..];
@@ -19,7 +19,7 @@ pub(super) fn decoded(text: &str) -> String {
             out += between;
         }
         open.extend(bytes);
-        rest = behind;
+        rest = after;
     }
     flush(&mut open, &mut out);
     out + rest
@@ -36,7 +36,7 @@ fn flush(open: &mut Vec<u8>, out: &mut String) {
 fn word(text: &str) -> Option<(Vec<u8>, &str)> {
     let mut parts = text.strip_prefix("=?")?.splitn(3, '?');
     let (set, encoding, rest) = (parts.next()?, parts.next()?, parts.next()?);
-    let (inside, behind) = rest.split_once("?=")?;
+    let (inside, after) = rest.split_once("?=")?;
     let bytes = match encoding {
         "q" | "Q" => of_quoted(inside.as_bytes())?,
         "b" | "B" => of_base64(inside.as_bytes())?,
@@ -49,7 +49,7 @@ fn word(text: &str) -> Option<(Vec<u8>, &str)> {
         "iso-8859-1" | "latin1" => bytes.into_iter().map(char::from).collect::<String>().into_bytes(),
         _ => return None,
     };
-    Some((bytes, behind))
+    Some((bytes, after))
 }
 
 fn of_quoted(text: &[u8]) -> Option<Vec<u8>> {

@@ -74,11 +74,11 @@ pub(crate) fn origin(line: &str) -> Option<String> {
 /// `[PATCH v2 1/3] x` and `[RT] x`: tags in brackets belong to the mail, not to the commit.
 fn without_tags(subject: &str) -> &str {
     let mut rest = subject.trim();
-    while let Some((tag, behind)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+    while let Some((tag, after)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
         if !tag.to_ascii_uppercase().contains("PATCH") {
             break;
         }
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     rest
 }

@@ -108,8 +108,8 @@ pub(super) fn of_git_line(rest: &[u8]) -> Option<Result<Option<String>, PatchErr
         return Some(read(&rest[..rest.len() / 2], false));
     }
     let spaces = rest.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(at, _)| at);
-    let behind = |name: &[u8]| name.iter().position(|&b| b == b'/').map(|at| name[at + 1..].to_vec());
-    let same = |at: &usize| behind(&rest[..*at]).is_some_and(|name| Some(name) == behind(&rest[at + 1..]));
+    let after = |name: &[u8]| name.iter().position(|&b| b == b'/').map(|at| name[at + 1..].to_vec());
+    let same = |at: &usize| after(&rest[..*at]).is_some_and(|name| Some(name) == after(&rest[at + 1..]));
     spaces.into_iter().find(same).map(|at| read(&rest[at + 1..], true))
 }
 

@@ -180,7 +180,7 @@ pub struct Invocation {
 pub const NOT_READ: [&str; 6] = [
     "a closing brace that nothing opens",
     "a declaration that the file's end cuts off",
-    "braces behind no function, type or object",
+    "braces after no function, type or object",
     "an #else in a body that began in its #if",
     "braces that do not close in pairs; taken to end at the margin",
     "a body that the file's end cuts off",

@@ -88,7 +88,7 @@ impl Scanner<'_> {
     }
 
     fn push(&mut self, token: Token) {
-        if self.is_behind_lone_words(&token) {
+        if self.is_after_lone_words(&token) {
             self.head.clear();
         }
         if self.head.is_empty() {
@@ -99,7 +99,7 @@ impl Scanner<'_> {
 
     /// Whether the unfinished declaration consists only of words at column 0, followed by an empty line before `token`:
     /// macros that are declarations by themselves, without `;`, such as a header's list of names.
-    fn is_behind_lone_words(&self, token: &Token) -> bool {
+    fn is_after_lone_words(&self, token: &Token) -> bool {
         let Some(last) = self.head.last().filter(|_| self.is_at_margin(token.start)) else { return false };
         let is_lone = |word: &Token| word.kind == Kind::Word && self.is_at_margin(word.start);
         self.head.iter().all(is_lone) && self.file.text[last.end..token.start].windows(2).any(|two| two == b"\n\n")
@@ -277,9 +277,9 @@ impl Scanner<'_> {
                 let mut name = tag.map(|t| word(text, &head[t])).unwrap_or_default();
                 let mut is_object = false;
                 if name.is_empty()
-                    && let Some(behind) = self.name_behind()
+                    && let Some(after) = self.name_after()
                 {
-                    name = word(text, behind);
+                    name = word(text, after);
                     is_object = !head.iter().any(|t| &text[t.start..t.end] == b"typedef");
                 }
                 self.out.types.push(Type { keyword, name, is_object, line, condition: held, members });
@@ -307,14 +307,14 @@ impl Scanner<'_> {
     }
 
     /// The name after an anonymous type, after any attributes: `} __packed name;`.
-    fn name_behind(&self) -> Option<&Token> {
+    fn name_after(&self) -> Option<&Token> {
         let mut rest = self.tokens.get(self.at..)?;
-        while let [mark, behind @ ..] = rest
+        while let [mark, after @ ..] = rest
             && mark.kind == Kind::Word
             && is_mark(&self.file.text[mark.start..mark.end])
         {
-            let has_arguments = behind.first().is_some_and(|open| open.is(b'('));
-            rest = if has_arguments { behind.get(closing(behind, 0)? + 1..)? } else { behind };
+            let has_arguments = after.first().is_some_and(|open| open.is(b'('));
+            rest = if has_arguments { after.get(closing(after, 0)? + 1..)? } else { after };
         }
         rest.first().filter(|t| t.kind == Kind::Word)
     }

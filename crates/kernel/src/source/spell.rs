@@ -12,9 +12,9 @@ pub(super) fn spell<'t>(text: &[u8], tokens: impl IntoIterator<Item = &'t Token>
     let (mut last, mut is_binary) = (None, false);
     for token in tokens.into_iter().filter(|t| t.kind != Kind::Directive) {
         let is_and = token.is(b'&');
-        let is_behind_operand = matches!(last, Some(Kind::Word | Kind::Number | Kind::Mark(b')' | b']')));
-        let is_and_apart = if is_and { is_behind_operand } else { is_binary };
-        is_binary = is_and && (is_behind_operand || is_binary);
+        let is_after_operand = matches!(last, Some(Kind::Word | Kind::Number | Kind::Mark(b')' | b']')));
+        let is_and_apart = if is_and { is_after_operand } else { is_binary };
+        is_binary = is_and && (is_after_operand || is_binary);
         if is_and_apart || last.is_some_and(|before| is_apart(before, token.kind)) {
             out.push(b' ');
         }

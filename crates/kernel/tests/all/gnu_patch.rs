@@ -179,10 +179,10 @@ fn a_hunk_given_twice() {
         ("qqqqqababababababab", "ababab"),
         ("qqqqqaaaaaaaaaaaa", "aaaaaa"),
     ] {
-        let (before, behind) = old.split_at(3);
+        let (before, after) = old.split_at(3);
         let context = |part: &str| part.chars().map(|c| format!(" {c}\n")).collect::<String>();
         let at = text.find(old).unwrap() + 1;
-        let hunk = format!("@@ -{at},6 +{at},7 @@\n{}+X\n{}", context(before), context(behind));
+        let hunk = format!("@@ -{at},6 +{at},7 @@\n{}+X\n{}", context(before), context(after));
         let diff = format!("--- a/f\n+++ b/f\n{hunk}{hunk}");
         let target = lines(text);
         let (_, its, said) = by_the_program(dir.path(), target.as_bytes(), diff.as_bytes());
