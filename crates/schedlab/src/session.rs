@@ -12,7 +12,7 @@ use schedlab_run::{RunError, RunReader, RunWriter};
 use schedlab_sys::interrupt::{Answering, Interrupt};
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, Experiment, Store};
-use schedlab_tune::{Of, RestoreOutcome, Restored, Roots, TuneError};
+use schedlab_tune::{Leftovers, RestoreOutcome, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(crate) fn restore_leftovers() -> Result<()> {
 }
 
 fn restore_killed_runs() -> Result<Vec<Restored>, TuneError> {
-    schedlab_tune::restore_leftovers(Of::Killed, &Roots::default(), &schedlab_tune::state_dir())
+    schedlab_tune::restore_leftovers(Leftovers::Killed, &Roots::default(), &schedlab_tune::state_dir())
 }
 
 /// Reports a knob that was restored. After a reboot nothing had to be cleaned up, and the values may have been meant to

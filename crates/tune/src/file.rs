@@ -29,7 +29,7 @@ pub(crate) fn open_for_write(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{HostGuard, Of};
+    use crate::{HostGuard, Leftovers};
     use crate::{Roots, TuneError, of_names, restore_leftovers};
     use std::os::unix::fs::symlink;
     use std::path::Path;
@@ -64,6 +64,6 @@ mod tests {
         // In place of a journal.
         pipe(&state.join("journal-1-1"));
         std::fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        assert!(matches!(restore_leftovers(Of::All, &roots, &state), Err(TuneError::State { .. })));
+        assert!(matches!(restore_leftovers(Leftovers::AlsoSet, &roots, &state), Err(TuneError::State { .. })));
     }
 }

@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::knob::Knob;
 use crate::owner::Owner;
 use crate::resolve::{Resolved, resolve};
-use crate::restore::{Of, put_back, restore_locked};
+use crate::restore::{Leftovers, put_back, restore_locked};
 use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::StateLock;
@@ -33,8 +33,8 @@ struct AppliedKnob {
     may_show: Vec<String>,
 }
 
-/// Host-wide settings that are applied: sysctls (but not `net.*`), autogroup, debugfs, scheduler features, cgroup
-/// weight and quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers)
+/// Host-wide settings that are applied: sysctls (but not `net.*`), autogroup, files and choices in debugfs and sysfs,
+/// scheduler features, audit rules, cgroup weight and quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers)
 /// does.
 #[derive(Debug)]
 pub struct HostGuard {
@@ -85,7 +85,7 @@ impl HostGuard {
         self
     }
 
-    /// Keeps the settings after the end of this process, until they are restored ([`Of::All`]).
+    /// Keeps the settings after the end of this process, until they are restored ([`Leftovers::AlsoSet`]).
     pub fn keep(mut self) -> Result<(), TuneError> {
         if let Some((journal, _)) = &mut self.journal {
             journal.keep()?;
@@ -182,7 +182,7 @@ impl HostGuard {
         if self.journal.is_none() {
             let lock = StateLock::take(&self.state_dir)?;
             // Original values must be read after the leftovers of killed runs are restored.
-            all_back(restore_locked(Of::Killed, &self.roots, &self.state_dir, &lock)?)?;
+            all_back(restore_locked(Leftovers::Killed, &self.roots, &self.state_dir, &lock)?)?;
             let state = |source| TuneError::State { path: self.roots.proc.join("self/stat"), source };
             self.online = online_cpus(&self.roots.sys);
             let owner = Owner::this(&self.roots.proc).map_err(state)?;

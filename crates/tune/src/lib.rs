@@ -42,7 +42,7 @@ pub use export::{EXPORT_FILES, Export, Exports, check_exports, exports};
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs, needs_in_own_network};
 pub use restore::preview::{Preview, preview};
-pub use restore::{Of, restore_leftovers};
+pub use restore::{Leftovers, restore_leftovers};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};
 pub use sysctl::{net_sysctl, present_value, write_sysctl};

@@ -130,41 +130,47 @@ fn put_back_each(mut open: Vec<&Entry>) -> Vec<Restored> {
 
 /// Which journals of dead processes to restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum Leftovers {
     /// Those of killed processes, whose changes were not meant to stay.
     Killed,
     /// Also those of `tune set`, whose values stay until they are restored on request.
-    All,
+    AlsoSet,
 }
 
-impl Of {
-    fn means(self, roots: &Roots, parsed: &Parsed) -> bool {
-        self == Self::All || !parsed.stays(&roots.proc)
+impl Leftovers {
+    /// Whether a journal is one of them.
+    fn includes(self, roots: &Roots, parsed: &Parsed) -> bool {
+        self == Self::AlsoSet || !parsed.stays(&roots.proc)
     }
 }
 
-/// Restores what dead processes left changed, and removes their journals; called at every start for [`Of::Killed`], and
-/// by `schedlab tune restore` for [`Of::All`]. A journal with a value that could not be restored is kept for the next
+/// Restores what dead processes left changed, and removes their journals; called at every start for [`Leftovers::Killed`], and
+/// by `schedlab tune restore` for [`Leftovers::AlsoSet`]. A journal with a value that could not be restored is kept for the next
 /// try. While another schedlab is changing this host nothing is done: the result is [`TuneError::Busy`] after two
 /// seconds, within which a killed one would be gone. The other one has restored all leftovers before its first change.
-pub fn restore_leftovers(of: Of, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
-    restore_within(PATIENCE, of, roots, state_dir)
+pub fn restore_leftovers(which: Leftovers, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+    restore_within(PATIENCE, which, roots, state_dir)
 }
 
-fn restore_within(patience: Duration, of: Of, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+fn restore_within(
+    patience: Duration,
+    which: Leftovers,
+    roots: &Roots,
+    state_dir: &Path,
+) -> Result<Vec<Restored>, TuneError> {
     let (began, mut restored) = (Instant::now(), Vec::new());
-    if of == Of::Killed && is_closed_to_us(state_dir) {
+    if which == Leftovers::Killed && is_closed_to_us(state_dir) {
         return Ok(restored);
     }
     loop {
-        if !journals(state_dir)?.iter().any(|(_, parsed)| of.means(roots, parsed)) {
+        if !journals(state_dir)?.iter().any(|(_, parsed)| which.includes(roots, parsed)) {
             return Ok(restored);
         }
         let busy = match StateLock::take(state_dir) {
             Ok(lock) => {
                 // Checked before the others are restored: a process that dies later was alive.
                 let living = living_owner(roots, state_dir)?;
-                restored.append(&mut restore_locked(of, roots, state_dir, &lock)?);
+                restored.append(&mut restore_locked(which, roots, state_dir, &lock)?);
                 match living {
                     Some(owner) => TuneError::Busy { pid: owner.pid.to_string() },
                     None => return Ok(restored),
@@ -192,14 +198,14 @@ fn living_owner(roots: &Roots, state_dir: &Path) -> Result<Option<Owner>, TuneEr
 }
 
 pub(crate) fn restore_locked(
-    of: Of,
+    which: Leftovers,
     roots: &Roots,
     state_dir: &Path,
     _lock: &StateLock,
 ) -> Result<Vec<Restored>, TuneError> {
     let mut restored = Vec::new();
     for (path, parsed) in journals(state_dir)? {
-        if !of.means(roots, &parsed) || parsed.owner.as_ref().is_some_and(|owner| owner.is_alive(&roots.proc)) {
+        if !which.includes(roots, &parsed) || parsed.owner.as_ref().is_some_and(|owner| owner.is_alive(&roots.proc)) {
             continue;
         }
         let unreadable = unreadable(roots, &path, &parsed);
@@ -212,7 +218,7 @@ pub(crate) fn restore_locked(
             durable::remove(&path).map_err(|source| TuneError::State { path, source })?;
         }
         // A run does not affect knobs of another network namespace, so they are only reported on request.
-        of_this.retain(|one| of == Of::All || !matches!(one.outcome, RestoreOutcome::OtherNetwork(_)));
+        of_this.retain(|one| which == Leftovers::AlsoSet || !matches!(one.outcome, RestoreOutcome::OtherNetwork(_)));
         restored.append(&mut of_this);
     }
     Ok(restored)

@@ -16,7 +16,7 @@ pub enum RestoreOutcome {
     LeftForeign(String),
     /// The knob no longer exists, and nothing of ours with it.
     Gone,
-    /// It belongs into a network namespace that is not the caller's: its inode.
+    /// It belongs to a network namespace that is not the caller's: its inode.
     OtherNetwork(u64),
     /// The machine has been started again since: the value was lost with the old boot.
     Rebooted,
@@ -66,7 +66,7 @@ impl fmt::Display for Restored {
             RestoreOutcome::Gone => write!(f, "{knob}: {} is gone, nothing to put back", path.display()),
             RestoreOutcome::OtherNetwork(inode) => write!(
                 f,
-                "{knob}: `{original}` belongs into the network namespace net:[{inode}], where it was set: run `schedlab tune \
+                "{knob}: `{original}` belongs to the network namespace net:[{inode}], where it was set: run `schedlab tune \
                  restore` in it (ip netns exec, nsenter -n)"
             ),
             RestoreOutcome::Rebooted => write!(f, "{knob}: the machine was restarted since, the change is gone"),

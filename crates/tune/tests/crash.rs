@@ -3,7 +3,7 @@
 //! Runs on the real kernel, as root, with sysctls that do no harm if they are changed for a few milliseconds:
 //! `kernel.sched_cfs_bandwidth_slice_us` and `kernel.sched_rr_timeslice_ms` (which the kernel rounds to ticks).
 
-use schedlab_tune::{Of, Preview, Roots, TuneError, preview, restore_leftovers};
+use schedlab_tune::{Leftovers, Preview, Roots, TuneError, preview, restore_leftovers};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn kill(mut child: Child) {
 /// Restores while the killed process may still exist, as in `kill -9 PID; schedlab tune restore`.
 fn kill_and_restore_at_once(mut child: Child, state: &Path) -> Vec<schedlab_tune::Restored> {
     child.kill().unwrap();
-    let restored = restore_leftovers(Of::Killed, &Roots::default(), state).unwrap();
+    let restored = restore_leftovers(Leftovers::Killed, &Roots::default(), state).unwrap();
     child.wait().unwrap();
     restored
 }
@@ -97,7 +97,7 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         let restored = if round % 10 < 5 {
             kill(child);
             caught_in_the_act += usize::from((value(SLICE), value(RR)) != before);
-            restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap()
+            restore_leftovers(Leftovers::Killed, &Roots::default(), state.path()).unwrap()
         } else {
             let restored = kill_and_restore_at_once(child, state.path());
             caught_in_the_act += usize::from(!restored.is_empty());
@@ -106,7 +106,7 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         assert_eq!((value(SLICE), value(RR)), before, "round {round}, delay {delay:?}: {restored:?}");
         assert!(restored.iter().all(schedlab_tune::Restored::is_done), "round {round}: {restored:?}");
         assert_eq!(
-            restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap(),
+            restore_leftovers(Leftovers::Killed, &Roots::default(), state.path()).unwrap(),
             [],
             "nothing is left to do"
         );
@@ -126,14 +126,14 @@ fn a_second_schedlab_is_told_who_holds_the_host_and_restores_nothing() {
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=7001",
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=9002",
     );
-    let busy = restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap_err();
+    let busy = restore_leftovers(Leftovers::Killed, &Roots::default(), state.path()).unwrap_err();
     assert!(matches!(&busy, TuneError::Busy { pid } if *pid == child.id().to_string()), "{busy}");
     assert_eq!(preview(&Roots::default(), state.path()).unwrap(), Preview::default());
     let mut guard = schedlab_tune::HostGuard::open(Roots::default(), state.path()).unwrap();
     let error = guard.apply(&["sysctl:kernel.sched_rr_timeslice_ms=200".parse().unwrap()]).unwrap_err();
     assert!(matches!(&error, TuneError::Busy { pid } if *pid == child.id().to_string()), "{error}");
     kill(child);
-    restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap();
+    restore_leftovers(Leftovers::Killed, &Roots::default(), state.path()).unwrap();
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_cgroup_of_a_killed_process_is_removed_with_what_still_runs_in_it() {
     let mut tenant = Command::new("sleep").arg("60").spawn().unwrap();
     fs::write(group.join("cgroup.procs"), tenant.id().to_string()).unwrap();
     kill(child);
-    restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap();
+    restore_leftovers(Leftovers::Killed, &Roots::default(), state.path()).unwrap();
     assert!(!group.exists());
     assert!(tenant.try_wait().unwrap().is_none(), "the task moved up and still runs");
     tenant.kill().unwrap();

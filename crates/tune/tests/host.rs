@@ -345,7 +345,8 @@ fn groups_of_a_killed_trial_are_removed_at_the_next_start() {
     procs.iter().for_each(|procs| fs::create_dir(procs.parent().unwrap()).unwrap());
     fs::write(journal.path(), as_it_was).unwrap();
     fs::remove_file(tree.path(&format!("proc/{}/stat", std::process::id()))).unwrap();
-    let restored = schedlab_tune::restore_leftovers(schedlab_tune::Of::Killed, &tree.roots, &tree.state()).unwrap();
+    let restored =
+        schedlab_tune::restore_leftovers(schedlab_tune::Leftovers::Killed, &tree.roots, &tree.state()).unwrap();
     assert_eq!((restored.len(), groups_of(&tree), tree.journals()), (2, 0, 0), "{restored:?}");
 }
 

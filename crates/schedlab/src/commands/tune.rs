@@ -11,7 +11,7 @@ use anyhow::Result;
 use schedlab_plan::{Setting, counted, shell_words};
 use schedlab_record::tracer;
 use schedlab_sys::net_name;
-use schedlab_tune::{Knob, Named, Of, Preview, RestoreOutcome, Restored, Roots, named};
+use schedlab_tune::{Knob, Leftovers, Named, Preview, RestoreOutcome, Restored, Roots, named};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -119,7 +119,7 @@ fn restore(place: &Target, dry_run: bool) -> Result<u8> {
     if dry_run {
         return preview(place);
     }
-    let restored = schedlab_tune::restore_leftovers(Of::All, roots, state)?;
+    let restored = schedlab_tune::restore_leftovers(Leftovers::AlsoSet, roots, state)?;
     // Everything is done before anything is printed.
     let removed = if ours { crate::session::remove_orphaned_namespaces() } else { Ok(Vec::new()) };
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;

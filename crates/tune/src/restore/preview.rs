@@ -10,7 +10,7 @@ use crate::state::journals;
 use std::io;
 use std::path::Path;
 
-/// What [`restore_leftovers`](crate::restore_leftovers) would do for [`Of::All`](crate::Of::All).
+/// What [`restore_leftovers`](crate::restore_leftovers) would do for [`Leftovers::AlsoSet`](crate::Leftovers::AlsoSet).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
     /// The settings that would be put back, in that order.

@@ -40,13 +40,13 @@ impl Tree {
         journal.done(seq, new).unwrap();
     }
     fn restore(&self) -> Vec<RestoreOutcome> {
-        let restored = restore_leftovers(Of::Killed, &self.roots, &self.state).unwrap();
+        let restored = restore_leftovers(Leftovers::Killed, &self.roots, &self.state).unwrap();
         restored.into_iter().map(|r| r.outcome).collect()
     }
     /// Restores everything, and checks that the preview said so.
     fn restore_all(&self) -> Vec<RestoreOutcome> {
         let Preview { back, others } = preview(&self.roots, &self.state).unwrap();
-        let all = restore_leftovers(Of::All, &self.roots, &self.state).unwrap();
+        let all = restore_leftovers(Leftovers::AlsoSet, &self.roots, &self.state).unwrap();
         let (restored, others_now): (Vec<_>, Vec<_>) =
             all.iter().cloned().partition(|one| one.outcome == RestoreOutcome::Restored);
         let of = |knob: &str, original: &str| (knob.to_owned(), original.to_owned());
@@ -122,7 +122,7 @@ fn bytes_and_ratio_come_back_as_one_value_and_another_process_keeps_its_own() {
             let (path, value) = of(foreign);
             Knob::file(path).write(&value).unwrap();
         }
-        let restored = restore_leftovers(Of::Killed, &tree.roots, &tree.state).unwrap();
+        let restored = restore_leftovers(Leftovers::Killed, &tree.roots, &tree.state).unwrap();
         assert_eq!(pair.clone().map(|knob| knob.read().unwrap()), expected, "{bytes} {ratio} {ours} {foreign}");
         let told: Vec<String> = restored.iter().map(ToString::to_string).collect();
         let zero_is_written = told.iter().any(|line| line.contains("echo '0'"));
@@ -287,7 +287,7 @@ fn the_journal_of_a_living_process_is_left_alone() {
     let alive = Owner::this(Path::new("/proc")).unwrap();
     let mut journal = Journal::create(&tree.state, alive).unwrap();
     tree.change(&mut journal, &knob, "2");
-    let busy = restore_within(Duration::ZERO, Of::Killed, &Roots::default(), &tree.state).unwrap_err();
+    let busy = restore_within(Duration::ZERO, Leftovers::Killed, &Roots::default(), &tree.state).unwrap_err();
     assert!(matches!(&busy, TuneError::Busy { pid } if *pid == std::process::id().to_string()), "{busy}");
     assert_eq!((knob.read().unwrap(), tree.journals_left()), ("2".into(), 1));
 }
@@ -299,10 +299,11 @@ fn a_killed_process_that_still_holds_the_lock_is_waited_for() {
     let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
     tree.change(&mut journal, &knob, "2");
     let lock = StateLock::take(&tree.state).unwrap();
-    let busy = restore_within(Duration::ZERO, Of::Killed, &tree.roots, &tree.state).unwrap_err();
+    let busy = restore_within(Duration::ZERO, Leftovers::Killed, &tree.roots, &tree.state).unwrap_err();
     assert!(matches!(busy, TuneError::Busy { .. }), "{busy}");
     std::thread::scope(|threads| {
-        let waiter = threads.spawn(|| restore_within(Duration::from_secs(60), Of::Killed, &tree.roots, &tree.state));
+        let waiter =
+            threads.spawn(|| restore_within(Duration::from_secs(60), Leftovers::Killed, &tree.roots, &tree.state));
         drop(lock);
         assert_eq!(waiter.join().unwrap().unwrap()[0].outcome, RestoreOutcome::Restored);
     });

@@ -7,7 +7,7 @@ use crate::session::say_restored;
 use anyhow::{Context, Result, bail};
 use schedlab_plan::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_tune::{HostGuard, Of, RestoreOutcome, Restored, check, needs_in_own_network, task};
+use schedlab_tune::{HostGuard, Leftovers, RestoreOutcome, Restored, check, needs_in_own_network, task};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -21,7 +21,7 @@ pub(super) fn run(place: &Target, values: &[String], dry_run: bool, command: &[S
         let would_fail = needs.iter().any(|need| need.met == Some(false));
         return Ok(if would_fail { exit::ERROR } else { exit::DONE });
     }
-    schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)?.iter().for_each(say_restored);
+    schedlab_tune::restore_leftovers(Leftovers::Killed, &place.roots, &place.state)?.iter().for_each(say_restored);
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     let mut guard = HostGuard::open(place.roots.clone(), &place.state)?.with_own_network();
     let mut applied = guard.apply(&settings)?;
