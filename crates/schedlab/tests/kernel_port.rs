@@ -9,7 +9,7 @@ use program::{Lab, json, schedlab};
 fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
     let lab = Lab::new("kernel-port");
     let source = write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
-    write(&lab, "q/series", b"# order\nb.patch -p1\na.patch\n");
+    write(&lab, "q/series", b"# order\nb.patch -p1\nlost.patch\nback.patch -R\na.patch\n");
     write(
         &lab,
         "q/b.patch",
@@ -23,6 +23,8 @@ fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
         "hunk 1    applies  kernel/x.c:12 second  patch puts it into `first`, it is for `second`; proposal: sure";
     assert!(ran.stdout.contains(flagged), "{}", ran.stdout);
     assert!(ran.stdout.contains("patch 1: of b (") && ran.stdout.contains("kernel/gone.c  the tree has no such file"));
+    assert!(ran.stderr.contains("q/lost.patch cannot be read: No such file or directory"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the patch option -R is not supported") && ran.stderr.contains("it is left out"));
     assert!(ran.stdout.contains("`a/../../etc/x` leads out of the tree"), "{}", ran.stdout);
     assert!(ran.stdout.contains("2 hunks of 2 patches: 1 apply, 0 with offset, 0 with fuzz, 1 fail"), "{}", ran.stdout);
     let lines: Vec<_> = std::fs::read_to_string(&file).unwrap().lines().map(json).collect();

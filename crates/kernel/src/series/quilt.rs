@@ -12,17 +12,15 @@ pub struct UnsupportedOption {
 }
 
 /// The patches that a `series` file names, in order.
-pub fn quilt(text: &str) -> Result<Vec<&str>, UnsupportedOption> {
-    let mut patches = Vec::new();
-    for line in text.lines() {
+pub fn quilt(text: &str) -> impl Iterator<Item = Result<&str, UnsupportedOption>> {
+    text.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
-        let Some((name, options)) = words.split_first() else { continue };
-        if let Some(option) = options.iter().find(|option| **option != "-p1") {
-            return Err(UnsupportedOption { entry: words.join(" "), option: (*option).to_owned() });
-        }
-        patches.push(*name);
-    }
-    Ok(patches)
+        let (name, options) = words.split_first()?;
+        Some(match options.iter().find(|option| **option != "-p1") {
+            Some(option) => Err(UnsupportedOption { entry: words.join(" "), option: (*option).to_owned() }),
+            None => Ok(*name),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -32,8 +30,9 @@ mod tests {
     #[test]
     fn comments_and_empty_lines_are_no_patches_and_options_are_not_ignored() {
         let text = "# order\n\n b.patch -p1 # why\nsub/a#1.patch\n#c.patch\n";
-        assert_eq!(quilt(text), Ok(vec!["b.patch", "sub/a#1.patch"]));
-        let refused = quilt("a.patch\nb.patch -p1 -R # reverted\n").unwrap_err();
-        assert_eq!((&*refused.entry, &*refused.option), ("b.patch -p1 -R", "-R"));
+        assert_eq!(quilt(text).collect::<Result<Vec<_>, _>>(), Ok(vec!["b.patch", "sub/a#1.patch"]));
+        let refused = UnsupportedOption { entry: "b.patch -p1 -R".into(), option: "-R".into() };
+        let text = "a.patch\nb.patch -p1 -R # reverted\nc.patch";
+        assert_eq!(quilt(text).collect::<Vec<_>>(), [Ok("a.patch"), Err(refused), Ok("c.patch")]);
     }
 }

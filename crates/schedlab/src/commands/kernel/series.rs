@@ -8,19 +8,27 @@ use schedlab_kernel::{Patch, parse, quilt};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The patches of a folder, in order; at least one.
+/// The patches of a folder, in order; at least one, and all of them.
 pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    listed(folder)?.into_iter().collect()
+}
+
+/// The patches of a folder, in order, and the entries of its `series` file that cannot be applied; at least one.
+fn listed(folder: &Path) -> Result<Vec<Result<PathBuf>>> {
     let list = folder.join("series");
-    let found: Vec<PathBuf> = match input::regular(&list) {
+    let found: Vec<Result<PathBuf>> = match input::regular(&list) {
         Ok(text) => {
             let text = String::from_utf8_lossy(&text);
-            let names = quilt(&text).with_context(|| list.display().to_string())?;
-            if names.is_empty() {
+            let entry = |entry: Result<&str, _>| {
+                entry.map(|name| folder.join(name)).with_context(|| list.display().to_string())
+            };
+            let entries: Vec<_> = quilt(&text).map(entry).collect();
+            if entries.is_empty() {
                 bail!("{} names no patch", list.display());
             }
-            names.into_iter().map(|name| folder.join(name)).collect()
+            entries
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => by_name(folder)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => by_name(folder)?.into_iter().map(Ok).collect(),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", list.display())),
     };
     if found.is_empty() {
@@ -29,16 +37,25 @@ pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The content of a patch file, or of each patch of a folder, with its name.
+/// The content of a patch file, or of each patch of a folder, with its name. Patches of a folder that cannot be read are
+/// reported and left out; it is an error if all are.
 pub(super) fn texts(path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     if !path.is_dir() {
         return Ok(vec![(path.to_owned(), input::bytes(path)?)]);
     }
-    let read = |file: PathBuf| {
+    let read = |file: Result<PathBuf>| {
+        let file = file?;
         let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
         Ok((file, text))
     };
-    in_folder(path)?.into_iter().map(read).collect()
+    let (texts, problems): (Vec<_>, Vec<_>) = listed(path)?.into_iter().map(read).partition(Result::is_ok);
+    if texts.is_empty() {
+        return problems.into_iter().collect();
+    }
+    for problem in problems.iter().filter_map(|problem: &Result<_>| problem.as_ref().err()) {
+        say(format_args!("{problem:#}; it is left out"));
+    }
+    texts.into_iter().collect()
 }
 
 fn by_name(folder: &Path) -> Result<Vec<PathBuf>> {
