@@ -22,6 +22,20 @@ pub fn create(path: &Path, contents: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
+/// Like [`create`], but the name appears together with its contents, also after a kill. One process at a time may do this
+/// in a directory: a file without its name yet, `.new`, is replaced.
+pub fn create_whole(path: &Path, contents: &[u8]) -> io::Result<File> {
+    let unnamed = path.with_file_name(".new");
+    match std::fs::remove_file(&unnamed) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let file = create(&unnamed, contents)?;
+    std::fs::rename(&unnamed, path)?;
+    sync_directory(parent(path))?;
+    Ok(file)
+}
+
 /// Appends `record` and returns when it is on disk.
 pub fn append(file: &mut File, record: &[u8]) -> io::Result<()> {
     file.write_all(record)?;
@@ -74,6 +88,11 @@ mod tests {
         append(&mut file, b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
         assert_eq!(std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777, 0o600);
+        std::fs::write(directory.join(".new"), "of a killed process").unwrap();
+        let whole = directory.join("whole");
+        append(&mut create_whole(&whole, b"one\n").unwrap(), b"two\n").unwrap();
+        assert_eq!(std::fs::read(&whole).unwrap(), b"one\ntwo\n");
+        remove(&whole).unwrap();
         let other = directory.join("other");
         create(&other, b"").unwrap();
         exchange(&path, &other).unwrap();

@@ -169,7 +169,7 @@ fn push_new(values: &mut Vec<String>, value: &str) {
 /// A journal file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parsed {
-    /// `None` if not even the header is complete; nothing was written to the host then.
+    /// `None` if not even the header is complete.
     pub(crate) owner: Option<Owner>,
     pub(crate) ledger: Ledger,
     /// Whether its values are meant to stay set.
@@ -198,13 +198,16 @@ impl Parsed {
                 "a newer schedlab wrote it (format {format}, this one reads {FORMAT}); run `schedlab tune restore` of that one"
             ));
         }
-        let lines = counted(*damaged, "lines");
-        (*damaged > 0).then(|| {
-            format!(
-                "{lines} of it cannot be read, so a knob may not be what it was; look at those your runs change \
-                 (`schedlab tune show`), then delete the file"
-            )
-        })
+        // A journal gets its name only when its first line is on disk.
+        let lost = match (damaged, &self.owner) {
+            (0, Some(_)) => return None,
+            (0, None) => "its first line".to_owned(),
+            (damaged, _) => format!("{} of it", counted(*damaged, "lines")),
+        };
+        Some(format!(
+            "{lost} cannot be read, so a knob may not be what it was; look at those your runs change \
+             (`schedlab tune show`), then delete the file"
+        ))
     }
 }
 
@@ -251,7 +254,9 @@ impl Journal {
             path = state_dir.join(format!("journal-{}-{}-{number}", owner.pid, owner.start_ticks));
         }
         let header = encode(&Record::Header { format, owner });
-        let file = durable::create(&path, &header).map_err(|source| TuneError::State { path: path.clone(), source })?;
+        // Under the lock. A journal without its first line is then one that was damaged.
+        let file =
+            durable::create_whole(&path, &header).map_err(|source| TuneError::State { path: path.clone(), source })?;
         Ok(Self { path, file, ledger: Ledger::default() })
     }
 
