@@ -53,7 +53,16 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
         }
         other => return Err(format!("`{other}` is not a host-wide file; this is a defect of schedlab")),
     };
+    stays_in_tree(roots, &knob)?;
     Ok(Resolved { knob, value, found_as })
+}
+
+fn stays_in_tree(roots: &Roots, knob: &Knob) -> Result<(), String> {
+    let paths = match knob {
+        Knob::Files { paths } => paths.iter().map(PathBuf::as_path).collect(),
+        _ => vec![knob.path()],
+    };
+    paths.into_iter().find_map(|path| roots.leads_elsewhere(path)).map_or(Ok(()), Err)
 }
 
 fn at_place(roots: &Roots, place: &str, value: &str) -> Result<(Knob, Option<String>, String), String> {
@@ -160,6 +169,12 @@ impl Missing {
 
 /// The file of `sysctl:NAME`, `debugfs:PATH` or `sysfs:PATH`, or the files of all CPUs if it contains `*`.
 pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
+    let knob = files_at(roots, place)?;
+    stays_in_tree(roots, &knob).map_err(Missing::Refused)?;
+    Ok(knob)
+}
+
+fn files_at(roots: &Roots, place: &str) -> Result<Knob, Missing> {
     let path = match place.split_once(':') {
         Some(("sysctl", name)) => {
             let absent = |why| roots.unmounted_proc().map_or(Missing::Absent(why), Missing::Refused);
@@ -216,6 +231,11 @@ pub(crate) fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> 
                 "{} does not exist on this kernel{}; {GUEST_LANE}",
                 full.display(),
                 debugfs_hint(&full)
+            )),
+            // The debugfs of the running kernel does not belong into a tree.
+            _ if root.ends_with("sys/kernel/debug") && root != Roots::default().debugfs => Missing::Refused(format!(
+                "debugfs is not in this tree: copy the files of that machine's debugfs into {}",
+                root.display()
             )),
             _ => Missing::Refused(format!(
                 "debugfs is not mounted: `mount -t debugfs none {}`, as root; without it {}{GUEST_LANE}",

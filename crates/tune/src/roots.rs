@@ -41,6 +41,18 @@ impl Roots {
         is_missing.then(|| format!("{proc} is not mounted: `mount -t proc proc {proc}`, as root"))
     }
 
+    /// Why a file of a tree is not to be touched: it is a link to a file elsewhere, perhaps of the running kernel.
+    pub(crate) fn leads_elsewhere(&self, path: &Path) -> Option<String> {
+        let real = path.canonicalize().ok().filter(|real| real.is_file() && !self.is_this_machine())?;
+        let is_below =
+            |root: &Path| root.parent().and_then(|tree| tree.canonicalize().ok()).map(|tree| real.starts_with(tree));
+        let inside = [&self.proc, &self.sys].into_iter().any(|root| is_below(root) == Some(true));
+        (!inside).then(|| {
+            let (at, real) = (path.display(), real.display());
+            format!("{at} is a link to {real}, which is not in this tree: put a copy of the file in place of the link")
+        })
+    }
+
     /// Whether the files are those of the running kernel, so that system calls report on the same kernel.
     pub(crate) fn is_this_machine(&self) -> bool {
         *self == Self::default()

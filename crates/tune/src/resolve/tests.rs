@@ -95,3 +95,28 @@ fn what_is_hidden_is_told_at_the_place_of_this_version_with_what_needs_no_rights
         }
     }
 }
+
+#[test]
+fn a_link_out_of_a_tree_is_neither_read_nor_set() {
+    let (tree, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let roots = Roots::below(tree.path());
+    let swappiness = roots.proc.join("sys/vm/swappiness");
+    std::fs::create_dir_all(swappiness.parent().unwrap()).unwrap();
+    let kernel = roots.proc.join("sys/kernel");
+    std::fs::create_dir_all(&kernel).unwrap();
+    let real = outside.path().join("real");
+    for file in [&real, &kernel.join("real")] {
+        std::fs::write(file, "60\n").unwrap();
+    }
+    for (target, name) in [(real.as_path(), "sched_rt_period_us"), (Path::new("real"), "sched_rt_runtime_us")] {
+        std::os::unix::fs::symlink(target, kernel.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(&real, &swappiness).unwrap();
+    for spec in ["sysctl:vm.swappiness=1", "sysctl:kernel.sched_rt_period_us=1000000"] {
+        let why = resolve(&roots, &spec.parse().unwrap()).unwrap_err();
+        assert!(why.contains("which is not in this tree: put a copy"), "{spec}: {why}");
+    }
+    let shown = crate::catalogue::of_names(&roots, &["rt_period".into(), "rt_runtime".into()]).unwrap();
+    assert_eq!(shown.iter().map(|knob| knob.value.as_deref()).collect::<Vec<_>>(), [None, Some("60")]);
+    assert!(shown[0].why_not.as_ref().unwrap().contains("put a copy"), "{:?}", shown[0].why_not);
+}
