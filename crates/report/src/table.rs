@@ -1,5 +1,9 @@
 //! Tables for all printers; and as plain text, with paragraphs, within a width.
 
+mod wrap;
+
+pub use wrap::wrap;
+
 use crate::chart::RatioCells;
 use crate::document::{Room, Tone};
 
@@ -18,7 +22,11 @@ const CUT: usize = 12;
 
 /// Width of a text in columns: one for each character that is not a combining mark.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().filter(|c| !matches!(*c, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')).count()
+    text.chars().filter(takes_a_column).count()
+}
+
+fn takes_a_column(letter: &char) -> bool {
+    !matches!(*letter, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')
 }
 
 /// A cell with an optional colour.
@@ -254,52 +262,6 @@ pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
         Some(code) if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         _ => text.to_owned(),
     }
-}
-
-/// Parts that must stay on one line: words, a number with its sign (`95 %`, `2 ×`), an interval (`[-3, 16]`).
-fn unbroken(text: &str) -> Vec<String> {
-    const LONGEST: usize = 24;
-    let mut all: Vec<String> = Vec::new();
-    // Not at no-break spaces, which are inside numbers.
-    for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
-        let after_number = |last: &str| last.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(['%', '×']);
-        let in_interval = |last: &str| last.rfind('[') > last.rfind(']') && width(last) + width(word) < LONGEST;
-        match all.last_mut().filter(|last| after_number(last) || in_interval(last)) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            None => all.push(word.to_owned()),
-        }
-    }
-    all
-}
-
-/// Breaks at blanks so that no line is wider than `limit`; a word longer than that is cut.
-pub fn wrap(text: &str, limit: usize) -> Vec<String> {
-    let limit = limit.max(8);
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = String::new();
-    for mut word in unbroken(text) {
-        if !line.is_empty() && width(&line) + 1 + width(&word) > limit {
-            lines.push(std::mem::take(&mut line));
-        }
-        while width(&word) > limit {
-            let end = word.char_indices().nth(limit).map_or(word.len(), |(i, _)| i);
-            // A spec is one long word; it is best cut after a comma.
-            let cut = word[..end].rfind(',').map_or(end, |comma| comma + 1);
-            let rest = word.split_off(cut);
-            lines.push(std::mem::replace(&mut word, rest));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    if !line.is_empty() {
-        lines.push(line);
-    }
-    lines
 }
 
 #[cfg(test)]
