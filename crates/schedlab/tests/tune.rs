@@ -135,6 +135,22 @@ fn a_relative_root_is_restored_from_anywhere_and_lists_keep_their_words() {
     let word = String::from_utf8_lossy(&before).split_whitespace().next().unwrap().to_owned();
     let other = word.strip_prefix("NO_").map_or_else(|| format!("NO_{word}"), str::to_owned);
     let set = program::command()
+/// Its undo would keep the value that was only tried.
+#[test]
+fn what_is_set_already_is_not_exported_before_it_is_restored() {
+    let machine = Machine::new("tune-export-set");
+    let out = machine.lab.path("keep");
+    machine.tune(&["set", "rt_runtime=900000"]).success();
+    let refused = machine.tune(&["export", "rt_runtime=900000", "-o", &out]).failure().stderr;
+    assert!(refused.contains("`900000` now, `950000` before") && refused.contains("tune restore --root"), "{refused}");
+    assert!(!std::path::Path::new(&out).exists());
+    machine.tune(&["export", "base_slice=3ms", "-o", &out]).success();
+    machine.tune(&["restore"]).success();
+    machine.tune(&["export", "rt_runtime=900000", "-o", &out]).success();
+    let file = fs::read_to_string(machine.lab.path("keep/90-schedlab.conf")).unwrap();
+    assert!(file.contains("sysctl -w kernel.sched_rt_runtime_us=950000\n"), "{file}");
+}
+
         .args(["tune", "--root", ".", "set", &format!("feature:{other}"), "rt_runtime=900000"])
         .current_dir(machine.lab.path(""))
         .output()

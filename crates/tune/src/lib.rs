@@ -41,7 +41,7 @@ pub use error::TuneError;
 pub use export::{EXPORT_FILES, Export, Exports, check_exports, exports};
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs, needs_in_own_network};
-pub use restore::preview::{Preview, preview};
+pub use restore::preview::{Preview, preview, set_by_us};
 pub use restore::{Leftovers, restore_leftovers};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};

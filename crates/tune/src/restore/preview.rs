@@ -4,9 +4,11 @@ use super::{Look, divided, look_at_pair, report, unreadable};
 use crate::error::TuneError;
 use crate::journal::Entry;
 use crate::knob::Knob;
+use crate::resolve::resolve;
 use crate::restored::{Leftover, RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::journals;
+use schedlab_plan::Setting;
 use std::io;
 use std::path::Path;
 
@@ -42,6 +44,27 @@ pub fn preview(roots: &Roots, state_dir: &Path) -> Result<Preview, TuneError> {
         preview.others.extend(unreadable(roots, &path, &parsed));
     }
     Ok(preview)
+}
+
+/// The first of these settings whose knob now has a value of ours, also one of a living process: the value that a file
+/// of exports should undo to is the one before.
+pub fn set_by_us(roots: &Roots, state_dir: &Path, settings: &[Setting]) -> Result<Option<Leftover>, TuneError> {
+    let journals = match journals(state_dir) {
+        // Another user's journals are of knobs that this user cannot look up.
+        Err(TuneError::NotOurs { .. }) => return Ok(None),
+        Err(TuneError::State { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
+        other => other?,
+    };
+    let knobs: Vec<Knob> = settings.iter().filter_map(|s| Some(resolve(roots, s).ok()?.knob)).collect();
+    let mut found = Preview::default();
+    for (_, parsed) in journals {
+        let (pid, kept) = (parsed.owner.as_ref().map(|owner| owner.pid), parsed.stays(&roots.proc));
+        let (here, _) = divided(roots, parsed.owner.as_ref(), &parsed.ledger);
+        for entry in here.into_iter().filter(|entry| knobs.contains(&entry.knob)) {
+            found.add(entry, Look::at(entry), pid, kept);
+        }
+    }
+    Ok(found.back.into_iter().next())
 }
 
 /// For a knob in two journals: the earlier journal will find the value that the later one has restored.

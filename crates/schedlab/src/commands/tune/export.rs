@@ -5,7 +5,7 @@ use crate::commands::destination;
 use crate::exit::{self, usage};
 use crate::output::write_file;
 use crate::output::{print_line, say};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_plan::Setting;
 use schedlab_tune::{EXPORT_FILES, Exports, Roots, exports};
 use std::path::Path;
@@ -25,6 +25,9 @@ pub(super) fn run(place: &Target, values: &[String], dir: Option<&Path>) -> Resu
     let settings = super::settings(&place.roots, values)?;
     schedlab_tune::check(&place.roots, &settings)?;
     schedlab_tune::check_exports(&place.roots, &settings)?;
+    if let Some(ours) = schedlab_tune::set_by_us(&place.roots, &place.state, &settings)? {
+        bail!("{ours}: run `{}` first, or the undo in the files would write `{}`", place.restore(), ours.present);
+    }
     let Exports { files: made, without } = exports(&place.roots, &settings, &[]);
     if made.is_empty() {
         usage!("tune export wrote nothing: no file for {}; {FILES_HOLD}", without.join(", nor for "));
