@@ -90,6 +90,17 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
 }
 
 #[test]
+fn a_search_without_a_point_that_can_be_set_is_void() {
+    let lab = Lab::new("search-void");
+    let plan = PLAN.split("[[knob]]").next().unwrap().to_owned()
+        + "[[knob]]\nset = \"sysctl:kernel.no_such_knob\"\nvalues = [1, 2]\n";
+    let ran = search(&lab, &plan, &[]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stdout.contains("no point could be set"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("this kernel has no sysctl"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_search_with_two_objectives_draws_its_front() {
     let lab = Lab::new("search-front");
     let plan = format!("objective = [\"round_trips_per_s\", \"cpu_ns_per_op\"]\n{PLAN}");

@@ -174,6 +174,8 @@ fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8
     let is_asked = output.fail_on.is_some();
     Ok(match found.verdict {
         _ if matches!(RunEnd::of(&found.ended), RunEnd::Void(_)) => exit::VOID,
+        // As a run whose arms cannot be applied.
+        _ if found.ended == "finished" && found.measured.is_empty() => exit::VOID,
         Some(Verdict::Worse) if is_asked => exit::WORSE,
         Some(Verdict::Better | Verdict::Equivalent) => exit::DONE,
         _ if is_asked => exit::INCONCLUSIVE,

@@ -11,7 +11,7 @@ use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Candidate, Gain, Stopped};
 
 /// How a search ends that had trials but no valid point; `left_out` lists the reasons.
-const NO_VALUE: &str = "no point had a value of every objective";
+const NO_VALUE: &str = "no point could be set and had a value of every objective";
 
 impl SearchStudy {
     /// What was found; `ended` says how the rounds ended.
