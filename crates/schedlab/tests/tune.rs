@@ -87,7 +87,14 @@ fn for_a_command_is_for_its_length_and_its_code_is_told() {
 fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
     let machine = Machine::new("tune-refused");
     for (value, code, seen) in [
+    fs::create_dir_all(machine.lab.path("proc/sys/vm")).unwrap();
+    fs::write(machine.lab.path("proc/sys/vm/dirty_bytes"), "0\n").unwrap();
         ("base_slise=1ms", 2, "did you mean `base_slice`"),
+        ("vm.dirty_bytes=4096", 2, "write sysctl:vm.dirty_bytes=4096\n"),
+        ("dirty_bytes=4096", 2, "write sysctl:vm.dirty_bytes=4096\n"),
+        ("vm.dirty_byte=4096", 2, "no knob is called `vm.dirty_byte`"),
+        ("NO_WA_IDLE", 2, "write feature:WA_IDLE or feature:NO_WA_IDLE"),
+        ("base_slice=1e6", 2, "not `1e6`: the kernel reads whole numbers in digits"),
         ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
         ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
         ("rt_period=", 2, "has no value: write rt_period=VALUE"),

@@ -6,7 +6,7 @@ use super::table::{Location, Row, Version, rows};
 use super::{Knob, catalogue};
 use crate::choices::misfit;
 use crate::reason::GUEST_LANE;
-use crate::resolve::exact_files;
+use crate::resolve::{exact_files, sysctl_path};
 use crate::roots::Roots;
 use schedlab_plan::nearest::{hint_at, nearest};
 use schedlab_plan::units::parse_duration_ns;
@@ -116,6 +116,21 @@ fn unknown(rows: &[Row], name: &str) -> String {
     format!("no knob is called `{name}`{}; `schedlab tune catalog` lists them all", hint_at(near))
 }
 
+/// How a sysctl or a feature without a row is set: `sysctl:vm.swappiness=10` for `vm.swappiness=10`, or without `vm.`.
+fn uncatalogued(roots: &Roots, name: &str, value: Option<&str>) -> Option<String> {
+    const FAMILIES: &[&str] = &["", "kernel.", "vm.", "fs.", "net.core.", "net.ipv4."];
+    let is_feature = name.len() > 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    if is_feature {
+        let on = name.strip_prefix("NO_").unwrap_or(name);
+        return Some(format!("`{name}` reads like a scheduler feature: write feature:{on} or feature:NO_{on}"));
+    }
+    let is_there = |name: &String| sysctl_path(&roots.proc.join("sys"), name).is_ok_and(|path| path.is_file());
+    let names = FAMILIES.iter().filter(|_| !name.contains('/')).map(|family| format!("{family}{name}"));
+    let sysctl = names.into_iter().find(is_there)?;
+    let value = value.filter(|value| !value.is_empty()).unwrap_or("VALUE");
+    Some(format!("`{name}` is a sysctl that the catalogue does not describe: write sysctl:{sysctl}={value}"))
+}
+
 /// `NAME=VALUE` as this kernel takes it. NAME is the catalogue's, or that of the kernel's file on any version, or a
 /// setting as in a SPEC; VALUE may have a unit. The error is a sentence for the user.
 pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
@@ -128,7 +143,9 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
         return match setting {
             Ok(mut settings) if settings.len() == 1 => Ok(Named { setting: settings.remove(0), also_called: None }),
             Ok(_) => Err(format!("`{text}` is not one NAME=VALUE")),
-            Err(SettingError::Unknown { .. }) => Err(unknown(&rows, name)),
+            Err(SettingError::Unknown { .. }) => {
+                Err(uncatalogued(roots, name, value).unwrap_or_else(|| unknown(&rows, name)))
+            }
             Err(other) => Err(other.to_string()),
         };
     };

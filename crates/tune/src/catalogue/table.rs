@@ -180,7 +180,8 @@ impl Row {
         // Shares of uclamp may have decimals.
         let is_number = || kernel_number(value).is_some() || self.unit == "percent" && value.parse::<f64>().is_ok();
         let fits = !self.range.contains("..") || is_known || is_number();
-        (!fits).then(|| format!("{} takes {}, not `{value}`", self.name, self.values()))
+        let digits = if value.parse::<f64>().is_ok() { ": the kernel reads whole numbers in digits" } else { "" };
+        (!fits).then(|| format!("{} takes {}, not `{value}`{digits}", self.name, self.values()))
     }
 }
 
