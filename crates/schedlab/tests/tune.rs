@@ -44,8 +44,9 @@ fn what_is_set_stays_until_it_is_asked_back() {
     assert!(set.stdout.contains("(was 2100000)") && set.stdout.contains("(was 950000)"), "{}", set.stdout);
     assert!(set.stderr.contains("`schedlab tune restore --root "), "{}", set.stderr);
     assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("5000000".into(), "-1".into()));
-    let shown = machine.tune(&["show", "base_slice"]).success().stdout;
-    assert_eq!(shown, "base_slice = 5000000 ns (default 2100000 or 2250000)\n");
+    let shown = machine.tune(&["show", "base_slice"]).success();
+    assert_eq!(shown.stdout, "base_slice = 5000000 ns (default 2100000 or 2250000)\n");
+    assert!(shown.stderr.contains("2 settings were changed by `tune set` or a killed run"), "{}", shown.stderr);
     machine.tune(&["set", "base_slice=6ms"]).success();
     let left = machine.tune(&["restore", "--dry-run"]).success().stdout;
     assert!(left.contains("by `tune set`") && left.contains("3 settings would be restored\n"), "{left}");
@@ -86,15 +87,15 @@ fn for_a_command_is_for_its_length_and_its_code_is_told() {
 #[test]
 fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
     let machine = Machine::new("tune-refused");
-    for (value, code, seen) in [
     fs::create_dir_all(machine.lab.path("proc/sys/vm")).unwrap();
     fs::write(machine.lab.path("proc/sys/vm/dirty_bytes"), "0\n").unwrap();
-        ("base_slise=1ms", 2, "did you mean `base_slice`"),
+    for (value, code, seen) in [
         ("vm.dirty_bytes=4096", 2, "write sysctl:vm.dirty_bytes=4096\n"),
         ("dirty_bytes=4096", 2, "write sysctl:vm.dirty_bytes=4096\n"),
         ("vm.dirty_byte=4096", 2, "no knob is called `vm.dirty_byte`"),
         ("NO_WA_IDLE", 2, "write feature:WA_IDLE or feature:NO_WA_IDLE"),
         ("base_slice=1e6", 2, "not `1e6`: the kernel reads whole numbers in digits"),
+        ("base_slise=1ms", 2, "did you mean `base_slice`"),
         ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
         ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
         ("rt_period=", 2, "has no value: write rt_period=VALUE"),
@@ -134,14 +135,6 @@ fn no_file_is_written_for_what_the_machine_would_refuse() {
     assert!(!std::path::Path::new(&machine.lab.path("keep/schedlab-knobs.service")).exists());
 }
 
-#[test]
-fn a_relative_root_is_restored_from_anywhere_and_lists_keep_their_words() {
-    let machine = Machine::new("tune-relative");
-    let features = machine.lab.path("sys/kernel/debug/sched/features");
-    let before = fs::read(&features).unwrap();
-    let word = String::from_utf8_lossy(&before).split_whitespace().next().unwrap().to_owned();
-    let other = word.strip_prefix("NO_").map_or_else(|| format!("NO_{word}"), str::to_owned);
-    let set = program::command()
 /// Its undo would keep the value that was only tried.
 #[test]
 fn what_is_set_already_is_not_exported_before_it_is_restored() {
@@ -158,6 +151,14 @@ fn what_is_set_already_is_not_exported_before_it_is_restored() {
     assert!(file.contains("sysctl -w kernel.sched_rt_runtime_us=950000\n"), "{file}");
 }
 
+#[test]
+fn a_relative_root_is_restored_from_anywhere_and_lists_keep_their_words() {
+    let machine = Machine::new("tune-relative");
+    let features = machine.lab.path("sys/kernel/debug/sched/features");
+    let before = fs::read(&features).unwrap();
+    let word = String::from_utf8_lossy(&before).split_whitespace().next().unwrap().to_owned();
+    let other = word.strip_prefix("NO_").map_or_else(|| format!("NO_{word}"), str::to_owned);
+    let set = program::command()
         .args(["tune", "--root", ".", "set", &format!("feature:{other}"), "rt_runtime=900000"])
         .current_dir(machine.lab.path(""))
         .output()
