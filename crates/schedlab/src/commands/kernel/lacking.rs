@@ -37,9 +37,10 @@ pub(super) fn find(
         let mut beside = BTreeSet::new();
         walk(tree, folder, false, &mut beside);
         headers.extend(joined(tree, folder, &beside));
-        // `#include "../common/x.h"`: neighbouring folders count too, unless these are all drivers.
+        // `#include "../common/x.h"`: neighbouring folders count too, unless these are all drivers. Beside a DRM driver
+        // lie the register headers of AMD's, 480 MB in 6.12.
         let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
-        if matches!(above, "" | "drivers" | "arch" | "sound") {
+        if matches!(above, "" | "drivers" | "drivers/gpu/drm" | "arch" | "sound") {
             walk(tree, folder, true, &mut beside);
         } else {
             walk(tree, above, true, &mut beside);
