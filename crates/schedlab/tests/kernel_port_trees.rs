@@ -288,3 +288,26 @@ fn a_file_that_the_tree_once_had_is_named_with_its_last_release() {
     }
     assert_eq!(ran.stdout.matches("(last in ").count(), 2, "{}", ran.stdout);
 }
+
+/// A file without C names, here in the root, does not make the headers of all folders visible.
+#[test]
+fn headers_are_those_beside_the_c_files_of_the_series() {
+    let lab = Lab::new("kernel-port-headers");
+    for (file, text) in [
+        ("include/linux/x.h", "#define there(x) (x)\n"),
+        ("kernel/x.c", "int f(int x)\n{\n\treturn 1;\n}\n"),
+        ("other/deep/y.h", "#define elsewhere(x) (x)\n"),
+        ("version", "-1\n"),
+    ] {
+        write(&lab, &format!("tree/{file}"), text.as_bytes());
+    }
+    let mail = "Subject: [PATCH] both\n\n--- a/version\n+++ b/version\n@@ -1 +1 @@\n--1\n+-2\n--- a/kernel/x.c\n+++ b/kernel/x.c\n\
+                @@ -1,4 +1,4 @@\n int f(int x)\n {\n-\treturn 1;\n+\treturn there(x) + elsewhere(x);\n }\n";
+    let (series, tree) = (write(&lab, "s.patch", mail.as_bytes()), lab.path("tree"));
+    let found = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json"]).success().stdout;
+    let found: Vec<_> = found.lines().map(json).collect();
+    let needs =
+        |at: usize| found[at]["needs"].as_array().map_or(vec![], |all| all.iter().map(|n| n["name"].clone()).collect());
+    assert_eq!((found[0]["file"].as_str(), needs(0)), (Some("version"), vec![]));
+    assert_eq!((found[1]["file"].as_str(), needs(1)), (Some("kernel/x.c"), vec!["elsewhere".into()]));
+}

@@ -5,7 +5,7 @@ use crate::input;
 use crate::output::say;
 use anyhow::Result;
 use schedlab_kernel::needs::{Headers, Need, NeedKind, Paths, needs};
-use schedlab_kernel::{Patch, Port, Read};
+use schedlab_kernel::{Patch, Port, Read, is_c};
 use schedlab_sys::thread::{side_by_side, usable_cpus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,14 +25,16 @@ pub(super) fn find(
         return Ok(port.findings.iter().map(|_| Vec::new()).collect());
     }
     let files: BTreeSet<String> = port.findings.iter().map(|found| found.file.clone()).collect();
-    let folders: BTreeSet<&str> =
-        files.iter().map(|file| file.rsplit_once('/').map_or("", |(folder, _)| folder)).collect();
+    let folder_of = |file: &String| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    // The names in other files are not checked.
+    let folders: BTreeSet<String> = files.iter().filter(|file| is_c(file)).map(folder_of).collect();
     let mut names = BTreeSet::new();
     walk(tree, "include", true, &mut names);
     for architecture in folders_of(tree, "arch") {
         walk(tree, &format!("{architecture}/include"), true, &mut names);
     }
-    let mut headers: BTreeSet<String> = names.iter().filter(|name| name.ends_with(".h")).cloned().collect();
+    let is_header = |name: &&String| !folders.is_empty() && name.ends_with(".h");
+    let mut headers: BTreeSet<String> = names.iter().filter(is_header).cloned().collect();
     for folder in &folders {
         let mut beside = BTreeSet::new();
         walk(tree, folder, false, &mut beside);
@@ -49,7 +51,8 @@ pub(super) fn find(
     }
     // For headers and files of other folders only their names are read: `-I` in a Makefile may lead there, or a file
     // has moved.
-    let tops: BTreeSet<&str> = folders.iter().map(|folder| top(folder)).collect();
+    let all: BTreeSet<String> = files.iter().map(folder_of).collect();
+    let tops: BTreeSet<&str> = all.iter().map(|folder| top(folder)).collect();
     tops.iter().for_each(|top| walk(tree, top, true, &mut names));
     let headers = contents(tree, headers.into_iter().collect());
     let mut out = needs(patches, port, &headers, &Paths(names.into_iter().collect()), read)?;
