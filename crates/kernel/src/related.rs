@@ -47,8 +47,8 @@ pub fn related(
     let asked: BTreeSet<usize> = (0..commits.len()).filter(|&at| is_named(at)).chain(seeds.iter().copied()).collect();
     let mut members = asked.clone();
     members.extend((0..commits.len()).filter(|&at| shared(at).len() >= SHARED));
-    let mended: BTreeSet<usize> = seeds.iter().flat_map(|seed| fixed(&events[*seed], &events)).collect();
-    members.extend(&mended);
+    let fixed_by_given: BTreeSet<usize> = seeds.iter().flat_map(|seed| fixed(&events[*seed], &events)).collect();
+    members.extend(&fixed_by_given);
     let leading = |at: usize, members: &BTreeSet<usize>| leading(at, &events, members, &asked);
     // A commit that refers to a member is a member; repeated until no more are found.
     loop {
@@ -63,7 +63,7 @@ pub fn related(
         candidate: at,
         names: shared(at).into_iter().map(str::to_owned).collect(),
         references: leading(at, &members),
-        is_fixed: mended.contains(&at),
+        is_fixed: fixed_by_given.contains(&at),
     };
     members.iter().rev().map(one).collect()
 }
