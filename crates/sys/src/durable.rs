@@ -23,8 +23,11 @@ pub fn create(path: &Path, contents: &[u8]) -> io::Result<File> {
 }
 
 /// Like [`create`], but the name appears together with its contents, also after a kill. One process at a time may do this
-/// in a directory: a file without its name yet, `.new`, is replaced.
+/// in a directory, because a file without its name yet, `.new`, is replaced.
 pub fn create_whole(path: &Path, contents: &[u8]) -> io::Result<File> {
+    if path.try_exists()? {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
     let unnamed = path.with_file_name(".new");
     match std::fs::remove_file(&unnamed) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -91,6 +94,7 @@ mod tests {
         std::fs::write(directory.join(".new"), "of a killed process").unwrap();
         let whole = directory.join("whole");
         append(&mut create_whole(&whole, b"one\n").unwrap(), b"two\n").unwrap();
+        assert_eq!(create_whole(&whole, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(&whole).unwrap(), b"one\ntwo\n");
         remove(&whole).unwrap();
         let other = directory.join("other");

@@ -84,7 +84,7 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
         let places = net_places();
         knobs.iter_mut().for_each(|knob| knob.set_arm(places.as_deref().map_err(String::as_str)));
     }
-    tell_ours(place);
+    report_changed_values(place);
     if answer.json {
         let kernel = schedlab_tune::release(&place.roots);
         print_answer("schedlab/knobs/1", &Knobs { kernel, knobs }, answer.top)?;
@@ -95,7 +95,7 @@ fn knobs(place: &Target, names: &[String], answer: &OutputOptions, text: print::
 }
 
 /// Says that a value shown may be one of `tune set` or of a killed run; a preview that fails is `tune restore`'s to tell.
-fn tell_ours(place: &Target) {
+fn report_changed_values(place: &Target) {
     let changed = schedlab_tune::preview(&place.roots, &place.state).map_or(0, |preview| preview.back.len());
     if changed > 0 {
         let (settings, restore) = (counted(changed, "settings"), place.restore());
