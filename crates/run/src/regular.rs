@@ -1,24 +1,19 @@
-//! Opens the files of a run directory. Whoever gave us the directory chose what its names refer to: we would wait for a
-//! pipe, and a device never ends.
+//! Reads the files of a run directory, whose names somebody else chose.
 
 use crate::error::RunError;
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
-
-/// `O_NONBLOCK`: opening a pipe without a writer returns at once. It has the same value on every architecture we build
-/// for.
-const DO_NOT_WAIT: i32 = 0o4000;
 
 /// Largest file that is read as a whole: a manifest, a list, the file of one trial. The largest of ours have a few MB.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Opens a regular file for reading.
 pub(crate) fn open(path: &Path) -> Result<File, RunError> {
-    let file = File::options().read(true).custom_flags(DO_NOT_WAIT).open(path).map_err(RunError::io(path))?;
-    let kind = file.metadata().map_err(RunError::io(path))?;
-    if kind.is_file() { Ok(file) } else { Err(RunError::NotAFile { path: path.to_owned() }) }
+    schedlab_sys::regular::open(path).map_err(|why| match why.kind() {
+        ErrorKind::Unsupported | ErrorKind::IsADirectory => RunError::NotAFile { path: path.to_owned() },
+        _ => RunError::io(path)(why),
+    })
 }
 
 /// A whole file of at most 256 MiB.

@@ -34,10 +34,13 @@ pub(crate) fn text(file: &Path) -> Result<String> {
 /// All bytes of a file in an untrusted tree or series. A file that is not regular counts as missing, because reading a
 /// pipe would block.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(io::Error::new(ErrorKind::NotFound, "it is not a regular file"));
-    }
+    let open = schedlab_sys::regular::open(file).map_err(|why| match why.kind() {
+        ErrorKind::Unsupported | ErrorKind::IsADirectory => {
+            io::Error::new(ErrorKind::NotFound, "it is not a regular file")
+        }
+        _ => why,
+    })?;
     let mut bytes = Vec::new();
-    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    open.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }

@@ -31,6 +31,7 @@ pub mod power;
 pub mod private_memory;
 pub mod process;
 pub mod process_memory;
+pub mod regular;
 pub mod rights;
 pub mod rlimit;
 pub mod roots;

@@ -1,30 +1,20 @@
-//! Opens control files. A tree of files may have anything in their place: opening a pipe would wait for its other end,
-//! and opening a device may do something. So only regular files are opened, as all control files are.
+//! Control files are regular files; a tree of files may have anything in their place.
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use schedlab_sys::regular;
+pub(crate) use schedlab_sys::regular::open_for_write;
+use std::io::{self, Read};
 use std::path::Path;
-
-/// Refuses what is there but is no regular file. A directory is left to the kernel, whose error says that it is one.
-pub(crate) fn must_be_regular(path: &Path) -> io::Result<()> {
-    let there = std::fs::metadata(path)?;
-    if there.is_file() || there.is_dir() {
-        Ok(())
-    } else {
-        Err(io::Error::other("it is a pipe, a socket or a device, and only regular files are opened"))
-    }
-}
 
 /// The text of a file.
 pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<String> {
-    must_be_regular(path.as_ref())?;
-    std::fs::read_to_string(path)
+    io::read_to_string(regular::open(path.as_ref())?)
 }
 
-/// Opens an existing file for writing, without changing it.
-pub(crate) fn open_for_write(path: &Path) -> io::Result<File> {
-    must_be_regular(path)?;
-    OpenOptions::new().write(true).open(path)
+/// The content of a file that may be damaged.
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    regular::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -34,8 +34,8 @@ struct AppliedKnob {
 }
 
 /// Host-wide settings that are applied: sysctls (but not `net.*`), autogroup, files and choices in debugfs and sysfs,
-/// scheduler features, audit rules, cgroup weight and quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers)
-/// does.
+/// scheduler features, audit rules, cgroup weight and quota. Dropping it restores the host; after a SIGKILL
+/// [`restore_leftovers`](crate::restore_leftovers) does.
 #[derive(Debug)]
 pub struct HostGuard {
     roots: Roots,

@@ -232,7 +232,7 @@ pub(crate) fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> 
                 full.display(),
                 debugfs_hint(&full)
             )),
-            // The debugfs of the running kernel does not belong into a tree.
+            // The debugfs of the running kernel does not belong in a tree.
             _ if root.ends_with("sys/kernel/debug") && root != Roots::default().debugfs => Missing::Refused(format!(
                 "debugfs is not in this tree: copy the files of that machine's debugfs into {}",
                 root.display()

@@ -2,7 +2,6 @@
 //! no other user may be able to put one there.
 
 use crate::error::TuneError;
-use crate::file::must_be_regular;
 use crate::journal::{Parsed, is_journal, parse};
 use crate::owner::Owner;
 use schedlab_plan::InOrder;
@@ -90,7 +89,7 @@ pub(crate) fn journals(state_dir: &Path) -> Result<Vec<(PathBuf, Parsed)>, TuneE
     for item in listing {
         let path = item.map_err(|e| failed(state_dir, e))?.path();
         if is_journal(&path) {
-            let bytes = must_be_regular(&path).and_then(|()| std::fs::read(&path)).map_err(|e| failed(&path, e))?;
+            let bytes = crate::file::bytes(&path).map_err(|e| failed(&path, e))?;
             found.push((path, parse(&bytes)));
         }
     }

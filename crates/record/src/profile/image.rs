@@ -6,6 +6,7 @@
 use object::read::elf::ElfFile64;
 use object::{NativeEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use schedlab_plan::InOrder;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Larger files are not read, because none of them is a program.
@@ -116,12 +117,14 @@ impl ImageSymbols {
 }
 
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
-    // If the name now belongs to a device or a pipe, opening it would block or have side effects.
-    let metadata = path.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+    let said = |error: io::Error| error.to_string();
+    let mut file = schedlab_sys::regular::open(path).map_err(said)?;
+    if file.metadata().map_err(said)?.len() > MAX_BYTES {
         return Err("it is not a file of a program".into());
     }
-    std::fs::read(path).map_err(|error| error.to_string())
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(said)?;
+    Ok(bytes)
 }
 
 fn function<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<ImageSymbol> {
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_no_program_is_said() {
         let why = ImageSymbols::read(Path::new("/dev/null"), Path::new("/nowhere")).unwrap_err();
-        assert_eq!(why, "it is not a file of a program");
+        assert!(why.contains("only regular files are opened"), "{why}");
         let why = ImageSymbols::read(Path::new("/proc/self/status"), Path::new("/nowhere")).unwrap_err();
         assert!(why.contains("not an ELF file"), "{why}");
         assert!(ImageSymbols::read(Path::new("/no/such/file"), Path::new("/nowhere")).is_err());
